@@ -7,11 +7,11 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use skyhop_traffic::{Between, Measured};
+use skyhop_traffic::{Interpolation, Measured};
 
 fuzz_target!(|bytes: &[u8]| {
     let Some((&choice, file)) = bytes.split_first() else { return };
-    let between = if choice % 2 == 0 { Between::Step } else { Between::Line };
+    let between = if choice % 2 == 0 { Interpolation::Step } else { Interpolation::Line };
     match Measured::parse(file, between) {
         Ok(measured) => {
             let points = measured.points();

@@ -26,7 +26,7 @@ pub struct Args {
 pub enum Command {
     /// Simulate a scenario and print the results.
     #[command(after_help = RUN_EXAMPLES)]
-    Run(Run),
+    Run(RunArgs),
     /// Run real programs over the paths of a scenario.
     #[command(after_help = EMULATE_EXAMPLES)]
     Emulate(emulate::Emulate),
@@ -35,7 +35,7 @@ pub enum Command {
     Compare(compare::Compare),
     /// Run every combination of the values that a scenario's [sweep] varies, with one row of a table per run.
     #[command(after_help = SWEEP_EXAMPLES)]
-    Sweep(sweep::Sweep),
+    Sweep(sweep::SweepArgs),
     /// Check a scenario: print its mistakes, or what it describes.
     #[command(after_help = CHECK_EXAMPLES)]
     Check(Check),
@@ -60,16 +60,16 @@ pub enum Command {
     Look(look::Looking),
     /// Print the propagation delay between two places over time.
     #[command(after_help = DELAY_EXAMPLES)]
-    Delay(delay::Delay),
+    Delay(delay::DelayArgs),
     /// Print the path between two places at an instant, its alternatives, and the reason for the choice.
     #[command(after_help = ROUTE_EXAMPLES)]
-    Route(route::Route),
+    Route(route::RouteArgs),
     /// Print the sizes of a satellite's forwarding tables through its orbit, their changes, and the savings of aggregation.
     #[command(after_help = TABLES_EXAMPLES)]
-    Tables(tables::Tables),
+    Tables(tables::TablesArgs),
     /// Draw a constellation and its links on a world map.
     #[command(after_help = MAP_EXAMPLES)]
-    Map(map::Snapshot),
+    Map(map::MapArgs),
     /// Convert traces of links from and to the forms of other programs and logs.
     #[command(after_help = TRACE_EXAMPLES)]
     Trace {
@@ -102,7 +102,7 @@ pub enum Command {
 
 /// `skyhop run`.
 #[derive(Debug, ClapArgs)]
-pub struct Run {
+pub struct RunArgs {
     /// The scenario; `-` is standard input.
     pub file: PathBuf,
     /// Write summary.json, flows.parquet, series.parquet and the scenario's captures into this folder.

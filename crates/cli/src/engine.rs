@@ -5,7 +5,7 @@
 //! Leaves out printing.
 
 use crate::failure::Failure;
-use crate::progress::Progress;
+use crate::progress::RunProgress;
 use skyhop_emulate::signals::keep_ignored;
 use skyhop_network::BuildError;
 use skyhop_record::{Meta, RunError, RunOptions, run_scenario};
@@ -44,7 +44,7 @@ pub fn build(loaded: &Loaded, seed: u64) -> Result<LegWays, Failure> {
 }
 
 /// Runs a scenario to its end; its tables and captures go into `out`.
-pub fn run(loaded: &Loaded, seed: u64, out: Option<&Path>, progress: &Progress) -> Result<Done, Failure> {
+pub fn run(loaded: &Loaded, seed: u64, out: Option<&Path>, progress: &RunProgress) -> Result<Done, Failure> {
     let options = RunOptions { seed: Some(seed), out: out.map(Path::to_path_buf), snaplen: None };
     let mut before = Time::ZERO;
     let done = run_scenario(loaded, &options, |simulation| {

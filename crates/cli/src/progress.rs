@@ -9,7 +9,7 @@ use skyhop_units::Span;
 use std::io::IsTerminal;
 
 /// A bar for `runs` runs of equal length.
-pub struct Progress {
+pub struct RunProgress {
     bar: ProgressBar,
     length: Span,
 }
@@ -19,7 +19,7 @@ fn ticks(span: Span) -> u64 {
     span.as_nanos() / 1_000_000
 }
 
-impl Progress {
+impl RunProgress {
     /// A bar, unless `quiet` or standard error is not a terminal.
     pub fn new(name: &str, length: Span, runs: u32, quiet: bool) -> Self {
         let total = ticks(length).saturating_mul(u64::from(runs));
@@ -35,7 +35,7 @@ impl Progress {
         }
         let runs = if runs > 1 { format!(" x {runs}") } else { String::new() };
         bar.set_prefix(format!("{name}{runs}"));
-        Progress { bar, length }
+        RunProgress { bar, length }
     }
 
     /// Records that one run has advanced from `before` to `now`.
@@ -45,7 +45,7 @@ impl Progress {
     }
 }
 
-impl Drop for Progress {
+impl Drop for RunProgress {
     fn drop(&mut self) {
         self.bar.finish_and_clear();
     }

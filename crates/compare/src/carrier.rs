@@ -6,13 +6,13 @@
 //! Leaves out the content of what is sent, which is zeros.
 
 use crate::contender::Contender;
-use crate::measured::{Held, Measured};
-use crate::socket::{Connection, Info, bound, endpoint};
-use skyhop_emulate::clock::Clock;
+use crate::measured::{HeldShares, MeasuredFlow};
+use crate::socket::{ClientSocket, Info, bound, endpoint};
+use skyhop_emulate::clock::RunClock;
 use skyhop_emulate::namespace::Namespace;
 use skyhop_live::keys::Keys;
 use skyhop_live::{Endpoint, StpListener};
-use skyhop_traffic::{Action, Application, End, Notice};
+use skyhop_traffic::{Action, AppNotice, Application, End};
 use skyhop_units::{Span, Time};
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, ErrorKind};
@@ -35,7 +35,7 @@ const NOBODY: u32 = u32::MAX;
 const LOOK: Duration = Duration::from_millis(100);
 
 /// The hosts of a flow, and how they talk.
-pub struct Place {
+pub struct FlowHosts {
     /// The flow's index in the scenario.
     pub flow: usize,
     /// Its transport.
@@ -66,8 +66,8 @@ enum Doors {
 }
 
 /// A flow whose sockets are open.
-pub struct Carrier {
-    place: Place,
+pub struct OpenFlow {
+    place: FlowHosts,
     doors: Doors,
 }
 
@@ -81,22 +81,22 @@ enum Do {
 
 /// News from an end.
 enum News {
-    Told(Time, Notice),
+    Told(Time, AppNotice),
     /// This end will tell nothing more.
     Over,
 }
 
 /// Things that the threads of all connections share.
-struct Common<'a> {
-    carrier: &'a Carrier,
-    clock: Clock,
+struct RunState<'a> {
+    carrier: &'a OpenFlow,
+    clock: RunClock,
     end: Time,
     tell: Mutex<Sender<News>>,
     /// All connections there are, to be broken off at the end.
-    all: Mutex<Vec<Arc<Connection>>>,
+    all: Mutex<Vec<Arc<ClientSocket>>>,
     /// Orders for server's ends of connections that have not come yet, by the client's port or STP's first word.
     expected: Mutex<BTreeMap<u32, (u32, Receiver<Do>)>>,
-    totals: Mutex<Totals>,
+    totals: Mutex<InfoTotals>,
     /// The client is to say when all it wrote has been acknowledged.
     acknowledged: bool,
     over: AtomicBool,
@@ -104,7 +104,7 @@ struct Common<'a> {
 
 /// Numbers of connections that are over.
 #[derive(Default)]
-struct Totals {
+struct InfoTotals {
     /// Numbers of clients that have had everything acknowledged, and the lifetimes of their connections.
     held: Info,
     life: Span,
@@ -115,13 +115,13 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
-impl Carrier {
+impl OpenFlow {
     /// Opens a flow's sockets.
     ///
     /// # Errors
     ///
     /// A host's port is in use, or its namespace cannot be entered.
-    pub fn new(place: Place) -> io::Result<Self> {
+    pub fn new(place: FlowHosts) -> io::Result<Self> {
         let [client, server] = place.addresses;
         let port = LISTEN + (place.flow % 10_000) as u16;
         let doors = match place.contender {
@@ -149,7 +149,7 @@ impl Carrier {
     /// Opens the association of two hosts, as an earlier transfer would have: the simulator's hosts have theirs.
     fn associate(&self) -> io::Result<()> {
         let Doors::Stp { near, .. } = &self.doors else { return Ok(()) };
-        let first = Connection::Stp(near.connect(self.server())?);
+        let first = ClientSocket::Stp(near.connect(self.server())?);
         first.write(&NOBODY.to_be_bytes())?;
         first.finish_writing()
     }
@@ -157,11 +157,11 @@ impl Carrier {
     /// Carries an application out, until it is over or the run is. With STP it begins when the association is open.
     pub fn carry_out(
         &self,
-        clock: Clock,
+        clock: RunClock,
         mut application: Application,
         mut times: Times,
         go_on: &(dyn Fn() -> bool + Sync),
-    ) -> Measured {
+    ) -> MeasuredFlow {
         if self.place.contender == Contender::Stp {
             clock.sleep_until(times.start);
             // Without an association no connection opens, and the measurement reports that.
@@ -169,7 +169,7 @@ impl Carrier {
             times.start = times.start.max(clock.now());
         }
         let (tell, told) = channel();
-        let common = Common {
+        let common = RunState {
             carrier: self,
             clock,
             end: times.end,
@@ -199,7 +199,7 @@ impl Carrier {
 /// Carries actions out and hands notices over, until it is over. Payload by the end that it came to.
 fn attend(
     application: &mut Application,
-    common: &Common<'_>,
+    common: &RunState<'_>,
     (times, go_on): (Times, &(dyn Fn() -> bool + Sync)),
     told: &Receiver<News>,
     open: impl Fn(u32, Receiver<Do>),
@@ -258,7 +258,7 @@ fn attend(
         let wait = Duration::from_nanos(due.min(times.end).since(now).as_nanos()).min(LOOK);
         match told.recv_timeout(wait) {
             Ok(News::Told(at, notice)) => {
-                if let Notice::Delivered { end, bytes, .. } = notice {
+                if let AppNotice::Delivered { end, bytes, .. } = notice {
                     delivered[end as usize] += bytes;
                 }
                 if started {
@@ -272,7 +272,7 @@ fn attend(
     }
 }
 
-impl Common<'_> {
+impl RunState<'_> {
     /// The number by which the server knows a connection: that of the client's port, or the first word of STP's.
     fn key(&self, connection: u32) -> u32 {
         match self.carrier.doors {
@@ -281,7 +281,7 @@ impl Common<'_> {
         }
     }
 
-    fn tell(&self, notice: Notice) {
+    fn tell(&self, notice: AppNotice) {
         let now = self.clock.now();
         let _ = locked(&self.tell).send(News::Told(now, notice));
     }
@@ -300,7 +300,7 @@ impl Common<'_> {
         match self.connect(connection) {
             Ok(socket) => self.talk((connection, End::Client), socket, orders, began, scope),
             Err(_) => {
-                self.tell(Notice::Reset { connection, end: End::Client });
+                self.tell(AppNotice::Reset { connection, end: End::Client });
                 self.tell_over();
                 // The other end will see no connection.
                 locked(&self.expected).remove(&self.key(connection));
@@ -309,8 +309,8 @@ impl Common<'_> {
         }
     }
 
-    fn connect(&self, connection: u32) -> io::Result<Connection> {
-        let Carrier { place, doors } = self.carrier;
+    fn connect(&self, connection: u32) -> io::Result<ClientSocket> {
+        let OpenFlow { place, doors } = self.carrier;
         let server = self.carrier.server();
         match doors {
             Doors::Tcp(_) => {
@@ -319,9 +319,9 @@ impl Common<'_> {
                 let socket = bound(SocketAddr::new(place.addresses[0], port))?;
                 let left = Duration::from_nanos(self.end.since(self.clock.now()).as_nanos());
                 socket.connect_timeout(&server.into(), left.max(Duration::from_millis(1)))?;
-                Ok(Connection::Tcp(socket.into()))
+                Ok(ClientSocket::Tcp(socket.into()))
             }
-            Doors::Stp { near, .. } => Ok(Connection::Stp(near.connect(server)?)),
+            Doors::Stp { near, .. } => Ok(ClientSocket::Stp(near.connect(server)?)),
         }
     }
 
@@ -334,18 +334,18 @@ impl Common<'_> {
                     // An accepted socket inherits the timeout.
                     let _ = stream.set_read_timeout(None);
                     let key = u32::from(peer.port().wrapping_sub(CLIENT));
-                    scope.spawn(move || self.accepted(Connection::Tcp(stream), Some(key), scope));
+                    scope.spawn(move || self.accepted(ClientSocket::Tcp(stream), Some(key), scope));
                 }
                 Doors::Stp { listener, .. } => {
                     let Ok((stream, _)) = listener.accept_timeout(LOOK) else { continue };
-                    scope.spawn(move || self.accepted(Connection::Stp(stream), None, scope));
+                    scope.spawn(move || self.accepted(ClientSocket::Stp(stream), None, scope));
                 }
             }
         }
     }
 
     /// Goes on as the server's end of a connection that has come.
-    fn accepted<'s>(&'s self, socket: Connection, key: Option<u32>, scope: &'s Scope<'s, '_>) {
+    fn accepted<'s>(&'s self, socket: ClientSocket, key: Option<u32>, scope: &'s Scope<'s, '_>) {
         let began = self.clock.now();
         let mut word = [0; 4];
         let key = key.or_else(|| socket.read_exact(&mut word).is_ok().then_some(u32::from_be_bytes(word)));
@@ -359,12 +359,12 @@ impl Common<'_> {
     fn talk<'s>(
         &'s self,
         (connection, end): (u32, End),
-        socket: Connection,
+        socket: ClientSocket,
         orders: Receiver<Do>,
         began: Time,
         scope: &'s Scope<'s, '_>,
     ) {
-        self.tell(Notice::Opened { connection, end });
+        self.tell(AppNotice::Opened { connection, end });
         let socket = Arc::new(socket);
         locked(&self.all).push(socket.clone());
         let reads = socket.clone();
@@ -377,7 +377,7 @@ impl Common<'_> {
                 return;
             }
             let life = self.clock.now().since(began);
-            self.tell(Notice::AllAcknowledged { connection, end, bytes: written });
+            self.tell(AppNotice::AllAcknowledged { connection, end, bytes: written });
             if let Some(info) = socket.info() {
                 let mut totals = locked(&self.totals);
                 totals.held = totals.held.and(info);
@@ -387,15 +387,15 @@ impl Common<'_> {
     }
 
     /// Reads until the end.
-    fn read_all(&self, (connection, end): (u32, End), socket: &Arc<Connection>) {
+    fn read_all(&self, (connection, end): (u32, End), socket: &Arc<ClientSocket>) {
         let mut bytes = vec![0; CHUNK];
         loop {
             match socket.read(&mut bytes) {
-                Ok(0) => break self.tell(Notice::PeerFinished { connection, end }),
-                Ok(len) => self.tell(Notice::Delivered { connection, end, bytes: len as u64 }),
+                Ok(0) => break self.tell(AppNotice::PeerFinished { connection, end }),
+                Ok(len) => self.tell(AppNotice::Delivered { connection, end, bytes: len as u64 }),
                 Err(why) if why.kind() == ErrorKind::Interrupted => {}
                 Err(_) if self.over() => break,
-                Err(_) => break self.tell(Notice::Reset { connection, end }),
+                Err(_) => break self.tell(AppNotice::Reset { connection, end }),
             }
         }
         locked(&self.totals).retransmitted += socket.retransmitted();
@@ -413,7 +413,7 @@ impl Common<'_> {
     /// connection has broken or no orders come any more.
     fn write_all(
         &self,
-        socket: &Connection,
+        socket: &ClientSocket,
         mut first_word: Option<[u8; 4]>,
         orders: &Receiver<Do>,
     ) -> Option<u64> {
@@ -470,16 +470,16 @@ impl Common<'_> {
 /// The measurement of an application that is over.
 fn measured(
     application: &Application,
-    totals: &Totals,
+    totals: &InfoTotals,
     delivered: [u64; 2],
     [start, until]: [Time; 2],
-) -> Measured {
+) -> MeasuredFlow {
     let share = |part: Span| part.as_secs_f64() / totals.life.as_secs_f64();
-    let mut found = Measured { segments_retransmitted: totals.retransmitted, ..Measured::default() };
+    let mut found = MeasuredFlow { segments_retransmitted: totals.retransmitted, ..MeasuredFlow::default() };
     let (towards, until) = match (application, application.completions()) {
         (Application::Bulk(bulk), _) => {
             found.completed_s = bulk.completed().map(|at| at.since(start).as_secs_f64());
-            found.held = (totals.life > Span::ZERO).then(|| Held {
+            found.held = (totals.life > Span::ZERO).then(|| HeldShares {
                 busy: share(totals.held.busy),
                 receive_window: share(totals.held.receive_window),
                 send_buffer: share(totals.held.send_buffer),

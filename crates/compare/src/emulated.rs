@@ -3,12 +3,12 @@
 //! Follows a simulated run: the same seed, so the same losses by packet number and the same sizes; the other flows are simulated beside.
 //! Leaves out what a run on a busy machine is worth, which its objections say.
 
-use crate::carrier::{Carrier, Place, Times};
+use crate::carrier::{FlowHosts, OpenFlow, Times};
 use crate::contender::{Buffers, Contender, stp_of};
-use crate::measured::Measured;
+use crate::measured::MeasuredFlow;
 use crate::simulated::lost;
 use skyhop_emulate::Error;
-use skyhop_emulate::session::{Options, Ready};
+use skyhop_emulate::session::{EmulationOptions, Ready};
 use skyhop_scenario::{Ip, Loaded};
 use skyhop_sim::{application_of, stp_config};
 use skyhop_traffic::Application;
@@ -18,9 +18,9 @@ use std::thread;
 
 /// An emulated run.
 #[derive(Debug, Clone, Default)]
-pub struct Run {
+pub struct EmulatedRun {
     /// By flow that is compared.
-    pub flows: Vec<Measured>,
+    pub flows: Vec<MeasuredFlow>,
     /// Why the run is not valid; empty if it is.
     pub objections: Vec<String>,
 }
@@ -35,18 +35,18 @@ pub fn measure(
     (contender, buffers): (Contender, Buffers),
     seed: u64,
     go_on: &(dyn Fn() -> bool + Sync),
-) -> Result<Run, Error> {
-    let options = Options {
+) -> Result<EmulatedRun, Error> {
+    let options = EmulationOptions {
         seed: Some(seed),
         tcp: contender.kernels().map(str::to_owned),
         sysctls: buffers.sysctls(),
-        ..Options::default()
+        ..EmulationOptions::default()
     };
     let ready = Ready::new(loaded, &options)?;
     let plan = ready.plan().clone();
     let refused = |why: std::io::Error| Error::System("cannot open a socket in a host".into(), why);
     let end = Time::ZERO + loaded.scenario.duration;
-    let mut tasks: Vec<(Carrier, Application, Times)> = Vec::new();
+    let mut tasks: Vec<(OpenFlow, Application, Times)> = Vec::new();
     for real in &plan.flows {
         let flow = &loaded.scenario.flows[real.flow];
         let made = application_of(&loaded.scenario, &loaded.files, seed, real.flow);
@@ -55,7 +55,7 @@ pub fn measure(
             Ip::V4 => IpAddr::V4(plan.hosts[host].v4),
             Ip::V6 => IpAddr::V6(plan.hosts[host].v6()),
         };
-        let place = Place {
+        let place = FlowHosts {
             flow: real.flow,
             contender,
             stp: stp_config(&stp_of(flow), flow.ip),
@@ -63,12 +63,12 @@ pub fn measure(
             addresses: real.ends.map(address),
         };
         let times = Times { start: flow.start, stop: flow.stop.unwrap_or(Time::MAX), end };
-        tasks.push((Carrier::new(place).map_err(refused)?, application, times));
+        tasks.push((OpenFlow::new(place).map_err(refused)?, application, times));
     }
     let begun = ready.begin()?;
     let clock = begun.clock();
-    let mut flows: Vec<Measured> = thread::scope(|scope| {
-        let carry = |(carrier, application, times): (Carrier, Application, Times)| {
+    let mut flows: Vec<MeasuredFlow> = thread::scope(|scope| {
+        let carry = |(carrier, application, times): (OpenFlow, Application, Times)| {
             carrier.carry_out(clock, application, times, go_on)
         };
         let all: Vec<_> = tasks.into_iter().map(|task| scope.spawn(move || carry(task))).collect();
@@ -79,5 +79,5 @@ pub fn measure(
     let outcome = begun.end(Ok(0))?;
     let lost_packets = lost(&outcome.result);
     flows.iter_mut().for_each(|flow| flow.lost_packets = lost_packets);
-    Ok(Run { flows, objections: outcome.objections })
+    Ok(EmulatedRun { flows, objections: outcome.objections })
 }

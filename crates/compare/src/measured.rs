@@ -5,7 +5,7 @@
 
 /// The outcome of a flow, and what held its sender up.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Measured {
+pub struct MeasuredFlow {
     /// Time from a transfer's start until the sender knows that all has arrived, s; `None` if it does not, or of other traffic.
     pub completed_s: Option<f64>,
     /// Mean time of pages, exchanges and short transfers, s.
@@ -21,12 +21,12 @@ pub struct Measured {
     /// Segments that were sent again.
     pub segments_retransmitted: u64,
     /// Shares of the causes that held the sender of a transfer up.
-    pub held: Option<Held>,
+    pub held: Option<HeldShares>,
 }
 
 /// Shares of a sender's time, from its call to connect until all has been acknowledged.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Held {
+pub struct HeldShares {
     /// There was something to send or to be acknowledged.
     pub busy: f64,
     /// The receive window was full.
@@ -37,7 +37,7 @@ pub struct Held {
 
 /// The number that a flow is judged by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Metric {
+pub enum JudgedMetric {
     /// Time of a transfer that has a size.
     Completed,
     /// Mean time of pages, exchanges or short transfers.
@@ -46,7 +46,7 @@ pub enum Metric {
     Goodput,
 }
 
-impl Metric {
+impl JudgedMetric {
     /// Its key, as in results.
     pub fn name(self) -> &'static str {
         match self {
@@ -57,8 +57,8 @@ impl Metric {
     }
 
     /// The best that all of these measurements have.
-    pub fn of<'a>(all: impl IntoIterator<Item = &'a Measured> + Clone) -> Self {
-        let every = |has: fn(&Measured) -> bool| all.clone().into_iter().all(has);
+    pub fn of<'a>(all: impl IntoIterator<Item = &'a MeasuredFlow> + Clone) -> Self {
+        let every = |has: fn(&MeasuredFlow) -> bool| all.clone().into_iter().all(has);
         match (every(|m| m.completed_s.is_some()), every(|m| m.completion_mean_s.is_some())) {
             (true, _) => Self::Completed,
             (_, true) => Self::CompletionMean,
@@ -67,7 +67,7 @@ impl Metric {
     }
 
     /// Its value; `None` if a measurement has none.
-    pub fn value(self, of: &Measured) -> Option<f64> {
+    pub fn value(self, of: &MeasuredFlow) -> Option<f64> {
         match self {
             Self::Completed => of.completed_s,
             Self::CompletionMean => of.completion_mean_s,

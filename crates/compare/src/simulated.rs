@@ -3,7 +3,7 @@
 //! Leaves out series and captures.
 
 use crate::contender::{Buffers, Contender};
-use crate::measured::{Held, Measured};
+use crate::measured::{HeldShares, MeasuredFlow};
 use skyhop_emulate::plan::real_flows;
 use skyhop_results::{Cause, FlowKind, FlowResult, RunResult};
 use skyhop_scenario::{Loaded, Real, Record, Scenario};
@@ -33,7 +33,7 @@ pub fn measure(
     (contender, buffers): (Contender, Buffers),
     seeds: &[u64],
     threads: usize,
-) -> Result<Vec<Vec<Measured>>, (String, String)> {
+) -> Result<Vec<Vec<MeasuredFlow>>, (String, String)> {
     let scenario = scenario(loaded, contender, buffers);
     let flows = real_flows(&loaded.scenario);
     let next = AtomicUsize::new(0);
@@ -63,7 +63,7 @@ fn run(
     loaded: &Loaded,
     seed: u64,
     flows: &[usize],
-) -> Result<Vec<Measured>, (String, String)> {
+) -> Result<Vec<MeasuredFlow>, (String, String)> {
     let built = Simulation::new(scenario, &loaded.files, seed);
     let mut simulation = built.map_err(|e| (e.key, e.message))?;
     let end = simulation.end();
@@ -72,10 +72,10 @@ fn run(
     Ok(flows.iter().map(|flow| measured(&result.flows[*flow], &result)).collect())
 }
 
-fn measured(flow: &FlowResult, run: &RunResult) -> Measured {
+fn measured(flow: &FlowResult, run: &RunResult) -> MeasuredFlow {
     let held = flow.limits.as_ref().map(|limits| {
         let share = |cause| limits.share(cause).unwrap_or(0.0);
-        Held {
+        HeldShares {
             // A transfer has nothing more to send at its end only, when the last of it is to be acknowledged.
             busy: 1.0 - share(Cause::Handshake),
             receive_window: share(Cause::ReceiveWindow),
@@ -84,24 +84,24 @@ fn measured(flow: &FlowResult, run: &RunResult) -> Measured {
     });
     let lost_packets = lost(run);
     match &flow.kind {
-        FlowKind::Transfer(t) => Measured {
+        FlowKind::Transfer(t) => MeasuredFlow {
             completed_s: t.completed_s,
             goodput_bps: t.goodput_bps,
             segments_retransmitted: t.segments_retransmitted,
             lost_packets,
             held,
-            ..Measured::default()
+            ..MeasuredFlow::default()
         },
-        FlowKind::Completions(c) => Measured {
+        FlowKind::Completions(c) => MeasuredFlow {
             completion_mean_s: c.completion_mean_s,
             completed: c.completed,
             failed: c.failed,
             goodput_bps: c.goodput_bps,
             segments_retransmitted: c.segments_retransmitted,
             lost_packets,
-            ..Measured::default()
+            ..MeasuredFlow::default()
         },
-        _ => Measured::default(),
+        _ => MeasuredFlow::default(),
     }
 }
 

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// A connection.
-pub enum Connection {
+pub enum ClientSocket {
     /// A connection of the kernel.
     Tcp(TcpStream),
     /// A connection of STP.
@@ -49,7 +49,7 @@ impl Info {
 /// Time between two looks for what is not acknowledged yet.
 const LOOK: Duration = Duration::from_millis(1);
 
-impl Connection {
+impl ClientSocket {
     /// Reads; nothing at the end.
     pub fn read(&self, bytes: &mut [u8]) -> io::Result<usize> {
         match self {

@@ -5,7 +5,7 @@
 //! Leaves out causes.
 
 use crate::contender::Contender;
-use crate::measured::{Held, Measured, Metric};
+use crate::measured::{HeldShares, JudgedMetric, MeasuredFlow};
 use skyhop_chance::{Seed, Stream};
 
 /// Tolerance of an emulated time, as a share of the simulated one, where nothing is lost.
@@ -22,7 +22,7 @@ const CENTRAL: f64 = 0.95;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Judged {
     /// The number that is compared.
-    pub metric: Metric,
+    pub metric: JudgedMetric,
     /// Mean of the simulated runs with the seeds of the emulated ones.
     pub simulated: f64,
     /// Mean of the emulated runs.
@@ -32,7 +32,7 @@ pub struct Judged {
     /// The bounds are those of chance, and not of a tolerance.
     pub by_chance: bool,
     /// Shares of the causes that held the sender up, simulated and emulated.
-    pub held: Option<[Held; 2]>,
+    pub held: Option<[HeldShares; 2]>,
     /// Both count the receive window by one rule. Of a model of the path the simulator calls a pace that the window has set by the window's
     /// name (docs/results.md), and the kernel calls it busy.
     pub one_rule: bool,
@@ -41,9 +41,10 @@ pub struct Judged {
 impl Judged {
     /// Verdict from the measurements of a flow: simulated runs with seeds from the first on, of which there may be more, and emulated runs.
     /// `None` if a world has none.
-    pub fn of(contender: Contender, simulated: &[Measured], emulated: &[Measured]) -> Option<Self> {
-        let metric = Metric::of(simulated.iter().chain(emulated));
-        let values = |all: &[Measured]| all.iter().map(|one| metric.value(one)).collect::<Option<Vec<f64>>>();
+    pub fn of(contender: Contender, simulated: &[MeasuredFlow], emulated: &[MeasuredFlow]) -> Option<Self> {
+        let metric = JudgedMetric::of(simulated.iter().chain(emulated));
+        let values =
+            |all: &[MeasuredFlow]| all.iter().map(|one| metric.value(one)).collect::<Option<Vec<f64>>>();
         let (pool, found) = (values(simulated)?, values(emulated)?);
         let same = &pool[..found.len().min(pool.len())];
         if same.is_empty() {
@@ -105,10 +106,10 @@ fn central(pool: &[f64], count: usize) -> [f64; 2] {
     [means[tail], means[DRAWS - 1 - tail]]
 }
 
-fn mean_held(all: &[Measured]) -> Option<Held> {
-    let all: Vec<Held> = all.iter().map(|one| one.held).collect::<Option<_>>()?;
-    let of = |part: fn(&Held) -> f64| mean(&all.iter().map(part).collect::<Vec<_>>());
-    (!all.is_empty()).then(|| Held {
+fn mean_held(all: &[MeasuredFlow]) -> Option<HeldShares> {
+    let all: Vec<HeldShares> = all.iter().map(|one| one.held).collect::<Option<_>>()?;
+    let of = |part: fn(&HeldShares) -> f64| mean(&all.iter().map(part).collect::<Vec<_>>());
+    (!all.is_empty()).then(|| HeldShares {
         busy: of(|held| held.busy),
         receive_window: of(|held| held.receive_window),
         send_buffer: of(|held| held.send_buffer),
@@ -119,8 +120,8 @@ fn mean_held(all: &[Measured]) -> Option<Held> {
 mod tests {
     use super::*;
 
-    fn took(completed_s: f64, lost_packets: u64) -> Measured {
-        Measured { completed_s: Some(completed_s), lost_packets, ..Measured::default() }
+    fn took(completed_s: f64, lost_packets: u64) -> MeasuredFlow {
+        MeasuredFlow { completed_s: Some(completed_s), lost_packets, ..MeasuredFlow::default() }
     }
 
     #[test]
@@ -135,7 +136,7 @@ mod tests {
     #[test]
     fn with_losses_the_bounds_are_those_of_means_of_as_many() {
         // Times from 5 to 15 s: means of five have a deviation of 1.3 s, means of one of 2.9.
-        let pool: Vec<Measured> = (0..=100).map(|i| took(5.0 + 0.1 * f64::from(i), 1)).collect();
+        let pool: Vec<MeasuredFlow> = (0..=100).map(|i| took(5.0 + 0.1 * f64::from(i), 1)).collect();
         let five = Judged::of(Contender::Reno, &pool, &vec![took(10.0, 1); 5]).unwrap();
         let one = Judged::of(Contender::Reno, &pool, &[took(10.0, 1)]).unwrap();
         assert!(five.by_chance && five.holds(), "{five:?}");
@@ -147,16 +148,16 @@ mod tests {
 
     #[test]
     fn a_transfer_that_does_not_end_is_judged_by_its_rate() {
-        let rate = |goodput_bps| Measured { goodput_bps, ..Measured::default() };
+        let rate = |goodput_bps| MeasuredFlow { goodput_bps, ..MeasuredFlow::default() };
         let judged = Judged::of(Contender::Bbr, &[took(3.0, 0)], &[rate(5e6)]).unwrap();
-        assert_eq!((judged.metric, judged.holds()), (Metric::Goodput, false));
+        assert_eq!((judged.metric, judged.holds()), (JudgedMetric::Goodput, false));
         assert!(Judged::of(Contender::Bbr, &[], &[rate(5e6)]).is_none());
     }
 
     #[test]
     fn what_held_a_sender_up_agrees_within_five_points() {
-        let held = |send_buffer| Measured {
-            held: Some(Held { busy: 0.98, receive_window: 0.0, send_buffer }),
+        let held = |send_buffer| MeasuredFlow {
+            held: Some(HeldShares { busy: 0.98, receive_window: 0.0, send_buffer }),
             ..took(10.0, 0)
         };
         let judge = |emulated| Judged::of(Contender::Cubic, &[held(0.5)], &[held(emulated)]).unwrap();

@@ -95,7 +95,7 @@ fn main() -> ExitCode {
             cpu.tv_sec as f64 + cpu.tv_nsec as f64 * 1e-9
         });
         let names = "127.0.0.1 localhost\n10.0.0.1 server\n10.0.0.2 user\n";
-        let mut child = inside::start(&user, names, (&[], &command), inside::Place::Front)?;
+        let mut child = inside::start(&user, names, (&[], &command), inside::TerminalOwner::Front)?;
         let code = child.wait().map_or(1, inside::exit_code);
         OVER.store(true, Ordering::Relaxed);
         Ok((code, relaying.join().unwrap_or_default()))

@@ -2,14 +2,14 @@
 //!
 //! Leaves out what is done with them, which `session`, `attend` and `report` have.
 
-use crate::capture::CaptureFile;
+use crate::capture::EmulationCapture;
 use crate::device::Attached;
-use crate::driver::Shared;
+use crate::driver::LoopState;
 use crate::namespace::Namespace;
 use crate::netlink::Netlink;
-use crate::plan::Plan;
+use crate::plan::HostPlan;
 use crate::tun::Offloads;
-use crate::verdict::{Lateness, Limits};
+use crate::verdict::{LatenessLimits, RunLateness};
 use skyhop_record::Meta;
 use skyhop_results::RunResult;
 use skyhop_scenario::{Loaded, Scenario};
@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 /// Choices beside the scenario.
 #[derive(Debug, Clone)]
-pub struct Options {
+pub struct EmulationOptions {
     /// Seed of all chance; the scenario's if `None`.
     pub seed: Option<u64>,
     /// The host where the command runs.
@@ -27,7 +27,7 @@ pub struct Options {
     /// Frames may stand for many packets.
     pub offload: bool,
     /// Limits beyond which the run is not valid.
-    pub limits: Limits,
+    pub limits: LatenessLimits,
     /// Bytes of packets under way at most.
     pub memory: usize,
     /// The kernel's congestion control in all hosts.
@@ -51,13 +51,13 @@ pub struct Options {
     pub inside: Vec<OsString>,
 }
 
-impl Default for Options {
+impl Default for EmulationOptions {
     fn default() -> Self {
         Self {
             seed: None,
             at: None,
             offload: true,
-            limits: Limits::default(),
+            limits: LatenessLimits::default(),
             memory: 1 << 30,
             tcp: None,
             sysctls: Vec::new(),
@@ -73,7 +73,7 @@ impl Default for Options {
 }
 
 /// The outcome of an emulation.
-pub struct Outcome {
+pub struct EmulationOutcome {
     /// Results of simulated flows and of links.
     pub result: RunResult,
     /// Everything else of a summary.
@@ -83,7 +83,7 @@ pub struct Outcome {
     /// Why the run is not valid; empty if it is.
     pub objections: Vec<String>,
     /// Lateness of the run.
-    pub lateness: Lateness,
+    pub lateness: RunLateness,
 }
 
 /// A host of the kernel's.
@@ -99,14 +99,14 @@ pub(crate) struct Furnished {
 /// The loop and all that it does not own.
 pub(crate) struct About<'a> {
     pub loaded: &'a Loaded,
-    pub options: &'a Options,
+    pub options: &'a EmulationOptions,
     /// The scenario, which lasts as long as the command does.
     pub scenario: Scenario,
-    pub plan: Plan,
+    pub plan: HostPlan,
     pub hosts: Vec<Furnished>,
     pub offloads: Offloads,
-    pub capture: Option<CaptureFile>,
-    pub shared: Arc<Shared>,
+    pub capture: Option<EmulationCapture>,
+    pub shared: Arc<LoopState>,
 }
 
 impl About<'_> {

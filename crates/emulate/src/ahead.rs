@@ -4,7 +4,7 @@
 //! Differs from the simulator, which looks when it is due.
 //! Leaves out what an epoch holds.
 
-use skyhop_network::{Epoch, Outlook};
+use skyhop_network::{NetworkEpoch, Outlook};
 use skyhop_sim::Simulation;
 use skyhop_units::{Span, Time};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
@@ -18,8 +18,8 @@ const EARLY: Span = Span::from_secs(2);
 
 /// Epochs that are to come.
 pub struct Ahead {
-    epochs: Option<Receiver<Epoch>>,
-    next: Option<Epoch>,
+    epochs: Option<Receiver<NetworkEpoch>>,
+    next: Option<NetworkEpoch>,
 }
 
 impl Ahead {

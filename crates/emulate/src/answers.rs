@@ -17,7 +17,7 @@ const LONGEST_HEAD: usize = 1 << 16;
 
 /// An application over one connection.
 #[derive(Debug)]
-pub enum Answer {
+pub enum Responder {
     /// Sends back what comes.
     Echo(Vec<u8>),
     /// Reads all that comes.
@@ -153,21 +153,21 @@ impl Http {
     }
 }
 
-impl Answer {
+impl Responder {
     /// The service of a port of a simulated host, or `None` if the port is closed. `source` is the content that RFC 864 generates.
     pub fn at(port: u16, source: u64) -> Option<Self> {
         match port {
-            7 => Some(Answer::Echo(Vec::new())),
-            9 => Some(Answer::Sink),
-            19 => Some(Answer::Source(source)),
-            80 => Some(Answer::Http(Http::default())),
+            7 => Some(Responder::Echo(Vec::new())),
+            9 => Some(Responder::Sink),
+            19 => Some(Responder::Source(source)),
+            80 => Some(Responder::Http(Http::default())),
             _ => None,
         }
     }
 
     /// Returns true if the service sends data that is to be counted.
     pub fn sends(&self) -> bool {
-        !matches!(self, Answer::Sink)
+        !matches!(self, Responder::Sink)
     }
 
     /// Reads and writes what can be. `finished` says that the peer sends no more.
@@ -176,14 +176,14 @@ impl Answer {
         let mut buffer = [0; PART];
         loop {
             // An echo reads no more than it can write.
-            let waits = matches!(self, Answer::Echo(left) if !left.is_empty());
+            let waits = matches!(self, Responder::Echo(left) if !left.is_empty());
             let count = if waits { 0 } else { carry.read(&mut buffer) };
             let bytes = &buffer[..count];
             match self {
-                Answer::Echo(left) => left.extend_from_slice(bytes),
-                Answer::Sink | Answer::Source(_) => {}
-                Answer::Http(http) => http.take(now, bytes, replies.as_deref_mut()),
-                Answer::Fetch(fetch) => fetch.take(bytes),
+                Responder::Echo(left) => left.extend_from_slice(bytes),
+                Responder::Sink | Responder::Source(_) => {}
+                Responder::Http(http) => http.take(now, bytes, replies.as_deref_mut()),
+                Responder::Fetch(fetch) => fetch.take(bytes),
             }
             let wrote = self.write(now, carry);
             if count == 0 && !wrote {
@@ -191,11 +191,11 @@ impl Answer {
             }
         }
         let over = match self {
-            Answer::Echo(left) => finished && left.is_empty() && carry.readable() == 0,
-            Answer::Sink => finished,
-            Answer::Source(left) => *left == 0,
-            Answer::Http(http) => (finished || http.last) && http.replies.is_empty(),
-            Answer::Fetch(fetch) => finished || fetch.wrong,
+            Responder::Echo(left) => finished && left.is_empty() && carry.readable() == 0,
+            Responder::Sink => finished,
+            Responder::Source(left) => *left == 0,
+            Responder::Http(http) => (finished || http.last) && http.replies.is_empty(),
+            Responder::Fetch(fetch) => finished || fetch.wrong,
         };
         if over {
             carry.shutdown();
@@ -205,11 +205,11 @@ impl Answer {
     /// Writes what can be; true if that was anything.
     fn write(&mut self, now: Time, carry: &mut Carry) -> bool {
         match self {
-            Answer::Sink => false,
-            Answer::Echo(left) => drain(left, carry),
-            Answer::Fetch(fetch) => drain(&mut fetch.request, carry),
-            Answer::Source(left) => fill(left, carry),
-            Answer::Http(http) => {
+            Responder::Sink => false,
+            Responder::Echo(left) => drain(left, carry),
+            Responder::Fetch(fetch) => drain(&mut fetch.request, carry),
+            Responder::Source(left) => fill(left, carry),
+            Responder::Http(http) => {
                 let Some((ready, head, left)) = http.replies.front_mut() else { return false };
                 if ready.is_some_and(|ready| ready > now) {
                     return false;
@@ -227,7 +227,7 @@ impl Answer {
 
     /// Time of its next timer.
     pub fn poll_timeout(&self) -> Option<Time> {
-        let Answer::Http(http) = self else { return None };
+        let Responder::Http(http) = self else { return None };
         http.replies.front().and_then(|(ready, ..)| *ready)
     }
 }
@@ -283,7 +283,7 @@ mod tests {
         let mut http = Http::default();
         let ready = Time::ZERO + skyhop_units::Span::from_millis(5);
         http.answer(ready, "200 OK", 3, false);
-        let answer = Answer::Http(http);
+        let answer = Responder::Http(http);
         assert_eq!(answer.poll_timeout(), Some(ready), "also when that is now");
     }
 

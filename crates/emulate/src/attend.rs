@@ -3,15 +3,15 @@
 //! Follows shells: Ctrl-C is for the command, which may handle it and go on; a second one ends it. Who ends skyhop ends the
 //! command, by SIGTERM first. Leaves out how a program is started, which `inside` knows.
 
-use crate::about::{Furnished, Options};
-use crate::clock::Clock;
+use crate::about::{EmulationOptions, Furnished};
+use crate::clock::RunClock;
 use crate::error::{Error, Tried};
 use crate::inside;
 use crate::namespace::Namespace;
-use crate::plan::Plan;
+use crate::plan::HostPlan;
 use crate::serve::Servers;
 use crate::signals::Signals;
-use crate::terminal::Terminal;
+use crate::terminal::Tty;
 use skyhop_units::{Span, Time};
 use std::io;
 use std::os::fd::AsFd;
@@ -29,9 +29,9 @@ const INTERRUPTED: u8 = 130;
 
 /// Starts servers and the command, and waits until the command has ended. Without one, until the loop has. Its exit code.
 pub(crate) fn attend(
-    plan: &Plan,
+    plan: &HostPlan,
     hosts: &[Furnished],
-    options: &Options,
+    options: &EmulationOptions,
     loop_ended: &Receiver<()>,
     mut signals: impl FnMut() -> Signals,
 ) -> Result<u8, Error> {
@@ -45,8 +45,12 @@ pub(crate) fn attend(
         }
         command => {
             let host = &hosts[plan.server].namespace;
-            let mut server =
-                Killed(inside::start(host, &names, (&options.inside, command), inside::Place::Behind)?);
+            let mut server = Killed(inside::start(
+                host,
+                &names,
+                (&options.inside, command),
+                inside::TerminalOwner::Behind,
+            )?);
             wait_for_listener(host, &mut server.0)?;
             Some(server)
         }
@@ -65,9 +69,9 @@ pub(crate) fn attend(
         return Ok(INTERRUPTED);
     }
     let host = &hosts[plan.at.unwrap_or(plan.user)].namespace;
-    let place = if options.shell { inside::Place::Shell } else { inside::Place::Front };
+    let place = if options.shell { inside::TerminalOwner::Shell } else { inside::TerminalOwner::Front };
     // The terminal is given back when the command has ended, in whatever state the command left it.
-    let _terminal = Terminal::of_this_process();
+    let _terminal = Tty::of_this_process();
     let child = Killed(inside::start(host, &names, (&options.inside, &options.command), place)?);
     watch_over(child, loop_ended, signals)
 }
@@ -80,14 +84,14 @@ fn watch_over(
 ) -> Result<u8, Error> {
     let pid = child.0.id() as libc::pid_t;
     let (tell, told) = channel();
-    let clock = Clock::start();
+    let clock = RunClock::start();
     thread::scope(|scope| {
         let waits = scope.spawn(move || {
             let status = child.0.wait();
             let _ = tell.send(());
             status
         });
-        let mut ending = Ending::default();
+        let mut ending = CommandEnding::default();
         while let Err(RecvTimeoutError::Timeout) = told.recv_timeout(LOOK) {
             // Without the loop the command would wait for ever.
             let alone = !matches!(loop_ended.try_recv(), Err(TryRecvError::Empty));
@@ -105,7 +109,7 @@ fn watch_over(
 
 /// State of a command's end.
 #[derive(Debug, Default)]
-struct Ending {
+struct CommandEnding {
     /// Interrupts that were handed on.
     handed_on: u32,
     /// Time at which it was asked to end.
@@ -114,7 +118,7 @@ struct Ending {
     killed: bool,
 }
 
-impl Ending {
+impl CommandEnding {
     /// The signal that the command is to have now. `alone` without a network.
     fn signal(&mut self, now: Time, seen: Signals, alone: bool) -> Option<libc::c_int> {
         self.alone |= alone;
@@ -192,14 +196,14 @@ mod tests {
 
     #[test]
     fn one_interrupt_is_the_commands_own_and_a_second_ends_it() {
-        let mut ending = Ending::default();
+        let mut ending = CommandEnding::default();
         let seen = |interrupts, sent| Signals { interrupts, sent, ends: 0 };
         assert_eq!(ending.signal(s(0), seen(0, 0), false), None);
         assert_eq!(ending.signal(s(1), seen(1, 0), false), None, "it has it from the terminal");
         assert_eq!(ending.signal(s(3600), seen(1, 0), false), None, "and may take its time");
         assert_eq!(ending.signal(s(3601), seen(2, 0), false), Some(SIGKILL));
         assert_eq!(ending.signal(s(3602), seen(3, 0), false), None);
-        let mut ending = Ending::default();
+        let mut ending = CommandEnding::default();
         assert_eq!(ending.signal(s(1), seen(1, 1), false), Some(SIGINT), "sent to skyhop alone");
         assert_eq!(ending.signal(s(9), seen(1, 1), false), None);
     }
@@ -207,7 +211,7 @@ mod tests {
     #[test]
     fn who_is_to_end_has_five_seconds() {
         for (ends, alone) in [(1, false), (0, true)] {
-            let mut ending = Ending::default();
+            let mut ending = CommandEnding::default();
             let seen = Signals { ends, ..Signals::default() };
             assert_eq!(ending.signal(s(10), seen, alone), Some(SIGTERM));
             assert_eq!(ending.signal(s(14), seen, false), None);

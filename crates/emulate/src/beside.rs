@@ -6,7 +6,7 @@
 //! Leaves out what a simulated host does, which `simulated` knows.
 
 use crate::bursts::{Bursts, Tag};
-use crate::offload::{Offload, Shape};
+use crate::offload::{FrameShape, Offload};
 use crate::simulated::SimulatedHost;
 use skyhop_link::FlippedBit;
 use skyhop_sim::{Arrived, Content, Simulation};
@@ -109,7 +109,7 @@ impl Beside {
                 if !end.host.transmit(now, bytes) {
                     break;
                 }
-                let whole = Shape::of(Offload::default(), bytes);
+                let whole = FrameShape::of(Offload::default(), bytes);
                 let burst = whole.and_then(|shape| bursts.insert(bytes, shape));
                 let (Some(burst), Ok(Observed { packet, flow })) = (burst, observe(bytes)) else {
                     *no_room += 1;

@@ -5,7 +5,7 @@
 //! a packet once the path is full.
 //! Leaves out what the network knows of a packet, and shrinking.
 
-use crate::offload::{MAX_HEADERS, MAX_SEGMENTS, Shape, complete};
+use crate::offload::{FrameShape, MAX_HEADERS, MAX_SEGMENTS, complete};
 
 const SIZES: [usize; 4] = [256, 2048, 16_384, 65_600];
 const INDEX_BITS: u32 = MAX_SEGMENTS.trailing_zeros();
@@ -32,13 +32,13 @@ impl Tag {
     }
 }
 
-struct Class {
+struct SizeClass {
     buffers: Vec<Box<[u8]>>,
     free: Vec<u32>,
 }
 
 struct Burst {
-    shape: Shape,
+    shape: FrameShape,
     class: u8,
     buffer: u32,
     len: u32,
@@ -47,7 +47,7 @@ struct Burst {
 
 /// Frames that have packets under way.
 pub struct Bursts {
-    classes: [Class; SIZES.len()],
+    classes: [SizeClass; SIZES.len()],
     bursts: Vec<Burst>,
     free: Vec<u32>,
     bytes: usize,
@@ -57,17 +57,17 @@ pub struct Bursts {
 impl Bursts {
     /// Makes a store of frames with at most `most_bytes` of buffers.
     pub fn new(most_bytes: usize) -> Self {
-        let classes = SIZES.map(|_| Class { buffers: Vec::new(), free: Vec::new() });
+        let classes = SIZES.map(|_| SizeClass { buffers: Vec::new(), free: Vec::new() });
         Self { classes, bursts: Vec::new(), free: Vec::new(), bytes: 0, most_bytes }
     }
 
     /// Keeps a frame of `shape`. `None` if there is no room for it.
-    pub fn insert(&mut self, frame: &[u8], shape: Shape) -> Option<u32> {
+    pub fn insert(&mut self, frame: &[u8], shape: FrameShape) -> Option<u32> {
         if self.free.is_empty() && self.bursts.len() == MOST {
             return None;
         }
         let class = SIZES.iter().position(|size| *size >= frame.len())?;
-        let Class { buffers, free } = &mut self.classes[class];
+        let SizeClass { buffers, free } = &mut self.classes[class];
         let buffer = match free.pop() {
             Some(buffer) => buffer,
             None if self.bytes + SIZES[class] > self.most_bytes => return None,
@@ -93,7 +93,7 @@ impl Bursts {
     }
 
     /// A frame and its shape.
-    pub fn get(&self, burst: u32) -> (&Shape, &[u8]) {
+    pub fn get(&self, burst: u32) -> (&FrameShape, &[u8]) {
         let Burst { shape, class, buffer, len, .. } = &self.bursts[burst as usize];
         (shape, &self.classes[*class as usize].buffers[*buffer as usize][..*len as usize])
     }
@@ -144,7 +144,7 @@ mod tests {
     #[test]
     fn buffers_are_used_again_and_bounded() {
         let mut bursts = Bursts::new(5 * 2048);
-        let shape = |bytes: &[u8]| Shape::of(Offload::default(), bytes).unwrap();
+        let shape = |bytes: &[u8]| FrameShape::of(Offload::default(), bytes).unwrap();
         let one = [0x45u8; 1500];
         let all: Vec<u32> = (0..5).map(|_| bursts.insert(&one, shape(&one)).unwrap()).collect();
         assert_eq!(bursts.insert(&one, shape(&one)), None, "no room for a sixth");

@@ -21,26 +21,26 @@ use std::thread::{self, JoinHandle};
 /// Packets that wait to be written.
 const WAITING: usize = 16_384;
 
-struct Captured {
+struct CapturedPacket {
     port: u32,
     at: Time,
     bytes: Vec<u8>,
 }
 
 /// A capture while it is written.
-pub struct CaptureFile {
-    sender: Option<SyncSender<Captured>>,
+pub struct EmulationCapture {
+    sender: Option<SyncSender<CapturedPacket>>,
     writer: Option<JoinHandle<Result<(), PcapngError>>>,
     missed: Arc<AtomicU64>,
 }
 
 /// The ports' end of it.
 pub struct CaptureTap {
-    sender: SyncSender<Captured>,
+    sender: SyncSender<CapturedPacket>,
     missed: Arc<AtomicU64>,
 }
 
-impl CaptureFile {
+impl EmulationCapture {
     /// Begins a capture of hosts by these names.
     ///
     /// # Errors
@@ -74,9 +74,9 @@ impl CaptureFile {
 }
 
 /// Writes packets until there are no more. After a failure the file ends with the last whole packet before it.
-fn write(file: File, hosts: &[String], packets: &Receiver<Captured>) -> Result<(), PcapngError> {
+fn write(file: File, hosts: &[String], packets: &Receiver<CapturedPacket>) -> Result<(), PcapngError> {
     let mut out = PcapngWriter::new(BufWriter::with_capacity(1 << 20, file), hosts, None)?;
-    for Captured { port, at, bytes } in packets {
+    for CapturedPacket { port, at, bytes } in packets {
         out.packet(port, at.as_nanos(), &bytes, bytes.len() as u32)?;
     }
     out.finish().map(drop)
@@ -88,7 +88,7 @@ impl Tap for CaptureTap {
         bytes.extend_from_slice(header);
         bytes.extend_from_slice(payload);
         complete(offload, &mut bytes);
-        if self.sender.try_send(Captured { port: port as u32, at, bytes }).is_err() {
+        if self.sender.try_send(CapturedPacket { port: port as u32, at, bytes }).is_err() {
             self.missed.fetch_add(1, Ordering::Relaxed);
         }
     }

@@ -5,7 +5,7 @@ use skyhop_units::{Span, Time};
 
 /// Nanoseconds of the monotonic clock since an instant, which is the run's beginning.
 #[derive(Debug, Clone, Copy)]
-pub struct Clock {
+pub struct RunClock {
     zero: u64,
 }
 
@@ -18,7 +18,7 @@ fn monotonic() -> u64 {
     read(ClockId::Monotonic)
 }
 
-impl Clock {
+impl RunClock {
     /// A run begins now.
     pub fn start() -> Self {
         Self { zero: monotonic() }

@@ -4,9 +4,9 @@
 //! goes with its process. What is asked goes through the same checks as the scenario.
 //! Leaves out whatever else a scenario says: only rate, delay and losses of its links may change while packets wait for them.
 
-use crate::driver::{Change, Latest, Shared};
+use crate::driver::{Latest, LinkUpdate, LoopState};
 use crate::error::{Error, Tried};
-use crate::plan::Plan;
+use crate::plan::HostPlan;
 use serde_json::{Value, json};
 use skyhop_scenario::{Loaded, parse_set};
 use std::io::{BufRead, BufReader, Write};
@@ -24,13 +24,13 @@ fn address(pid: u32) -> std::io::Result<SocketAddr> {
 }
 
 /// The ear of an emulation.
-pub struct Control {
+pub struct ControlSocket {
     over: Arc<AtomicBool>,
 }
 
-impl Control {
+impl ControlSocket {
     /// Listens for other processes. `None` if that is not possible, as with another emulation of this very process.
-    pub fn listen(loaded: Loaded, plan: Plan, shared: Arc<Shared>) -> Option<Self> {
+    pub fn listen(loaded: Loaded, plan: HostPlan, shared: Arc<LoopState>) -> Option<Self> {
         let listener = UnixListener::bind_addr(&address(std::process::id()).ok()?).ok()?;
         let over = Arc::new(AtomicBool::new(false));
         let ended = over.clone();
@@ -53,7 +53,7 @@ impl Control {
     }
 }
 
-impl Drop for Control {
+impl Drop for ControlSocket {
     fn drop(&mut self) {
         self.over.store(true, Ordering::Release);
         // Wakes the thread, which sees that it is over.
@@ -63,8 +63,8 @@ impl Drop for Control {
 
 struct Ear {
     loaded: Loaded,
-    plan: Plan,
-    shared: Arc<Shared>,
+    plan: HostPlan,
+    shared: Arc<LoopState>,
 }
 
 impl Ear {
@@ -113,7 +113,7 @@ impl Ear {
                 rest.reverse.clone_from(&was.reverse);
             }
             after.links.insert(name.clone(), rest);
-            changes.push(Change { index, links: [Box::new(was.clone()), Box::new(is.clone())] });
+            changes.push(LinkUpdate { index, links: [Box::new(was.clone()), Box::new(is.clone())] });
         }
         if after != *before {
             let keys = sets.iter().map(|(path, _)| path.as_str()).collect::<Vec<_>>().join(", ");
@@ -126,7 +126,7 @@ impl Ear {
 }
 
 /// State of the run.
-fn status(plan: &Plan, loaded: &Loaded, latest: &Latest) -> Value {
+fn status(plan: &HostPlan, loaded: &Loaded, latest: &Latest) -> Value {
     let hosts = plan.hosts.iter().zip(&latest.ports).map(|(host, port)| {
         let counts = json!({ "read_bytes": port.read_bytes, "written_bytes": port.written_bytes });
         (host.name.clone(), counts)

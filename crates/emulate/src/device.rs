@@ -9,8 +9,8 @@
 use crate::error::{Error, Tried};
 use crate::namespace::{parameter, set_parameter};
 use crate::netlink::Netlink;
-use crate::routes::Prefix;
-use crate::rules::{Rule, VERSIONS, Version, rules, table};
+use crate::routes::AddressPrefix;
+use crate::rules::{IpVersion, Rule, VERSIONS, rules, table};
 use crate::tun::Tun;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -26,7 +26,7 @@ pub struct Attached {
     /// Addresses of the machine's device.
     pub addresses: Vec<IpAddr>,
     /// Destinations that lie behind it, as the machine knew them at the start.
-    pub behind: Vec<Prefix>,
+    pub behind: Vec<AddressPrefix>,
     /// Versions of IP that are not forwarded, and why.
     pub warnings: Vec<String>,
     rules: Vec<Rule>,
@@ -70,7 +70,7 @@ impl Attached {
             return Err(taken());
         }
         let behind = netlink.destinations(index)?;
-        let behind = behind.into_iter().map(|(address, bits)| Prefix::new(address, bits)).collect();
+        let behind = behind.into_iter().map(|(address, bits)| AddressPrefix::new(address, bits)).collect();
         let (tun, name) = make(&mut netlink, host, offload)?;
         let mut attached =
             Self { tun: name, addresses, behind, warnings: Vec::new(), rules: Vec::new(), netlink };
@@ -95,8 +95,8 @@ impl Attached {
         set_parameter(&format!("ipv4/conf/{tun}/rp_filter"), if strict { "2" } else { "0" })?;
         for version in VERSIONS {
             let source = match version {
-                Version::V4 => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
-                Version::V6 => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
+                IpVersion::V4 => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+                IpVersion::V6 => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
             };
             if !self.forwards_alone(version, device, mtu) {
                 continue;
@@ -117,8 +117,8 @@ impl Attached {
     }
 
     /// True if packets of a version can be forwarded between two devices, and all others of the machine stay as they are.
-    fn forwards_alone(&mut self, version: Version, device: &str, mtu: u32) -> bool {
-        if version == Version::V4 {
+    fn forwards_alone(&mut self, version: IpVersion, device: &str, mtu: u32) -> bool {
+        if version == IpVersion::V4 {
             return true;
         }
         // Below the least MTU of IPv6 a device has none of it.

@@ -8,12 +8,12 @@
 use crate::ahead::Ahead;
 use crate::beside::Beside;
 use crate::bursts::{Bursts, Tag};
-use crate::clock::Clock;
-use crate::offload::{Offload, Shape};
+use crate::clock::RunClock;
+use crate::offload::{FrameShape, Offload};
 use crate::pace::{Pace, Wait};
 use crate::port::{FRAME, Io, Port, Tap};
-use crate::routes::{Prefix, Routes};
-use crate::verdict::{Lateness, Limits};
+use crate::routes::{AddressPrefix, PortRoutes};
+use crate::verdict::{LatenessLimits, RunLateness};
 use rustix::event::epoll;
 use rustix::fd::OwnedFd;
 use rustix::time::Timespec;
@@ -34,27 +34,27 @@ const MOST_PACKETS: u64 = 64;
 
 /// A flow that is left to programs, as the loop needs it.
 #[derive(Debug, Clone)]
-pub struct Between {
+pub struct ProgramFlow {
     /// Its index in the scenario.
     pub flow: u32,
     /// Ports at its `from` and its `to`; `None` of an end that is simulated.
     pub ports: [Option<u32>; 2],
     /// Their addresses; of a device, what is behind it.
-    pub ends: [End; 2],
+    pub ends: [FlowEnd; 2],
 }
 
 /// Addresses at an end of a flow.
 #[derive(Debug, Clone)]
-pub enum End {
+pub enum FlowEnd {
     /// Those of a host.
     Host(Ipv4Addr),
     /// Those behind a device.
-    Device(Vec<Prefix>),
+    Device(Vec<AddressPrefix>),
 }
 
 /// The loop and others tell each other, while it runs.
 #[derive(Default)]
-pub struct Shared {
+pub struct LoopState {
     stop: AtomicBool,
     /// A look is wanted: paths through satellites take time to find, which packets would wait for.
     wanted: AtomicBool,
@@ -62,13 +62,13 @@ pub struct Shared {
     told: Condvar,
     /// There are changes to make.
     asked: AtomicBool,
-    changes: Mutex<Vec<(Vec<Change>, Vec<String>)>>,
+    changes: Mutex<Vec<(Vec<LinkUpdate>, Vec<String>)>>,
     /// The changes that were made: when, and as they were asked for.
     made: Mutex<Vec<(Time, Vec<String>)>>,
 }
 
 /// A link of the scenario by its index, as it was and as it is to be.
-pub struct Change {
+pub struct LinkUpdate {
     /// The link's place in the scenario.
     pub index: usize,
     /// The link before and after.
@@ -92,14 +92,14 @@ pub struct Latest {
     pub links: Vec<(String, [[u64; 3]; 2])>,
 }
 
-impl Shared {
+impl LoopState {
     /// Has the loop end.
     pub fn stop(&self) {
         self.stop.store(true, Ordering::Release);
     }
 
     /// Has links changed, within some ten milliseconds.
-    pub fn change(&self, changes: Vec<Change>, words: Vec<String>) {
+    pub fn change(&self, changes: Vec<LinkUpdate>, words: Vec<String>) {
         if let Ok(mut all) = self.changes.lock() {
             all.push((changes, words));
             self.asked.store(true, Ordering::Release);
@@ -123,19 +123,19 @@ impl Shared {
 }
 
 /// The loop of an emulation.
-pub struct Driver {
+pub struct EmulationLoop {
     /// The network, and the hosts that are simulated.
     pub simulation: Simulation,
     /// Ports by host.
     pub ports: Vec<Port>,
     /// Lateness so far.
-    pub lateness: Lateness,
+    pub lateness: RunLateness,
     /// Ends that are simulated beside programs.
     pub beside: Beside,
-    clock: Clock,
-    between: Vec<Between>,
+    clock: RunClock,
+    between: Vec<ProgramFlow>,
     /// Destinations of packets, by port.
-    routes: Vec<Routes>,
+    routes: Vec<PortRoutes>,
     bursts: Bursts,
     ahead: Ahead,
     tap: Option<Box<dyn Tap + Send>>,
@@ -145,8 +145,8 @@ pub struct Driver {
     pace: Pace,
 }
 
-impl Driver {
-    /// A loop that begins when [`Driver::run`] is called. Frames under way have at most `memory` bytes.
+impl EmulationLoop {
+    /// A loop that begins when [`EmulationLoop::run`] is called. Frames under way have at most `memory` bytes.
     ///
     /// # Errors
     ///
@@ -154,32 +154,32 @@ impl Driver {
     pub fn new(
         mut simulation: Simulation,
         ports: Vec<Port>,
-        between: Vec<Between>,
-        (memory, limits): (usize, &Limits),
+        between: Vec<ProgramFlow>,
+        (memory, limits): (usize, &LatenessLimits),
         tap: Option<Box<dyn Tap + Send>>,
     ) -> io::Result<Self> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         for (index, port) in ports.iter().enumerate() {
             epoll::add(&epoll, &port.tun, epoll::EventData::new_u64(index as u64), epoll::EventFlags::IN)?;
         }
-        let mut routes = vec![Routes::default(); ports.len()];
-        for Between { flow, ports, ends } in &between {
+        let mut routes = vec![PortRoutes::default(); ports.len()];
+        for ProgramFlow { flow, ports, ends } in &between {
             for (port, end, backward) in [(ports[0], &ends[1], false), (ports[1], &ends[0], true)] {
                 let Some(port) = port else { continue };
                 match end {
-                    End::Host(address) => routes[port as usize].to_host(*address, (*flow, backward)),
-                    End::Device(behind) => routes[port as usize].to_device(behind, (*flow, backward)),
+                    FlowEnd::Host(address) => routes[port as usize].to_host(*address, (*flow, backward)),
+                    FlowEnd::Device(behind) => routes[port as usize].to_device(behind, (*flow, backward)),
                 }
             }
         }
-        routes.iter_mut().for_each(Routes::complete);
+        routes.iter_mut().for_each(PortRoutes::complete);
         let ahead = Ahead::start(&mut simulation);
         Ok(Self {
             simulation,
             ports,
-            lateness: Lateness::new(limits),
+            lateness: RunLateness::new(limits),
             beside: Beside::default(),
-            clock: Clock::start(),
+            clock: RunClock::start(),
             between,
             routes,
             bursts: Bursts::new(memory),
@@ -192,14 +192,14 @@ impl Driver {
         })
     }
 
-    /// The clock of the run, which begins with the call of [`Driver::run`].
-    pub fn clock(&self) -> Clock {
+    /// The clock of the run, which begins with the call of [`EmulationLoop::run`].
+    pub fn clock(&self) -> RunClock {
         self.clock
     }
 
     /// Begins the run: from now on `run` is due.
     pub fn begin(&mut self) {
-        self.clock = Clock::start();
+        self.clock = RunClock::start();
         self.next_look = Time::ZERO + LOOK;
     }
 
@@ -208,7 +208,7 @@ impl Driver {
     /// # Errors
     ///
     /// A device that cannot be read any more.
-    pub fn run(&mut self, shared: &Arc<Shared>, until: Option<Time>) -> io::Result<()> {
+    pub fn run(&mut self, shared: &Arc<LoopState>, until: Option<Time>) -> io::Result<()> {
         let mut events = Vec::with_capacity(64);
         loop {
             let now = self.clock.now();
@@ -233,10 +233,10 @@ impl Driver {
     }
 
     /// Changes links as others have asked for.
-    fn change(&mut self, now: Time, shared: &Shared) {
+    fn change(&mut self, now: Time, shared: &LoopState) {
         let (Ok(mut changes), Ok(mut made)) = (shared.changes.lock(), shared.made.lock()) else { return };
         for (changes, words) in changes.drain(..) {
-            for Change { index, links: [was, is] } in changes {
+            for LinkUpdate { index, links: [was, is] } in changes {
                 self.simulation.change_link(index, [&was, &is]);
             }
             made.push((now, words));
@@ -244,7 +244,7 @@ impl Driver {
     }
 
     /// The network, the ports, the lateness and the simulated ends; what taps have written to is closed.
-    pub fn into_parts(self) -> (Simulation, Vec<Port>, Lateness, Beside) {
+    pub fn into_parts(self) -> (Simulation, Vec<Port>, RunLateness, Beside) {
         (self.simulation, self.ports, self.lateness, self.beside)
     }
 
@@ -346,7 +346,7 @@ impl Driver {
         // Bytes behind a packet are padding; a frame of many has none.
         let whole = packet.wire_len();
         let frame = &self.frame[..len.min(whole as usize)];
-        let shape = Shape::of(offload, frame).filter(|shape| len == frame.len() || !shape.joins());
+        let shape = FrameShape::of(offload, frame).filter(|shape| len == frame.len() || !shape.joins());
         let Some(shape) = shape else {
             counts.malformed += 1;
             return;
@@ -417,7 +417,7 @@ impl Driver {
     }
 
     /// Tells those who have asked how far it is.
-    fn tell(&mut self, now: Time, shared: &Shared) {
+    fn tell(&mut self, now: Time, shared: &LoopState) {
         let paths = self.between.iter().map(|between| self.simulation.path(between.flow as usize)).collect();
         let ports = self.ports.iter().map(|port| port.counts).collect();
         let flows = self.between.iter().filter_map(|between| self.simulation.programs(between.flow as usize));

@@ -58,7 +58,7 @@ pub fn find(command: &OsStr) -> Result<PathBuf, Error> {
 
 /// Owner of the terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum TerminalOwner {
     /// The command: it reads and writes what skyhop was given.
     Front,
     /// A shell: the same, and the terminal is its own while it runs.
@@ -77,7 +77,7 @@ pub fn start(
     namespace: &Namespace,
     names: &str,
     (own, command): (&[OsString], &[OsString]),
-    place: Place,
+    place: TerminalOwner,
 ) -> Result<Child, Error> {
     let (program, words) = match own.split_first() {
         Some((program, words)) => (PathBuf::from(program), words),
@@ -88,10 +88,10 @@ pub fn start(
     process
         .args(words)
         .arg(ARGUMENT)
-        .arg(if place == Place::Shell { SHELL } else { "" })
+        .arg(if place == TerminalOwner::Shell { SHELL } else { "" })
         .arg(names)
         .args(command);
-    if place == Place::Behind {
+    if place == TerminalOwner::Behind {
         let to = io::stderr()
             .as_fd()
             .try_clone_to_owned()

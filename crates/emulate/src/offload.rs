@@ -66,17 +66,17 @@ impl Offload {
 
 /// The transport of a frame of many segments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Transport {
+enum OffloadTransport {
     Tcp,
     Udp,
 }
 
 /// The shape of a frame: a packet, or segments that share its headers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Shape {
+pub struct FrameShape {
     offload: Offload,
     /// `None` of a frame that is one packet.
-    transport: Option<Transport>,
+    transport: Option<OffloadTransport>,
     /// Bytes of IP's and the transport's headers.
     headers: u16,
     /// Payload of each segment but the last.
@@ -86,7 +86,7 @@ pub struct Shape {
     count: u32,
 }
 
-impl Shape {
+impl FrameShape {
     /// The shape of `frame`; `None` if its header does not fit it.
     pub fn of(offload: Offload, frame: &[u8]) -> Option<Self> {
         let len = frame.len() as u32;
@@ -94,17 +94,17 @@ impl Shape {
             (0, _) => {
                 return Some(Self { offload, transport: None, headers: 0, segment: 0, len, count: 1 });
             }
-            (GSO_TCP_V4, 4) | (GSO_TCP_V6, 6) => Transport::Tcp,
-            (GSO_UDP, 4 | 6) => Transport::Udp,
+            (GSO_TCP_V4, 4) | (GSO_TCP_V6, 6) => OffloadTransport::Tcp,
+            (GSO_UDP, 4 | 6) => OffloadTransport::Udp,
             _ => return None,
         };
         let start = usize::from(offload.checksum_start);
         let headers = match transport {
-            Transport::Tcp => start + usize::from(*frame.get(start + 12)? >> 4) * 4,
-            Transport::Udp => start + 8,
+            OffloadTransport::Tcp => start + usize::from(*frame.get(start + 12)? >> 4) * 4,
+            OffloadTransport::Udp => start + 8,
         };
         let least = if frame[0] >> 4 == 4 { 20 } else { 40 };
-        let shortest = start + if transport == Transport::Tcp { 20 } else { 8 };
+        let shortest = start + if transport == OffloadTransport::Tcp { 20 } else { 8 };
         let payload = frame.len().checked_sub(headers).filter(|payload| *payload > 0)? as u32;
         if start < least || headers < shortest || headers > MAX_HEADERS || offload.segment_size == 0 {
             return None;
@@ -184,14 +184,14 @@ impl Shape {
         }
         let behind = &mut header[start..];
         match transport {
-            Transport::Tcp => {
+            OffloadTransport::Tcp => {
                 let seq = u32::from_be_bytes([behind[4], behind[5], behind[6], behind[7]]);
                 behind[4..8].copy_from_slice(&seq.wrapping_add(self.ahead(first)).to_be_bytes());
                 // FIN and PSH are the last segment's, CWR the first's.
                 behind[13] &=
                     !(if last + 1 < self.count { 0x09 } else { 0 } | if first > 0 { 0x80 } else { 0 });
             }
-            Transport::Udp => behind[4..6].copy_from_slice(&((total - start) as u16).to_be_bytes()),
+            OffloadTransport::Udp => behind[4..6].copy_from_slice(&((total - start) as u16).to_be_bytes()),
         }
         let pseudo = pseudo_header(header, start, total - start, transport);
         let at = start + usize::from(self.offload.checksum_offset);
@@ -226,9 +226,9 @@ pub fn fold(mut sum: u64) -> u16 {
 }
 
 /// The pseudo-header's sum, which stands where a card is to put the checksum.
-fn pseudo_header(header: &[u8], start: usize, len: usize, transport: Transport) -> u16 {
+fn pseudo_header(header: &[u8], start: usize, len: usize, transport: OffloadTransport) -> u16 {
     let addresses = if header[0] >> 4 == 4 { &header[12..20] } else { &header[8..40] };
-    let protocol = if transport == Transport::Tcp { 6 } else { 17 };
+    let protocol = if transport == OffloadTransport::Tcp { 6 } else { 17 };
     debug_assert!(start >= 20);
     fold(sum(addresses) + protocol + len as u64)
 }
@@ -289,7 +289,7 @@ mod tests {
         (offload, bytes)
     }
 
-    fn packet(shape: &Shape, frame: &[u8], ends: [u32; 2]) -> (Vec<u8>, Offload) {
+    fn packet(shape: &FrameShape, frame: &[u8], ends: [u32; 2]) -> (Vec<u8>, Offload) {
         let mut room = [0; MAX_HEADERS];
         let (len, offload) = shape.headers(frame, ends, &mut room);
         let mut bytes = room[..len].to_vec();
@@ -301,7 +301,7 @@ mod tests {
     fn segments_are_packets_that_parse_with_right_checksums() {
         for v6 in [false, true] {
             let (offload, bytes) = frame(v6, 3500, 1000, 0x99);
-            let shape = Shape::of(offload, &bytes).unwrap();
+            let shape = FrameShape::of(offload, &bytes).unwrap();
             assert_eq!(shape.count(), 4);
             let mut payload = Vec::new();
             for index in 0..4 {
@@ -327,7 +327,7 @@ mod tests {
     #[test]
     fn a_frame_of_one_packet_is_written_as_it_came() {
         let (_, bytes) = frame(false, 100, 1000, 0x10);
-        let shape = Shape::of(Offload::default(), &bytes).unwrap();
+        let shape = FrameShape::of(Offload::default(), &bytes).unwrap();
         assert_eq!((shape.count(), shape.packet_len(0), shape.joins()), (1, 152, false));
         assert_eq!(packet(&shape, &bytes, [0, 0]), (bytes, Offload::default()));
     }
@@ -335,10 +335,10 @@ mod tests {
     #[test]
     fn neighbours_share_a_header_that_stands_for_all_of_them() {
         let (offload, bytes) = frame(false, 3500, 1000, 0x19);
-        let shape = Shape::of(offload, &bytes).unwrap();
+        let shape = FrameShape::of(offload, &bytes).unwrap();
         let (joined, offload) = packet(&shape, &bytes, [1, 2]);
         assert_eq!((joined.len(), offload.kind, offload.segment_size), (52 + 2000, GSO_TCP_V4, 1000));
-        let again = Shape::of(offload, &joined).unwrap();
+        let again = FrameShape::of(offload, &joined).unwrap();
         for index in 0..2 {
             let (mut one, offload) = packet(&again, &joined, [index, index]);
             let (mut same, before) = packet(&shape, &bytes, [index + 1, index + 1]);
@@ -354,7 +354,7 @@ mod tests {
     #[test]
     fn headers_that_do_not_fit_the_frame_are_no_shape() {
         let (offload, bytes) = frame(false, 3500, 1000, 0x10);
-        let no = |offload: Offload, bytes: &[u8]| assert_eq!(Shape::of(offload, bytes), None);
+        let no = |offload: Offload, bytes: &[u8]| assert_eq!(FrameShape::of(offload, bytes), None);
         no(Offload { segment_size: 0, ..offload }, &bytes);
         no(Offload { checksum_start: 19, ..offload }, &bytes);
         no(Offload { checksum_start: 60_000, ..offload }, &bytes);
@@ -370,7 +370,7 @@ mod tests {
         short.truncate(60);
         no(offload, &short);
         for len in 0..bytes.len() {
-            let _ = Shape::of(offload, &bytes[..len]);
+            let _ = FrameShape::of(offload, &bytes[..len]);
         }
     }
 }

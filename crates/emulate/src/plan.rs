@@ -54,7 +54,7 @@ pub struct HalfFlow {
 
 /// Hosts, and who they are to the command.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Plan {
+pub struct HostPlan {
     /// Hosts in the order in which flows name them.
     pub hosts: Vec<Host>,
     /// Flows that are left to programs at both ends.
@@ -102,7 +102,7 @@ pub fn flows_of_programs(scenario: &Scenario) -> Vec<usize> {
     scenario.flows.iter().enumerate().filter(|(i, flow)| has(*i, flow)).map(|(i, _)| i).collect()
 }
 
-impl Plan {
+impl HostPlan {
     /// The hosts of a simulation that was made for the scenario with [`real_flows`]. `at` says where the command runs.
     ///
     /// # Errors

@@ -5,7 +5,7 @@
 //! Leaves out what happens in between.
 
 use crate::bursts::{Bursts, Tag};
-use crate::clock::Clock;
+use crate::clock::RunClock;
 use crate::lateness::Histogram;
 use crate::offload::{MAX_HEADERS, Offload};
 use crate::stamps::Stamps;
@@ -21,7 +21,7 @@ pub const FRAME: usize = 65_536 + 256;
 
 /// Packets that are written next, neighbours in one frame.
 #[derive(Debug, Clone, Copy)]
-struct Run {
+struct PacketRun {
     burst: u32,
     first: u32,
     last: u32,
@@ -65,7 +65,7 @@ pub struct Port {
     pub counts: PortCounts,
     /// Neighbours are written as one frame.
     joins: bool,
-    run: Option<Run>,
+    run: Option<PacketRun>,
     /// Due times of the packets of the run.
     dues: Vec<Time>,
     room: [u8; MAX_HEADERS],
@@ -93,7 +93,7 @@ impl Port {
     }
 
     /// Arrival of the first frame that is not read yet, if the kernel has noted it.
-    pub fn first_came(&self, clock: Clock) -> Option<Time> {
+    pub fn first_came(&self, clock: RunClock) -> Option<Time> {
         self.stamps.as_ref()?.first_since(self.last_read, |ns| clock.of_day(ns))
     }
 
@@ -114,7 +114,7 @@ impl Port {
             }
         } else {
             self.flush(io);
-            self.run = Some(Run { burst: tag.burst(), first: tag.index(), last: tag.index(), marked });
+            self.run = Some(PacketRun { burst: tag.burst(), first: tag.index(), last: tag.index(), marked });
         }
         self.dues.push(due);
     }
@@ -131,7 +131,7 @@ impl Port {
             // Some kernels refuse frames of many packets, and say so only now.
             self.joins = false;
             for index in run.first..=run.last {
-                let one = Run { first: index, last: index, ..run };
+                let one = PacketRun { first: index, last: index, ..run };
                 let done = self.write(one, io);
                 self.wrote(done, one, io);
             }
@@ -140,7 +140,7 @@ impl Port {
         }
     }
 
-    fn wrote(&mut self, done: io::Result<()>, run: Run, io: &mut Io<'_>) {
+    fn wrote(&mut self, done: io::Result<()>, run: PacketRun, io: &mut Io<'_>) {
         let packets = run.last - run.first + 1;
         let (shape, _) = io.bursts.get(run.burst);
         match done {
@@ -156,7 +156,7 @@ impl Port {
         io.bursts.release(run.burst, packets);
     }
 
-    fn write(&mut self, run: Run, io: &mut Io<'_>) -> io::Result<()> {
+    fn write(&mut self, run: PacketRun, io: &mut Io<'_>) -> io::Result<()> {
         let (shape, frame) = io.bursts.get(run.burst);
         let (len, offload) = shape.headers(frame, [run.first, run.last], &mut self.room);
         let payload = &frame[shape.payload(run.first, run.last)];
@@ -240,7 +240,7 @@ pub struct Io<'a> {
     /// Frames under way.
     pub bursts: &'a mut Bursts,
     /// The clock.
-    pub clock: Clock,
+    pub clock: RunClock,
     /// Packets are written as soon as they are here, also early.
     pub early: bool,
     /// Lateness of packets.

@@ -6,7 +6,7 @@
 
 /// Places of the two ends of a profile with moving satellites, in degrees, and their names.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Ends {
+pub struct ProfileEnds {
     /// Name, latitude and longitude of the user.
     pub user: (String, f64, f64),
     /// The same of the other end: the server, or the gateway behind which it is.
@@ -72,9 +72,9 @@ impl Profile {
     }
 
     /// Its scenario. `ends` are for the profiles that have `cities`.
-    pub fn scenario(&self, ends: Option<&Ends>) -> String {
+    pub fn scenario(&self, ends: Option<&ProfileEnds>) -> String {
         let mut text = self.text.to_owned();
-        if let Some(Ends { user, server }) = ends {
+        if let Some(ProfileEnds { user, server }) = ends {
             for ((name, lat, lon), end) in [(user, "USER"), (server, "SERVER")] {
                 let place = format!("lat = \"{lat} deg\", lon = \"{lon} deg\"");
                 text = text.replace(&format!("{end}_PLACE"), &place).replace(&format!("{end}_NAME"), name);
@@ -205,7 +205,8 @@ mod tests {
 
     #[test]
     fn every_profile_is_a_scenario_without_a_warning() {
-        let ends = Ends { user: ("Quito".into(), -0.22, -78.51), server: ("Lima".into(), -12.05, -77.04) };
+        let ends =
+            ProfileEnds { user: ("Quito".into(), -0.22, -78.51), server: ("Lima".into(), -12.05, -77.04) };
         for profile in PROFILES {
             let text = profile.scenario(Some(&ends));
             assert!(!text.contains("_PLACE") && !text.contains("_NAME"), "{text}");

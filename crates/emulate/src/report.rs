@@ -3,13 +3,13 @@
 //! Follows the simulator's summary, with the key `emulation` beside its own.
 //! Leaves out how a run is ended.
 
-use crate::about::{About, Furnished, Outcome};
+use crate::about::{About, EmulationOutcome, Furnished};
 use crate::device::Attached;
-use crate::driver::Driver;
+use crate::driver::EmulationLoop;
 use crate::namespace::parameter;
-use crate::plan::{Host, Plan};
+use crate::plan::{Host, HostPlan};
 use crate::port::{Port, PortCounts};
-use crate::verdict::{Lateness, Missed, objections};
+use crate::verdict::{Missed, RunLateness, objections};
 use serde_json::{Map, Value, json};
 use skyhop_record::Meta;
 use skyhop_results::{Cause, FlowKind, FlowResult, LimitsResult, OneEndResult, ProgramsResult};
@@ -18,10 +18,10 @@ use skyhop_units::{Span, Time};
 /// The outcome of a run whose loop has ended.
 pub(crate) fn outcome(
     about: About<'_>,
-    (driver, cpu_s, real_time): (Driver, f64, bool),
+    (driver, cpu_s, real_time): (EmulationLoop, f64, bool),
     mut missed: Missed,
     exit_code: u8,
-) -> Outcome {
+) -> EmulationOutcome {
     let About { loaded, options, scenario, plan, offloads, capture, shared, hosts } = about;
     let (simulation, ports, lateness, beside) = driver.into_parts();
     missed.no_room += beside.no_room;
@@ -87,7 +87,7 @@ pub(crate) fn outcome(
         resolved: serde_json::to_value(loaded.written()).unwrap_or_default(),
         emulation,
     };
-    Outcome { result, meta, exit_code, objections, lateness }
+    EmulationOutcome { result, meta, exit_code, objections, lateness }
 }
 
 /// A flow's result with what its simulated end has counted.
@@ -100,15 +100,15 @@ fn one_end(flow: &mut FlowResult, (simulated, limits): (OneEndResult, Option<[Sp
 }
 
 /// The kernel's default where programs run; `None` where all hosts are devices.
-fn kernels_own(plan: &Plan, hosts: &[Furnished]) -> Option<String> {
+fn kernels_own(plan: &HostPlan, hosts: &[Furnished]) -> Option<String> {
     hosts[plan.at?].namespace.within(|| parameter("ipv4/tcp_congestion_control")).ok()?
 }
 
 /// The key `emulation` of `summary.json`.
 fn summary(
-    (plan, attached): (&Plan, &[Option<(&Attached, &String)>]),
+    (plan, attached): (&HostPlan, &[Option<(&Attached, &String)>]),
     ports: &[Port],
-    lateness: &Lateness,
+    lateness: &RunLateness,
     missed: &Missed,
     objections: &[String],
     about: Value,

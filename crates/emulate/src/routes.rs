@@ -8,14 +8,14 @@ use std::net::{IpAddr, Ipv4Addr};
 
 /// Addresses with the same first bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Prefix {
+pub struct AddressPrefix {
     bits: u8,
     v6: bool,
     /// The first bits, from the highest on; the others are 0.
     value: u128,
 }
 
-impl Prefix {
+impl AddressPrefix {
     /// Prefix of all addresses whose first `bits` bits are those of `address`.
     pub fn new(address: IpAddr, bits: u8) -> Self {
         let (v6, value) = number(address);
@@ -44,26 +44,26 @@ fn mask(bits: u8) -> u128 {
 }
 
 /// A flow by its index in the scenario, and true towards its `from`.
-pub type Way = (u32, bool);
+pub type FlowWay = (u32, bool);
 
 /// The routes of a port.
 #[derive(Debug, Clone, Default)]
-pub struct Routes {
+pub struct PortRoutes {
     /// Addresses of hosts, sorted.
-    hosts: Vec<(Ipv4Addr, Way)>,
+    hosts: Vec<(Ipv4Addr, FlowWay)>,
     /// Prefixes behind devices, the longest first.
-    behind: Vec<(Prefix, Way)>,
+    behind: Vec<(AddressPrefix, FlowWay)>,
 }
 
-impl Routes {
+impl PortRoutes {
     /// A flow leads to a host with this address.
-    pub fn to_host(&mut self, address: Ipv4Addr, way: Way) {
+    pub fn to_host(&mut self, address: Ipv4Addr, way: FlowWay) {
         self.hosts.push((address, way));
         self.hosts.sort_unstable();
     }
 
     /// A flow leads to a device with these addresses behind it.
-    pub fn to_device(&mut self, prefixes: &[Prefix], way: Way) {
+    pub fn to_device(&mut self, prefixes: &[AddressPrefix], way: FlowWay) {
         self.behind.extend(prefixes.iter().map(|prefix| (*prefix, way)));
         self.behind.sort_by(|a, b| b.cmp(a));
     }
@@ -73,12 +73,12 @@ impl Routes {
         if let Some((_, way)) = self.behind.first().copied()
             && self.behind.iter().all(|(_, other)| *other == way)
         {
-            self.behind = Prefix::all().map(|prefix| (prefix, way)).to_vec();
+            self.behind = AddressPrefix::all().map(|prefix| (prefix, way)).to_vec();
         }
     }
 
     /// The way of a packet to `destination`, as the network knows it, whose bytes are `packet`.
-    pub fn find(&self, destination: Ipv4Addr, packet: &[u8]) -> Option<Way> {
+    pub fn find(&self, destination: Ipv4Addr, packet: &[u8]) -> Option<FlowWay> {
         if let Ok(place) = self.hosts.binary_search_by_key(&destination, |(address, _)| *address) {
             return Some(self.hosts[place].1);
         }
@@ -102,7 +102,7 @@ impl Routes {
 mod tests {
     use super::*;
 
-    fn find(routes: &Routes, address: &str) -> Option<Way> {
+    fn find(routes: &PortRoutes, address: &str) -> Option<FlowWay> {
         let mut packet = [0; 40];
         let destination = match address.parse().unwrap() {
             IpAddr::V4(v4) => {
@@ -118,14 +118,14 @@ mod tests {
         routes.find(destination, &packet)
     }
 
-    fn prefix(text: &str) -> Prefix {
+    fn prefix(text: &str) -> AddressPrefix {
         let (address, bits) = text.split_once('/').unwrap();
-        Prefix::new(address.parse().unwrap(), bits.parse().unwrap())
+        AddressPrefix::new(address.parse().unwrap(), bits.parse().unwrap())
     }
 
     #[test]
     fn hosts_come_first_and_then_the_longest_prefix() {
-        let mut routes = Routes::default();
+        let mut routes = PortRoutes::default();
         routes.to_host([10, 0, 0, 1].into(), (0, true));
         routes.to_device(&[prefix("192.168.0.0/16"), prefix("2001:db8:1::/48")], (1, false));
         routes.to_device(&[prefix("192.168.7.0/24"), prefix("2001:db8:1:7::/64")], (2, false));
@@ -146,7 +146,7 @@ mod tests {
 
     #[test]
     fn all_that_is_not_for_somebody_else_goes_to_the_only_device() {
-        let mut routes = Routes::default();
+        let mut routes = PortRoutes::default();
         assert_eq!(find(&routes, "8.8.8.8"), None);
         routes.to_host([10, 0, 0, 1].into(), (0, true));
         routes.to_device(&[prefix("192.168.7.0/24")], (3, true));

@@ -22,31 +22,31 @@ const TABLES: u32 = 83_000_000;
 
 /// A version of IP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Version {
+pub enum IpVersion {
     /// IPv4.
     V4,
     /// IPv6.
     V6,
 }
 
-impl Version {
+impl IpVersion {
     /// The parameter by which one device forwards packets of it.
     pub fn forwarding(self, device: &str) -> String {
         match self {
-            Version::V4 => format!("ipv4/conf/{device}/forwarding"),
-            Version::V6 => format!("ipv6/conf/{device}/force_forwarding"),
+            IpVersion::V4 => format!("ipv4/conf/{device}/forwarding"),
+            IpVersion::V6 => format!("ipv6/conf/{device}/force_forwarding"),
         }
     }
 }
 
 /// Both versions of IP.
-pub const VERSIONS: [Version; 2] = [Version::V4, Version::V6];
+pub const VERSIONS: [IpVersion; 2] = [IpVersion::V4, IpVersion::V6];
 
 /// Packets that come in over `device` go to the device with index `to`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rule {
     /// The version of IP that it is for.
-    pub version: Version,
+    pub version: IpVersion,
     /// The device of the machine.
     pub device: String,
     /// Index of the network's device.
@@ -64,8 +64,8 @@ impl Rule {
     fn message(&self) -> RuleMessage {
         let mut message = RuleMessage::default();
         message.header.family = match self.version {
-            Version::V4 => AddressFamily::Inet,
-            Version::V6 => AddressFamily::Inet6,
+            IpVersion::V4 => AddressFamily::Inet,
+            IpVersion::V6 => AddressFamily::Inet6,
         };
         message.header.action = RuleAction::ToTable;
         message.attributes = vec![
@@ -80,8 +80,8 @@ impl Rule {
     /// Reads a rule; `None` if it is none of these.
     fn of(message: &RuleMessage) -> Option<Self> {
         let version = match message.header.family {
-            AddressFamily::Inet => Version::V4,
-            AddressFamily::Inet6 => Version::V6,
+            AddressFamily::Inet => IpVersion::V4,
+            AddressFamily::Inet6 => IpVersion::V6,
             _ => return None,
         };
         let (mut device, mut to, mut switched, mut own) = (None, None, None, false);
@@ -136,7 +136,7 @@ mod tests {
 
     #[test]
     fn a_rule_is_known_again_and_others_are_not() {
-        for (version, switched) in [(Version::V4, false), (Version::V6, true)] {
+        for (version, switched) in [(IpVersion::V4, false), (IpVersion::V6, true)] {
             let rule = Rule { version, device: "eth1".into(), to: 7, switched };
             assert_eq!(Rule::of(&rule.message()), Some(rule.clone()));
             let mut other = rule.message();

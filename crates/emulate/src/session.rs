@@ -6,19 +6,19 @@
 //! Leaves out the command line, and what is shown while it runs.
 
 use crate::about::{About, Furnished};
-pub use crate::about::{Options, Outcome};
+pub use crate::about::{EmulationOptions, EmulationOutcome};
 use crate::attend::attend;
 use crate::beside::{Beside, SimulatedEnd};
-use crate::capture::CaptureFile;
-use crate::clock::Clock;
-use crate::control::Control;
+use crate::capture::EmulationCapture;
+use crate::clock::RunClock;
+use crate::control::ControlSocket;
 use crate::device::{self, Attached, QUEUE};
-use crate::driver::{Between, Driver, End, Shared};
+use crate::driver::{EmulationLoop, FlowEnd, LoopState, ProgramFlow};
 use crate::error::{Error, Tried};
 use crate::inside;
 use crate::namespace::{Namespace, require_parameter, set_parameter};
 use crate::netlink::Netlink;
-use crate::plan::{Host, Plan, devices, flows_of_programs};
+use crate::plan::{Host, HostPlan, devices, flows_of_programs};
 use crate::port::Port;
 use crate::report;
 use crate::signals::Signals;
@@ -50,14 +50,15 @@ const LONGEST: Span = Span::from_secs(7 * 86_400);
 /// Something that the scenario does not say or the system does not allow. A program's own failure is in its exit code.
 pub fn emulate(
     loaded: &Loaded,
-    options: &Options,
-    mut watch: impl FnMut(&Plan, &Shared) -> Signals,
-) -> Result<Outcome, Error> {
+    options: &EmulationOptions,
+    mut watch: impl FnMut(&HostPlan, &LoopState) -> Signals,
+) -> Result<EmulationOutcome, Error> {
     let ready = Ready::new(loaded, options)?;
     // Links that were changed are links of the scenario as it runs.
-    let _control = Control::listen(loaded.clone(), ready.about.plan.clone(), ready.about.shared.clone());
+    let _control =
+        ControlSocket::listen(loaded.clone(), ready.about.plan.clone(), ready.about.shared.clone());
     let begun = ready.begin()?;
-    let Begun { about, running } = &begun;
+    let Emulation { about, running } = &begun;
     let exit_code =
         attend(&about.plan, &about.hosts, options, &running.ended, || watch(&about.plan, &about.shared));
     begun.end(exit_code)
@@ -66,13 +67,13 @@ pub fn emulate(
 /// An emulation whose hosts are there, and whose time has not begun.
 pub struct Ready<'a> {
     about: About<'a>,
-    driver: Driver,
+    driver: EmulationLoop,
 }
 
 /// An emulation that runs.
-pub struct Begun<'a> {
+pub struct Emulation<'a> {
     about: About<'a>,
-    running: Running,
+    running: RunningLoop,
 }
 
 impl<'a> Ready<'a> {
@@ -81,7 +82,7 @@ impl<'a> Ready<'a> {
     /// # Errors
     ///
     /// Something that the scenario does not say or the system does not allow.
-    pub fn new(loaded: &'a Loaded, options: &'a Options) -> Result<Self, Error> {
+    pub fn new(loaded: &'a Loaded, options: &'a EmulationOptions) -> Result<Self, Error> {
         for command in [&options.command, &options.server] {
             command.first().map_or(Ok(()), |name| inside::find(name).map(drop))?;
         }
@@ -97,34 +98,35 @@ impl<'a> Ready<'a> {
         let seed = options.seed.unwrap_or(scenario.seed);
         let built = Simulation::with_programs(&scenario, &loaded.files, seed, &flows_of_programs(&scenario));
         let mut simulation = built.map_err(|e| Error::Scenario(e.key, e.message))?;
-        let plan = Plan::of(&scenario, &simulation, options.at.as_deref(), &devices)?;
+        let plan = HostPlan::of(&scenario, &simulation, options.at.as_deref(), &devices)?;
         possible(&plan, options)?;
         let (hosts, ports) = furnish(&plan, &simulation, options, &devices)?;
         let offloads = ports.iter().map(|port| port.tun.offloads()).min_by_key(|o| *o as u8);
         let names: Vec<String> = plan.hosts.iter().map(|host| host.name.clone()).collect();
-        let capture = options.pcap.as_deref().map(|path| CaptureFile::create(path, &names)).transpose()?;
-        let between = plan.ways().into_iter().map(|(flow, ends)| Between {
+        let capture =
+            options.pcap.as_deref().map(|path| EmulationCapture::create(path, &names)).transpose()?;
+        let between = plan.ways().into_iter().map(|(flow, ends)| ProgramFlow {
             flow: flow as u32,
             ports: ends.map(|end| end.map(|host| host as u32)),
             ends: ends.map(|end| match end.map(|host| (&hosts[host].attached, &plan.hosts[host])) {
-                Some((Some(attached), _)) => End::Device(attached.behind.clone()),
-                Some((None, host)) => End::Host(host.v4),
-                None => End::Host(plan.simulated(flow).map_or(Ipv4Addr::UNSPECIFIED, |host| host.v4)),
+                Some((Some(attached), _)) => FlowEnd::Device(attached.behind.clone()),
+                Some((None, host)) => FlowEnd::Host(host.v4),
+                None => FlowEnd::Host(plan.simulated(flow).map_or(Ipv4Addr::UNSPECIFIED, |host| host.v4)),
             }),
         });
         let beside = beside(&plan, &scenario, &loaded.files, seed, &mut simulation)?;
-        let tap = capture.as_ref().and_then(CaptureFile::tap);
+        let tap = capture.as_ref().and_then(EmulationCapture::tap);
         let mut driver =
-            Driver::new(simulation, ports, between.collect(), (options.memory, &options.limits), tap)
+            EmulationLoop::new(simulation, ports, between.collect(), (options.memory, &options.limits), tap)
                 .tried(|| "cannot wait for devices".to_owned())?;
         driver.beside = beside;
-        let (offloads, shared) = (offloads.unwrap_or(Offloads::None), Arc::new(Shared::default()));
+        let (offloads, shared) = (offloads.unwrap_or(Offloads::None), Arc::new(LoopState::default()));
         let about = About { loaded, options, scenario, plan, hosts, offloads, capture, shared };
         Ok(Self { about, driver })
     }
 
     /// Hosts and flows.
-    pub fn plan(&self) -> &Plan {
+    pub fn plan(&self) -> &HostPlan {
         &self.about.plan
     }
 
@@ -138,17 +140,17 @@ impl<'a> Ready<'a> {
     /// # Errors
     ///
     /// The system has no thread left.
-    pub fn begin(self) -> Result<Begun<'a>, Error> {
+    pub fn begin(self) -> Result<Emulation<'a>, Error> {
         let Self { about, driver } = self;
         let until = about.ends_by_itself().then(|| Time::ZERO + about.scenario.duration);
-        let running = Running::start(driver, about.shared.clone(), until)?;
-        Ok(Begun { about, running })
+        let running = RunningLoop::start(driver, about.shared.clone(), until)?;
+        Ok(Emulation { about, running })
     }
 }
 
-impl Begun<'_> {
+impl Emulation<'_> {
     /// The clock of the run.
-    pub fn clock(&self) -> Clock {
+    pub fn clock(&self) -> RunClock {
         self.running.clock
     }
 
@@ -157,7 +159,7 @@ impl Begun<'_> {
     /// # Errors
     ///
     /// A device could not be read any more; its counters cannot be asked for.
-    pub fn end(self, exit_code: Result<u8, Error>) -> Result<Outcome, Error> {
+    pub fn end(self, exit_code: Result<u8, Error>) -> Result<EmulationOutcome, Error> {
         let Self { mut about, running } = self;
         about.shared.stop();
         let ended = running.join();
@@ -175,7 +177,7 @@ impl Begun<'_> {
 
 /// The simulated ends of flows that programs have the other end of.
 fn beside(
-    plan: &Plan,
+    plan: &HostPlan,
     scenario: &Scenario,
     files: &Files,
     seed: u64,
@@ -209,7 +211,7 @@ fn known(name: &str) -> Result<(), Error> {
 }
 
 /// An error if something is to run in a host that is a device.
-fn possible(plan: &Plan, options: &Options) -> Result<(), Error> {
+fn possible(plan: &HostPlan, options: &EmulationOptions) -> Result<(), Error> {
     let wrong = |option: &str, why: String| Err(Error::Scenario(option.into(), why));
     if !options.command.is_empty() && plan.at.is_none() {
         let why = "every host is a device of this machine, so that there is none for a command; run it on a machine behind one of them";
@@ -227,9 +229,9 @@ fn possible(plan: &Plan, options: &Options) -> Result<(), Error> {
 
 /// Makes the hosts, and their ports.
 fn furnish(
-    plan: &Plan,
+    plan: &HostPlan,
     simulation: &Simulation,
-    options: &Options,
+    options: &EmulationOptions,
     devices: &crate::plan::Devices,
 ) -> Result<(Vec<Furnished>, Vec<Port>), Error> {
     let mut hosts = Vec::new();
@@ -263,7 +265,11 @@ fn furnish(
 }
 
 /// Makes a host's device, in the host's namespace.
-fn own_device(host: &Host, mtu: u32, options: &Options) -> Result<(Tun, Netlink, Option<Stamps>), Error> {
+fn own_device(
+    host: &Host,
+    mtu: u32,
+    options: &EmulationOptions,
+) -> Result<(Tun, Netlink, Option<Stamps>), Error> {
     let mut netlink = Netlink::open()?;
     let loopback = netlink.index("lo")?;
     netlink.set_up(loopback, None, None)?;
@@ -325,22 +331,22 @@ fn takes_frames_of_many(tun: &Tun) -> bool {
 }
 
 /// The loop on its thread.
-struct Running {
-    clock: Clock,
+struct RunningLoop {
+    clock: RunClock,
     thread: thread::JoinHandle<Ended>,
     ended: mpsc::Receiver<()>,
 }
 
 struct Ended {
-    driver: Driver,
+    driver: EmulationLoop,
     cpu_s: f64,
     real_time: bool,
     error: Option<io::Error>,
 }
 
-impl Running {
+impl RunningLoop {
     /// Starts the loop, at real-time priority if that is allowed, and waits until it runs.
-    fn start(mut driver: Driver, shared: Arc<Shared>, until: Option<Time>) -> Result<Self, Error> {
+    fn start(mut driver: EmulationLoop, shared: Arc<LoopState>, until: Option<Time>) -> Result<Self, Error> {
         let (tell_ended, ended) = sync_channel(1);
         let (tell_begun, begun) = sync_channel(1);
         let run = move || {
@@ -355,7 +361,7 @@ impl Running {
         };
         let thread = thread::Builder::new().name("network".into()).spawn(run);
         let thread = thread.tried(|| "cannot start the thread of the network".to_owned())?;
-        let clock = begun.recv().unwrap_or_else(|_| Clock::start());
+        let clock = begun.recv().unwrap_or_else(|_| RunClock::start());
         Ok(Self { clock, thread, ended })
     }
 

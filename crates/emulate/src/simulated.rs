@@ -4,7 +4,7 @@
 //! simulator opens them here. Differs from a host of the simulator: the peer's packets are bytes with checksums, which may be wrong.
 //! Leaves out UDP, messages about ports that are not there, and addresses of IPv6 outside 2001:db8::/96.
 
-use crate::answers::{Answer, Fetch};
+use crate::answers::{Fetch, Responder};
 use crate::plan::{HalfFlow, Host};
 use skyhop_chance::{Seed, Stream};
 use skyhop_network::BuildError;
@@ -27,13 +27,13 @@ const AGAIN: Span = Span::from_millis(200);
 const WRITTEN: std::ops::RangeInclusive<u64> = 4 << 20..=256 << 20;
 
 /// A connection's name: whether it is of IPv6, the peer's socket, and the own port.
-type Key = (bool, SocketAddrV4, u16);
+type ConnectionKey = (bool, SocketAddrV4, u16);
 
 /// A connection and its application.
 #[derive(Debug)]
 struct Talk {
     carry: Carry,
-    answer: Answer,
+    answer: Responder,
     /// True if the causes that limit its sender are counted.
     sends: bool,
     /// Bytes that have come and that were acknowledged.
@@ -84,18 +84,18 @@ pub struct Made {
 /// A simulated host.
 pub struct SimulatedHost {
     made: Made,
-    talks: BTreeMap<Key, Talk>,
+    talks: BTreeMap<ConnectionKey, Talk>,
     /// Answers to packets of no connection.
     out: VecDeque<Vec<u8>>,
     /// Time of its client's next action.
     due: Option<Time>,
     next_port: u16,
-    counted: Counted,
+    counted: ConnectionCounts,
 }
 
 /// Counters of its connections.
 #[derive(Debug, Clone, Copy, Default)]
-struct Counted {
+struct ConnectionCounts {
     connections: u64,
     delivered: [u64; 2],
     segments: u64,
@@ -110,7 +110,7 @@ struct Counted {
     took: Span,
 }
 
-impl Counted {
+impl ConnectionCounts {
     fn add(&mut self, talk: &Talk, now: Time) {
         let machine = talk.carry.machine();
         let stats = machine.stats();
@@ -188,7 +188,7 @@ impl SimulatedHost {
     pub fn new(made: Made) -> Self {
         let due = made.client.as_ref().map(|(_, start)| *start);
         let (talks, out) = (BTreeMap::new(), VecDeque::new());
-        Self { made, talks, out, due, next_port: 49_152, counted: Counted::default() }
+        Self { made, talks, out, due, next_port: 49_152, counted: ConnectionCounts::default() }
     }
 
     /// Bytes of a packet have come.
@@ -237,7 +237,7 @@ impl SimulatedHost {
         if opens
             && !self.talks.contains_key(&key)
             && self.talks.len() < MOST
-            && let Some(answer) = Answer::at(tcp.destination_port, self.made.source)
+            && let Some(answer) = Responder::at(tcp.destination_port, self.made.source)
             && let Some(carry) =
                 Carry::accept(self.config(packet.ip.version), packet, self.made.chance.bits() as u32)
         {
@@ -259,7 +259,7 @@ impl SimulatedHost {
         Config { ip: version, mss, link_mtu: Some(*mtu), ..config.clone() }
     }
 
-    fn open(&mut self, now: Time, key: Key, carry: Carry, answer: Answer) {
+    fn open(&mut self, now: Time, key: ConnectionKey, carry: Carry, answer: Responder) {
         let buffer = self.made.config.send_buffer_max.saturating_mul(2);
         let mut carry = carry.with_capacity(buffer.clamp(*WRITTEN.start(), *WRITTEN.end()) as usize);
         let sends = answer.sends();
@@ -271,7 +271,7 @@ impl SimulatedHost {
     }
 
     /// A connection to the peer.
-    fn connect(&mut self, now: Time, port: u16, answer: Answer) {
+    fn connect(&mut self, now: Time, port: u16, answer: Responder) {
         let [own, peer] = self.made.ends;
         let remote = SocketAddrV4::new(peer, port);
         let config = self.config(self.made.config.ip);
@@ -291,7 +291,7 @@ impl SimulatedHost {
         match client {
             Client::Push { parts, .. } => {
                 for part in std::mem::take(parts) {
-                    self.connect(now, 9, Answer::Source(part));
+                    self.connect(now, 9, Responder::Source(part));
                 }
             }
             Client::Ask { left, began } => {
@@ -305,18 +305,18 @@ impl SimulatedHost {
                     .find(|(_, talk)| talk.connected && !talk.finished && !over(&talk.carry));
                 match idle {
                     Some((key, talk)) => {
-                        talk.answer = Answer::Fetch(fetch);
+                        talk.answer = Responder::Fetch(fetch);
                         let key = *key;
                         self.step(now, key);
                     }
-                    None => self.connect(now, 80, Answer::Fetch(fetch)),
+                    None => self.connect(now, 80, Responder::Fetch(fetch)),
                 }
             }
         }
     }
 
     /// Tells a connection's application what has happened, and lets it go on.
-    fn step(&mut self, now: Time, key: Key) {
+    fn step(&mut self, now: Time, key: ConnectionKey) {
         let Some(talk) = self.talks.get_mut(&key) else { return };
         let mut reset = false;
         while let Some(event) = talk.carry.poll_event() {
@@ -347,25 +347,25 @@ impl SimulatedHost {
     }
 
     /// Looks how far the client is that has this connection.
-    fn progress(&mut self, now: Time, key: Key, reset: bool) {
+    fn progress(&mut self, now: Time, key: ConnectionKey, reset: bool) {
         let (Some((client, _)), Some(talk)) = (&mut self.made.client, self.talks.get_mut(&key)) else {
             return;
         };
         let refused = reset && !talk.connected;
         match (client, &mut talk.answer) {
-            (Client::Push { parts, .. }, Answer::Source(part)) if refused => {
+            (Client::Push { parts, .. }, Responder::Source(part)) if refused => {
                 parts.push_back(*part);
                 self.due = Some(now + AGAIN);
             }
-            (Client::Push { left, .. }, Answer::Source(0)) if talk.carry.machine().fin_acknowledged() => {
+            (Client::Push { left, .. }, Responder::Source(0)) if talk.carry.machine().fin_acknowledged() => {
                 // It is told once, and stays a source of nothing.
-                talk.answer = Answer::Sink;
+                talk.answer = Responder::Sink;
                 *left -= 1;
                 if *left == 0 {
                     self.counted.completed = Some(now);
                 }
             }
-            (Client::Ask { left, began }, Answer::Fetch(fetch)) if began.is_some() => {
+            (Client::Ask { left, began }, Responder::Fetch(fetch)) if began.is_some() => {
                 let again = refused && !fetch.wrong;
                 if again {
                     *left += 1;
@@ -388,7 +388,7 @@ impl SimulatedHost {
         }
     }
 
-    fn forget(&mut self, now: Time, key: Key) {
+    fn forget(&mut self, now: Time, key: ConnectionKey) {
         if let Some(talk) = self.talks.remove(&key) {
             self.counted.add(&talk, now);
         }
@@ -415,7 +415,7 @@ impl SimulatedHost {
         if self.due.take_if(|due| *due <= now).is_some() {
             self.act(now);
         }
-        let keys: Vec<Key> = self.talks.keys().copied().collect();
+        let keys: Vec<ConnectionKey> = self.talks.keys().copied().collect();
         for key in keys {
             if let Some(talk) = self.talks.get_mut(&key) {
                 if talk.carry.poll_timeout().is_some_and(|at| at <= now) {

@@ -119,7 +119,7 @@ fn instruction(code: u32, jt: u8, jf: u8, k: u32) -> libc::sock_filter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock::Clock;
+    use crate::clock::RunClock;
     use skyhop_units::Span;
     use std::net::UdpSocket;
 
@@ -132,7 +132,7 @@ mod tests {
             Ok(stamps) => stamps,
             Err(why) => return println!("skipped: no packet socket here: {why}"),
         };
-        let clock = Clock::start();
+        let clock = RunClock::start();
         // The kernel begins to stamp frames a little later; until then they have the instant at which their stamps are read.
         clock.sleep(Span::from_millis(100));
         let send = || {

@@ -4,7 +4,7 @@
 //! Leaves out everything else of terminals.
 
 /// The terminal of standard input, which this process has. Dropped, it has it again.
-pub(crate) struct Terminal {
+pub(crate) struct Tty {
     group: libc::pid_t,
 }
 
@@ -14,7 +14,7 @@ fn front() -> libc::pid_t {
     unsafe { libc::tcgetpgrp(0) }
 }
 
-impl Terminal {
+impl Tty {
     /// `None` where there is none, or others have it.
     pub fn of_this_process() -> Option<Self> {
         // SAFETY: this asks for a number.
@@ -23,7 +23,7 @@ impl Terminal {
     }
 }
 
-impl Drop for Terminal {
+impl Drop for Tty {
     fn drop(&mut self) {
         if front() != self.group {
             give(self.group);

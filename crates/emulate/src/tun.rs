@@ -50,7 +50,7 @@ impl Offloads {
 }
 
 #[repr(C)]
-struct Request {
+struct TunRequest {
     name: [u8; libc::IFNAMSIZ],
     flags: i16,
     rest: [u8; 22],
@@ -76,8 +76,11 @@ impl Tun {
             }
             Err(why) => return Err(why).tried(|| format!("cannot open {TUN}")),
         };
-        let mut request =
-            Request { name: [0; libc::IFNAMSIZ], flags: IFF_TUN | IFF_NO_PI | IFF_VNET_HDR, rest: [0; 22] };
+        let mut request = TunRequest {
+            name: [0; libc::IFNAMSIZ],
+            flags: IFF_TUN | IFF_NO_PI | IFF_VNET_HDR,
+            rest: [0; 22],
+        };
         request.name[..name.len()].copy_from_slice(name.as_bytes());
         // SAFETY: the request is as long as the kernel's `struct ifreq`, and lives through the call.
         let done = unsafe { libc::ioctl(fd.as_raw_fd(), TUNSETIFF as _, &raw mut request) };

@@ -8,22 +8,22 @@ use skyhop_units::Span;
 
 /// Limits beyond which a run is not valid.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Limits {
+pub struct LatenessLimits {
     /// Lateness that 99 of 100 packets, and 99 of 100 wake-ups, may have at most.
     pub late: Span,
     /// Packets of programs that may be missed before they are read.
     pub missed: u64,
 }
 
-impl Lateness {
+impl RunLateness {
     /// Lateness of a run with these limits.
-    pub fn new(limits: &Limits) -> Self {
+    pub fn new(limits: &LatenessLimits) -> Self {
         let of = || Histogram::with_limit(limits.late);
         Self { release: of(), wake: of(), looks: 0 }
     }
 }
 
-impl Default for Limits {
+impl Default for LatenessLimits {
     fn default() -> Self {
         Self { late: Span::from_micros(150), missed: 0 }
     }
@@ -31,7 +31,7 @@ impl Default for Limits {
 
 /// Delays that are not in the scenario.
 #[derive(Debug, Clone)]
-pub struct Lateness {
+pub struct RunLateness {
     /// Lateness of packets: from the time each was due until it was written.
     pub release: Histogram,
     /// Lateness of the loop's wake-ups, a hundred a second: from when each was due until it came. Packets are read as late as that too.
@@ -59,7 +59,7 @@ impl Missed {
 }
 
 /// Why a run is not valid, in words; none if it is.
-pub fn objections(limits: &Limits, lateness: &Lateness, missed: &Missed) -> Vec<String> {
+pub fn objections(limits: &LatenessLimits, lateness: &RunLateness, missed: &Missed) -> Vec<String> {
     let mut found = Vec::new();
     let ms = |span: Span| format!("{:.3} ms", span.as_secs_f64() * 1e3);
     for (histogram, what) in
@@ -94,8 +94,8 @@ mod tests {
 
     #[test]
     fn a_run_is_valid_up_to_its_limits_and_not_beyond() {
-        let limits = Limits::default();
-        let mut lateness = Lateness::new(&limits);
+        let limits = LatenessLimits::default();
+        let mut lateness = RunLateness::new(&limits);
         assert!(objections(&limits, &lateness, &Missed::default()).is_empty());
         lateness.release.add(Span::from_micros(150), 990);
         lateness.release.add(Span::from_millis(5), 10);
@@ -111,7 +111,7 @@ mod tests {
         );
         let missed = Missed { before_read: 1, ..Missed::default() };
         assert_eq!(objections(&limits, &lateness, &missed).len(), 2);
-        assert_eq!(objections(&Limits { missed: 1, ..limits }, &lateness, &missed).len(), 1);
+        assert_eq!(objections(&LatenessLimits { missed: 1, ..limits }, &lateness, &missed).len(), 1);
         lateness.looks = 1;
         lateness.wake.add(Span::from_millis(9), 1);
         assert_eq!(objections(&limits, &lateness, &missed).len(), 4);

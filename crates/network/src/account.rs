@@ -4,7 +4,7 @@
 
 /// The outcome of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fate {
+pub enum PacketFate {
     /// It reached the end of its route.
     Delivered,
     /// A queue was full, or there was no path.
@@ -36,11 +36,11 @@ impl Account {
         self.sent + self.duplicated - self.delivered - self.dropped - self.lost
     }
 
-    pub(crate) fn end(&mut self, fate: Fate) {
+    pub(crate) fn end(&mut self, fate: PacketFate) {
         match fate {
-            Fate::Delivered => self.delivered += 1,
-            Fate::Dropped => self.dropped += 1,
-            Fate::Lost => self.lost += 1,
+            PacketFate::Delivered => self.delivered += 1,
+            PacketFate::Dropped => self.dropped += 1,
+            PacketFate::Lost => self.lost += 1,
         }
     }
 }

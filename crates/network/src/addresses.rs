@@ -7,7 +7,7 @@
 
 use skyhop_orbit::{Ecef, Vec3};
 use skyhop_results::AddressResult;
-use skyhop_routing::cells::{Cell, CellGrid};
+use skyhop_routing::cells::{CellGrid, CellId};
 use skyhop_routing::geographic::may_serve;
 use skyhop_routing::scheme::Packet as Header;
 use skyhop_routing::{Snapshot, View};
@@ -22,7 +22,7 @@ const UPDATE_BYTES: u64 = 2 * (20 + 8 + 22) + 24 + 20;
 
 /// A moving terminal.
 struct Mover {
-    cell: Cell,
+    cell: CellId,
     /// Position in its address: the centre of its cell.
     place: Ecef,
     /// Positions that senders know, and the time from which they do; the one that is used now comes first.
@@ -31,7 +31,7 @@ struct Mover {
 }
 
 /// The addresses of the moving terminals.
-pub(crate) struct Addresses {
+pub(crate) struct MovingAddresses {
     grid: CellGrid,
     mobility: Mobility,
     delay: Span,
@@ -39,7 +39,7 @@ pub(crate) struct Addresses {
     movers: Vec<Option<Mover>>,
 }
 
-impl Addresses {
+impl MovingAddresses {
     /// The addresses of a network's terminals; `None` if no terminal moves.
     pub fn of(topology: &Topology, model: &scenario::Routing) -> Option<Box<Self>> {
         let count = topology.terminals().len();
@@ -128,7 +128,7 @@ impl Addresses {
 }
 
 /// The cell of a position, and the centre of the cell at the same height.
-fn cell_of(grid: &CellGrid, at: Ecef) -> (Cell, Ecef) {
+fn cell_of(grid: &CellGrid, at: Ecef) -> (CellId, Ecef) {
     let cell = grid.cell_at(at.latitude_rad(), at.longitude_rad());
     let (lat, lon) = grid.centre(cell);
     let middle = Vec3::new(lat.cos() * lon.cos(), lat.cos() * lon.sin(), lat.sin());

@@ -47,23 +47,23 @@ impl Rank {
 }
 
 /// Time, rank and slot in one number, so that one comparison orders two entries.
-type Entry = u128;
+type AgendaEntry = u128;
 
 const SLOT_BITS: u32 = 24;
 const RANK_BITS: u32 = 40;
 
-const fn time(entry: Entry) -> Time {
+const fn time(entry: AgendaEntry) -> Time {
     Time::from_nanos((entry >> 64) as u64)
 }
 
-const fn slot(entry: Entry) -> Slot {
+const fn slot(entry: AgendaEntry) -> Slot {
     entry as Slot & ((1 << SLOT_BITS) - 1)
 }
 
 /// The event queue.
 #[derive(Debug, Default)]
 pub struct Agenda {
-    heap: BinaryHeap<Reverse<Entry>>,
+    heap: BinaryHeap<Reverse<AgendaEntry>>,
     /// True if the first entry has been handed out and is still in the heap: the next one replaces it, which is cheaper than a
     /// removal and an insertion.
     done: bool,

@@ -14,11 +14,11 @@ pub enum Inside {
 }
 
 #[derive(Default)]
-pub(crate) struct Beside {
+pub(crate) struct StpPackets {
     stp: Vec<Option<Inside>>,
 }
 
-impl Beside {
+impl StpPackets {
     pub fn put(&mut self, id: u32, packet: Inside) {
         let index = id as usize;
         if index >= self.stp.len() {

@@ -6,13 +6,13 @@
 
 use crate::capture::Captured;
 use crate::error::BuildError;
-use crate::ground::Ground;
+use crate::ground::GroundGraph;
 use crate::links::Links;
 use crate::mesh::Mesh;
 use crate::mtus::Mtus;
-use crate::radio::Radio;
+use crate::radio::RadioDirection;
 use crate::radios::Radios;
-use crate::shared::Shared;
+use crate::shared::SharedTransmitters;
 use crate::space::Space;
 use crate::tables::Sharing;
 use skyhop_chance::Seed;
@@ -36,17 +36,17 @@ pub(crate) fn build(
         Links { wires: Vec::new(), names: Vec::new(), space: None, shared: None, mtus: Mtus::of(&[], 0) };
     for ((name, link), ends) in scenario.links.iter().zip(&plan.links) {
         let (a, b) = (NodeId(ends.a as u32), NodeId(ends.b as u32));
-        let [there, back] = Radio::both_ways(name, link, files)?;
+        let [there, back] = RadioDirection::both_ways(name, link, files)?;
         let [delay, back_delay] = link.delays();
         links.wires.push(there.wire(name, "forward", Some(delay), a, b, seed));
         links.wires.push(back.wire(name, "reverse", Some(back_delay), b, a, seed));
         links.names.push(name.clone());
     }
     if scenario.has_satellites() {
-        let ground = Ground::of(scenario, plan);
+        let ground = GroundGraph::of(scenario, plan);
         let space = Space::build(scenario, files, ground, links.wires.len(), seed)?;
         let radios = Radios::of(scenario, &space.topology, files)?;
-        links.shared = Shared::of(scenario, &space.topology);
+        links.shared = SharedTransmitters::of(scenario, &space.topology);
         let ground = space.topology.first_ground_link().index();
         for (wires, state) in links.wires.chunks_mut(2).zip(&space.topology.links()[ground..]) {
             (wires[0].from, wires[0].to) = (state.a, state.b);

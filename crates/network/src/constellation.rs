@@ -6,7 +6,7 @@
 
 use crate::error::BuildError;
 use crate::files::bytes_of;
-use crate::ground::Ground;
+use crate::ground::GroundGraph;
 use crate::place::place_of;
 use skyhop_chance::Seed;
 use skyhop_orbit::{
@@ -78,7 +78,8 @@ impl Satellites {
         files: &Files,
         seed: Seed,
     ) -> Result<Topology, BuildError> {
-        let (mut topology, outages) = without_failures(vec![self], scenario, files, Ground::default(), seed)?;
+        let (mut topology, outages) =
+            without_failures(vec![self], scenario, files, GroundGraph::default(), seed)?;
         topology.schedule(outages);
         Ok(topology)
     }
@@ -86,7 +87,7 @@ impl Satellites {
     /// Fails if a handover policy is given that no terminal follows.
     fn check_handover(
         &self,
-        fleet: &scenario::Fleet<'_>,
+        fleet: &scenario::PlacedFleet<'_>,
         scenario: &scenario::Scenario,
     ) -> Result<(), BuildError> {
         let Some(policy) = fleet.model.handover.filter(|_| self.rules.handover.only_chooses()) else {
@@ -123,10 +124,10 @@ pub(crate) fn without_failures(
     satellites: Vec<Satellites>,
     scenario: &scenario::Scenario,
     files: &Files,
-    ground: Ground,
+    ground: GroundGraph,
     seed: Seed,
 ) -> Result<(Topology, Vec<Outage>), BuildError> {
-    let models: Vec<scenario::Fleet<'_>> = scenario.fleets().collect();
+    let models: Vec<scenario::PlacedFleet<'_>> = scenario.fleets().collect();
     let at = models.first().ok_or_else(|| BuildError::new("constellation", "there is none"))?.at.to_string();
     for (one, fleet) in satellites.iter().zip(&models) {
         one.check_handover(fleet, scenario)?;
@@ -153,7 +154,7 @@ pub(crate) fn without_failures(
         // Gateways to several constellations are joined by the scenario's links only.
         _ => Fibre::None,
     };
-    let fleet = |(one, fleet): (Satellites, &scenario::Fleet<'_>)| Fleet {
+    let fleet = |(one, fleet): (Satellites, &scenario::PlacedFleet<'_>)| Fleet {
         name: fleet.name.to_owned(),
         constellation: one.constellation,
         rules: one.rules,
@@ -186,7 +187,7 @@ fn fibre(model: &scenario::Constellation, scenario: &scenario::Scenario) -> Resu
 pub fn topology_of(scenario: &scenario::Scenario, files: &Files) -> Result<Topology, BuildError> {
     let satellites = satellites_of(scenario, files)?;
     let (mut topology, outages) =
-        without_failures(satellites, scenario, files, Ground::default(), Seed(scenario.seed))?;
+        without_failures(satellites, scenario, files, GroundGraph::default(), Seed(scenario.seed))?;
     topology.schedule(outages);
     Ok(topology)
 }

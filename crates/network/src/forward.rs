@@ -3,14 +3,14 @@
 //! Follows the agenda's order of events; deliveries are returned one at a time, so that hosts act between two arrivals.
 //! Leaves out links and routing.
 
-use crate::account::Fate;
+use crate::account::PacketFate;
 use crate::agenda::{Agenda, Slot};
 use crate::beside::Inside;
 use crate::frame::{Delivery, Frame};
 use crate::mtu::message;
 use crate::network::Network;
 use crate::packets::Packets;
-use crate::pinned::{Over, Pinned, Step};
+use crate::pinned::{Pinned, PinnedStep, StepOver};
 use crate::route::Way;
 use crate::routes::Stuck;
 use crate::space::Space;
@@ -140,7 +140,7 @@ impl Network {
     ) -> Option<Delivery> {
         let whole = self.links.wires[index as usize].compression.is_none();
         if !(whole && self.packets.keep(packet, corrupted)) {
-            self.packets.discard(packet, Fate::Lost);
+            self.packets.discard(packet, PacketFate::Lost);
             return None;
         }
         let id = self.forward(now, agenda, packet, NodeId(peer))?;
@@ -216,7 +216,7 @@ impl Network {
                     Ok(wire) => wire,
                     Err(why) => {
                         space.stuck(why, node, destination);
-                        self.packets.discard(id, Fate::Dropped);
+                        self.packets.discard(id, PacketFate::Dropped);
                         return None;
                     }
                 }
@@ -239,7 +239,7 @@ impl Network {
             false => Label::default(),
         };
         if wire.link.handle_packet(now, id, size, label, &medium).is_err() {
-            self.packets.discard(id, Fate::Dropped);
+            self.packets.discard(id, PacketFate::Dropped);
             return None;
         }
         if let Some(compression) = &mut wire.compression {
@@ -255,7 +255,7 @@ impl Network {
         if let Some(space) = &mut self.links.space {
             space.routes.stuck(why);
         }
-        self.packets.discard(id, Fate::Dropped);
+        self.packets.discard(id, PacketFate::Dropped);
         None
     }
 
@@ -265,10 +265,10 @@ impl Network {
         wire.too_large += 1;
         let (mtu, from, black_hole) = (wire.mtu, wire.from, wire.black_hole);
         if black_hole || matches!(self.packets.frames[id].packet.transport, Transport::TooLarge(_)) {
-            self.packets.discard(id, Fate::Dropped);
+            self.packets.discard(id, PacketFate::Dropped);
             return None;
         }
-        let frame = self.packets.hand_on(id, Fate::Dropped);
+        let frame = self.packets.hand_on(id, PacketFate::Dropped);
         let route = &self.packets.routes[frame.route as usize];
         let hop = match &route.way {
             // The packet has crossed as many links as lie before the router.
@@ -318,7 +318,7 @@ impl Network {
     fn tell(&mut self, now: Time, agenda: &mut Agenda, index: u32) {
         let (wire, medium) = self.links.wire(index);
         while let Some(discarded) = wire.link.poll_discarded() {
-            self.packets.discard(discarded, Fate::Dropped);
+            self.packets.discard(discarded, PacketFate::Dropped);
         }
         if let Some(interface) = wire.capture {
             while let Some(sent) = wire.link.poll_sent(now, &medium) {
@@ -339,7 +339,7 @@ impl Network {
     fn handle_space(&mut self, now: Time, agenda: &mut Agenda) {
         let Self { links, packets, .. } = self;
         let moved = links.look(now, |id| {
-            packets.discard(id, Fate::Dropped);
+            packets.discard(id, PacketFate::Dropped);
         });
         let Some(moved) = moved else { return };
         agenda.wake(self.clocks.space, moved.next);
@@ -393,10 +393,10 @@ fn next_of_pinned(
     space: &mut Option<Space>,
     now: Time,
 ) -> Option<Result<u32, Stuck>> {
-    let Step { over, to } = pinned.step(frame.backward, at, node)?;
+    let PinnedStep { over, to } = pinned.step(frame.backward, at, node)?;
     let over = match over {
-        Over::Wire(wire) => return Some(Ok(wire)),
-        Over::Space(over) => over,
+        StepOver::Wire(wire) => return Some(Ok(wire)),
+        StepOver::Space(over) => over,
     };
     let Some(space) = space else { unreachable!("a way through space has one") };
     Some(match frame.hop < MOST_HOPS {

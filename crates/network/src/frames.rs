@@ -18,14 +18,14 @@ enum SlabSlot<T> {
     Free { next: u32 },
 }
 
-pub(crate) struct Frames<T> {
+pub(crate) struct FrameSlab<T> {
     slots: Vec<SlabSlot<T>>,
     first_free: u32,
     last_free: u32,
     len: usize,
 }
 
-impl<T> Frames<T> {
+impl<T> FrameSlab<T> {
     pub fn new() -> Self {
         Self { slots: Vec::new(), first_free: NONE, last_free: NONE, len: 0 }
     }
@@ -84,7 +84,7 @@ impl<T> Frames<T> {
     }
 }
 
-impl<T> Index<u32> for Frames<T> {
+impl<T> Index<u32> for FrameSlab<T> {
     type Output = T;
     fn index(&self, id: u32) -> &T {
         match &self.slots[id as usize] {
@@ -94,7 +94,7 @@ impl<T> Index<u32> for Frames<T> {
     }
 }
 
-impl<T> IndexMut<u32> for Frames<T> {
+impl<T> IndexMut<u32> for FrameSlab<T> {
     fn index_mut(&mut self, id: u32) -> &mut T {
         match &mut self.slots[id as usize] {
             SlabSlot::Taken(frame) => frame,
@@ -109,7 +109,7 @@ mod tests {
 
     #[test]
     fn memory_is_that_of_the_most_held_at_once() {
-        let mut frames = Frames::new();
+        let mut frames = FrameSlab::new();
         for n in 0..10u32 {
             assert_eq!(frames.insert(n), n);
         }
@@ -125,7 +125,7 @@ mod tests {
 
     #[test]
     fn many_packets_are_laid_out_in_the_order_they_travel() {
-        let mut frames = Frames::new();
+        let mut frames = FrameSlab::new();
         let many = 2 * FEW as u32;
         let mut queue: std::collections::VecDeque<u32> = (0..many).map(|n| frames.insert(n)).collect();
         for n in 0..5 * many {

@@ -9,13 +9,13 @@ use std::collections::BTreeMap;
 
 /// Nodes that are not terminals, and all links.
 #[derive(Default)]
-pub(crate) struct Ground {
+pub(crate) struct GroundGraph {
     nodes: Vec<String>,
     /// Name, names of the ends, and delay in each direction in seconds.
     links: Vec<(String, [String; 2], [f64; 2])>,
 }
 
-impl Ground {
+impl GroundGraph {
     /// The ground of a scenario whose links meet its satellites; empty otherwise.
     pub fn of(scenario: &Scenario, plan: &plan::Network) -> Self {
         if !plan.meets_satellites {

@@ -4,7 +4,7 @@
 //! Leaves out the meaning of packets.
 
 use crate::mtus::Mtus;
-use crate::shared::Shared;
+use crate::shared::SharedTransmitters;
 use crate::space::Space;
 use crate::wire::{Wire, WireMedium};
 use skyhop_results::DirectionResult;
@@ -18,7 +18,7 @@ pub(crate) struct Links {
     /// The satellites, whose links come last.
     pub space: Option<Space>,
     /// The transmitters that terminals share.
-    pub shared: Option<Box<Shared>>,
+    pub shared: Option<Box<SharedTransmitters>>,
     /// MTUs, for flows that are being built.
     pub mtus: Mtus,
 }
@@ -71,7 +71,7 @@ impl Links {
         Some(Moved { whole, paths, awake, next: space.next_look(now) })
     }
 
-    /// Gives a turn to a wire that shares the transmitter of wire `index`; see [`Shared::turn`].
+    /// Gives a turn to a wire that shares the transmitter of wire `index`; see [`SharedTransmitters::turn`].
     pub fn turn(&mut self, now: Time, index: u32) -> Option<u32> {
         let topology = self.space.as_ref().map(|space| &space.topology);
         self.shared.as_mut()?.turn(now, index, &mut self.wires, topology)

@@ -22,12 +22,12 @@ pub struct Whereabouts {
     /// Number of address changes so far.
     pub address_changes: u64,
     /// The satellite that it holds, if any.
-    pub held: Option<Held>,
+    pub held: Option<HeldSatellite>,
 }
 
 /// A satellite held by a terminal.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Held {
+pub struct HeldSatellite {
     /// Number of the satellite.
     pub satellite: u32,
     /// Geocentric latitude of the sub-satellite point, degrees.
@@ -56,7 +56,7 @@ impl Space {
         let held = self.topology.gsls(terminal).find_map(up).and_then(|state| {
             let satellite = self.topology.position_ecef(state.b, t_s)?;
             let own = self.topology.position_ecef(state.a, t_s)?;
-            Some(Held {
+            Some(HeldSatellite {
                 satellite: state.b.0,
                 latitude_deg: satellite.latitude_rad().to_degrees(),
                 longitude_deg: satellite.longitude_rad().to_degrees(),

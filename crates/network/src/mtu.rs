@@ -7,7 +7,7 @@
 
 use crate::address::address;
 use crate::links::Links;
-use crate::pinned::Over;
+use crate::pinned::StepOver;
 use crate::route::Way;
 use crate::space::Space;
 use crate::wire::Wire;
@@ -42,8 +42,8 @@ pub(crate) fn own_mtu(way: &Way, backward: bool, links: &Links) -> Option<u32> {
         Way::Wires(both) => *both[backward as usize].first()? as usize,
         Way::Mesh(_) => return None,
         Way::Pinned(pinned) => match pinned.steps[backward as usize].first()?.over {
-            Over::Wire(wire) => wire as usize,
-            Over::Space(_) => return None,
+            StepOver::Wire(wire) => wire as usize,
+            StepOver::Space(_) => return None,
         },
         Way::Space(ends) => {
             let end = ends[backward as usize];

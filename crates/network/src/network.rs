@@ -14,7 +14,7 @@ use crate::links::Links;
 use crate::mesh::Mesh;
 use crate::moving::Whereabouts;
 use crate::mtu;
-use crate::outlook::{Epoch, Outlook};
+use crate::outlook::{NetworkEpoch, Outlook};
 use crate::packets::Packets;
 use crate::route::{Route, Way};
 use crate::space::Space;
@@ -204,7 +204,7 @@ impl Network {
     }
 
     /// Takes a future epoch; they must come in order.
-    pub fn look_ahead(&mut self, epoch: Epoch) {
+    pub fn look_ahead(&mut self, epoch: NetworkEpoch) {
         if let Some(space) = &mut self.links.space {
             space.look_ahead(epoch);
         }

@@ -6,25 +6,25 @@
 //! Leaves out threads and clocks, and routes within one constellation or by the satellites' own knowledge, which are still
 //! computed when needed.
 
-use crate::tables::Tables;
-use skyhop_topology::{Change, NodeId, Topology};
+use crate::tables::NodeTables;
+use skyhop_topology::{LinkChange, NodeId, Topology};
 use skyhop_units::{Span, Time};
 use std::collections::{BTreeSet, VecDeque};
 
 /// The state of a network from an instant on, and the instant of the next.
 #[derive(Debug)]
-pub struct Epoch {
+pub struct NetworkEpoch {
     pub(crate) at: Time,
     /// True if all links were updated, false if only those that were due.
     pub(crate) whole: bool,
-    pub(crate) changes: Vec<Change>,
+    pub(crate) changes: Vec<LinkChange>,
     pub(crate) topology: Topology,
     pub(crate) promised: Option<Box<Topology>>,
-    pub(crate) tables: Option<Tables>,
+    pub(crate) tables: Option<NodeTables>,
     pub(crate) next: Time,
 }
 
-impl Epoch {
+impl NetworkEpoch {
     /// The instant from which it holds.
     pub fn at(&self) -> Time {
         self.at
@@ -41,7 +41,7 @@ pub struct Outlook {
     /// Time of the next epoch.
     pub(crate) next: Time,
     /// Tables without routes, if nodes have global tables without delay, and the destinations of packets.
-    pub(crate) tables: Option<(Tables, BTreeSet<NodeId>)>,
+    pub(crate) tables: Option<(NodeTables, BTreeSet<NodeId>)>,
 }
 
 impl Outlook {
@@ -55,7 +55,7 @@ impl Outlook {
         clippy::should_implement_trait,
         reason = "it never ends, and whoever iterates wants to know when"
     )]
-    pub fn next(&mut self) -> Epoch {
+    pub fn next(&mut self) -> NetworkEpoch {
         let at = self.next;
         let t_s = at.as_secs_f64();
         let whole = at >= self.next_update;
@@ -75,12 +75,12 @@ impl Outlook {
             tables
         });
         let (topology, promised) = (self.topology.clone(), self.promised.clone());
-        Epoch { at, whole, changes, topology, promised, tables, next: self.next }
+        NetworkEpoch { at, whole, changes, topology, promised, tables, next: self.next }
     }
 }
 
 /// Updates all links if `whole`, else those that are due between updates.
-pub(crate) fn look(topology: &mut Topology, t_s: f64, whole: bool) -> Vec<Change> {
+pub(crate) fn look(topology: &mut Topology, t_s: f64, whole: bool) -> Vec<LinkChange> {
     if !whole {
         return topology.settle(t_s).to_vec();
     }
@@ -101,8 +101,8 @@ pub(crate) fn next_look(topology: &Topology, next_update: Time, now: Time) -> Ti
 
 /// Future epochs of a network that does not update satellites itself.
 #[derive(Debug)]
-pub(crate) struct Ahead {
-    epochs: VecDeque<Epoch>,
+pub(crate) struct FutureEpochs {
+    epochs: VecDeque<NetworkEpoch>,
     /// Time at which the next epoch is due.
     next: Time,
     /// Number of late epochs, and the time at which the last of them was due.
@@ -112,17 +112,17 @@ pub(crate) struct Ahead {
 /// Time after which the network asks again for a late epoch.
 const AGAIN: Span = Span::from_millis(1);
 
-impl Ahead {
+impl FutureEpochs {
     pub fn new(next: Time) -> Self {
         Self { epochs: VecDeque::new(), next, late: (0, None) }
     }
 
-    pub fn add(&mut self, epoch: Epoch) {
+    pub fn add(&mut self, epoch: NetworkEpoch) {
         self.epochs.push_back(epoch);
     }
 
     /// The epoch that is due, if it has arrived.
-    pub fn take(&mut self, now: Time) -> Option<Epoch> {
+    pub fn take(&mut self, now: Time) -> Option<NetworkEpoch> {
         if self.next > now {
             return None;
         }

@@ -2,18 +2,18 @@
 //!
 //! Every packet enters and ends here, so that sent + duplicated = delivered + dropped + lost + in flight.
 
-use crate::account::{Account, Fate};
-use crate::beside::{Beside, Inside};
+use crate::account::{Account, PacketFate};
+use crate::beside::{Inside, StpPackets};
 use crate::frame::Frame;
-use crate::frames::Frames;
+use crate::frames::FrameSlab;
 use crate::pinned::Steps;
 use crate::route::{Route, Way};
 use skyhop_link::FlippedBit;
 use std::collections::{BTreeMap, VecDeque};
 
 pub(crate) struct Packets {
-    pub frames: Frames<Frame>,
-    pub beside: Beside,
+    pub frames: FrameSlab<Frame>,
+    pub beside: StpPackets,
     pub routes: Vec<Route>,
     pub accounts: Vec<Account>,
     /// Steps of packets on pinned paths.
@@ -29,8 +29,8 @@ pub(crate) struct Packets {
 impl Packets {
     pub fn new() -> Self {
         Self {
-            frames: Frames::new(),
-            beside: Beside::default(),
+            frames: FrameSlab::new(),
+            beside: StpPackets::default(),
             routes: Vec::new(),
             accounts: Vec::new(),
             steps: Steps::default(),
@@ -93,19 +93,19 @@ impl Packets {
     #[inline(always)]
     pub fn take(&mut self, id: u32) -> (Frame, Option<Inside>) {
         let stp = self.beside.take(id);
-        (self.end(id, Fate::Delivered), stp)
+        (self.end(id, PacketFate::Delivered), stp)
     }
 
     /// Removes a packet without an STP packet that reached the end of its route.
     #[inline(always)]
     pub fn end_bare(&mut self, id: u32) {
         debug_assert!(self.beside.get(id).is_none());
-        self.end(id, Fate::Delivered);
+        self.end(id, PacketFate::Delivered);
     }
 
     /// Removes a packet that goes no further.
     #[inline(never)]
-    pub fn discard(&mut self, id: u32, fate: Fate) -> Frame {
+    pub fn discard(&mut self, id: u32, fate: PacketFate) -> Frame {
         let frame = self.hand_on(id, fate);
         if self.routes[frame.route as usize].told {
             self.ended.push_back(frame.tag);
@@ -116,7 +116,7 @@ impl Packets {
     /// Removes a packet that goes no further and whose tag passes to a router's error about it: its driver keeps its data until
     /// the error has ended too.
     #[inline(never)]
-    pub fn hand_on(&mut self, id: u32, fate: Fate) -> Frame {
+    pub fn hand_on(&mut self, id: u32, fate: PacketFate) -> Frame {
         if let Some(flipped) = &mut self.flipped {
             flipped.remove(&id);
         }
@@ -125,7 +125,7 @@ impl Packets {
     }
 
     #[inline(always)]
-    fn end(&mut self, id: u32, fate: Fate) -> Frame {
+    fn end(&mut self, id: u32, fate: PacketFate) -> Frame {
         let frame = self.frames.remove(id);
         let account = self.routes[frame.route as usize].account;
         self.accounts[account as usize].end(fate);

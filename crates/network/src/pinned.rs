@@ -7,7 +7,7 @@ use skyhop_topology::NodeId;
 
 /// The part of the network that a step crosses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Over {
+pub enum StepOver {
     /// A wire.
     Wire(u32),
     /// The satellites of a constellation, by number; any that routing chooses if `None`.
@@ -16,9 +16,9 @@ pub enum Over {
 
 /// A step of a pinned path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Step {
+pub struct PinnedStep {
     /// The part of the network that it crosses.
-    pub over: Over,
+    pub over: StepOver,
     /// The node at its end.
     pub to: NodeId,
 }
@@ -29,19 +29,19 @@ pub struct Pinned {
     /// Its first and last node.
     pub ends: [NodeId; 2],
     /// Steps of the forward and of the backward path.
-    pub steps: [Box<[Step]>; 2],
+    pub steps: [Box<[PinnedStep]>; 2],
 }
 
 impl Pinned {
     /// The path from `from` over `steps`, and back over the same.
-    pub fn new(from: NodeId, steps: Vec<Step>) -> Self {
+    pub fn new(from: NodeId, steps: Vec<PinnedStep>) -> Self {
         let to = steps.last().map_or(from, |step| step.to);
         let back = (0..steps.len()).rev().map(|at| {
             let over = match steps[at].over {
-                Over::Wire(wire) => Over::Wire(wire ^ 1),
+                StepOver::Wire(wire) => StepOver::Wire(wire ^ 1),
                 space => space,
             };
-            Step { over, to: at.checked_sub(1).map_or(from, |before| steps[before].to) }
+            PinnedStep { over, to: at.checked_sub(1).map_or(from, |before| steps[before].to) }
         });
         let back = back.collect();
         Self { ends: [from, to], steps: [steps.into(), back] }
@@ -49,7 +49,7 @@ impl Pinned {
 
     /// The step of a packet at `node` whose last step was `at`; it moves to the next one at the end of a step. `None` at the end
     /// of the path.
-    pub(crate) fn step(&self, backward: bool, at: &mut u8, node: NodeId) -> Option<Step> {
+    pub(crate) fn step(&self, backward: bool, at: &mut u8, node: NodeId) -> Option<PinnedStep> {
         let steps = &self.steps[usize::from(backward)];
         let step = *steps.get(usize::from(*at))?;
         if step.to != node {
@@ -67,8 +67,8 @@ impl Pinned {
     /// The constellations that it crosses, `None` for any.
     pub(crate) fn fleets(&self) -> impl Iterator<Item = Option<u32>> {
         self.steps[0].iter().filter_map(|step| match step.over {
-            Over::Space(fleet) => Some(fleet),
-            Over::Wire(_) => None,
+            StepOver::Space(fleet) => Some(fleet),
+            StepOver::Wire(_) => None,
         })
     }
 }

@@ -8,7 +8,7 @@ use crate::error::BuildError;
 use crate::files::bytes_of;
 use skyhop_orbit::{Course, EarthModel, Terminal, Waypoint};
 use skyhop_scenario::{self as scenario, Files, Track};
-use skyhop_text::table::{Row, TableError, number, rows, shown};
+use skyhop_text::table::{TableError, TableRow, number, rows, shown};
 
 const COLUMNS: [&str; 4] = ["t_s", "lat_deg", "lon_deg", "height_m"];
 
@@ -73,7 +73,7 @@ fn read(bytes: &[u8]) -> Result<Course, TableError> {
         return Err(TableError::whole("is empty; expected a line of column names"));
     };
     let columns = columns(&head)?;
-    let (mut waypoints, mut kept): (Vec<Waypoint>, Vec<Row>) = (Vec::new(), Vec::new());
+    let (mut waypoints, mut kept): (Vec<Waypoint>, Vec<TableRow>) = (Vec::new(), Vec::new());
     for row in rows {
         let row = row?;
         waypoints.push(waypoint(&columns, &row).map_err(|message| row.wrong(message))?);
@@ -86,7 +86,7 @@ fn read(bytes: &[u8]) -> Result<Course, TableError> {
 }
 
 /// Index of each of [`COLUMNS`] in a row.
-fn columns(head: &Row) -> Result<[Option<usize>; 4], TableError> {
+fn columns(head: &TableRow) -> Result<[Option<usize>; 4], TableError> {
     let names: Vec<&str> = head.cells().collect();
     let all = COLUMNS.join(", ");
     for (i, name) in names.iter().enumerate() {
@@ -105,7 +105,7 @@ fn columns(head: &Row) -> Result<[Option<usize>; 4], TableError> {
     }
 }
 
-fn waypoint(columns: &[Option<usize>; 4], row: &Row) -> Result<Waypoint, String> {
+fn waypoint(columns: &[Option<usize>; 4], row: &TableRow) -> Result<Waypoint, String> {
     let cells: Vec<&str> = row.cells().collect();
     let expected = columns.iter().flatten().count();
     if cells.len() != expected {

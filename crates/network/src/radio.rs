@@ -19,7 +19,7 @@ use skyhop_topology::NodeId;
 use skyhop_units::{Bytes, Rate, Span, Time};
 
 /// The parameters of one direction of a link.
-pub(crate) struct Radio {
+pub(crate) struct RadioDirection {
     rate: Rate,
     queue: scenario::Queue,
     loss: scenario::Loss,
@@ -33,7 +33,7 @@ pub(crate) struct Radio {
     black_hole: bool,
 }
 
-impl Radio {
+impl RadioDirection {
     /// One direction of a constellation's link.
     pub fn of(rates: &Rates, files: &Files) -> Result<Self, BuildError> {
         let at = rates.at.to_string();
@@ -42,7 +42,7 @@ impl Radio {
             Some(clock) => timeline(&clock.at.to_string(), clock.schedule, clock.trace, clock.repeat, files)?,
             None => None,
         };
-        Ok(Radio {
+        Ok(RadioDirection {
             rate,
             queue: rates.queue,
             loss: rates.loss.clone(),
@@ -60,7 +60,7 @@ impl Radio {
     /// The forward and reverse directions of the link called `name`.
     pub fn both_ways(name: &str, link: &scenario::Link, files: &Files) -> Result<[Self; 2], BuildError> {
         let key = format!("links.{name}");
-        let forward = Radio {
+        let forward = RadioDirection {
             rate: link.rate,
             queue: link.queue,
             loss: link.loss.clone(),
@@ -75,7 +75,7 @@ impl Radio {
         };
         let back = link.reverse.clone().unwrap_or_default();
         let own = back.schedule.is_some() || back.trace.is_some();
-        let reverse = Radio {
+        let reverse = RadioDirection {
             rate: back.rate.unwrap_or(link.rate),
             queue: back.queue.unwrap_or(link.queue),
             loss: back.loss.unwrap_or_else(|| link.loss.clone()),

@@ -6,7 +6,7 @@
 
 use crate::constellation::unknown;
 use crate::error::BuildError;
-use crate::radio::Radio;
+use crate::radio::RadioDirection;
 use skyhop_scenario::network::Direction;
 use skyhop_scenario::rates::Rates;
 use skyhop_scenario::{self as scenario, Files};
@@ -14,7 +14,7 @@ use skyhop_topology::{LinkId, LinkKind, LinkState, Topology};
 use std::collections::BTreeMap;
 
 /// Forward and reverse directions.
-type BothWays = [Radio; 2];
+type BothWays = [RadioDirection; 2];
 
 /// Directions of one constellation's links.
 struct OfFleet {
@@ -39,7 +39,7 @@ impl Radios {
     ///
     /// Unreadable traces, and names of links that never exist.
     pub fn of(scenario: &scenario::Scenario, topology: &Topology, files: &Files) -> Result<Self, BuildError> {
-        let of = |fleet: scenario::Fleet<'_>| OfFleet::of(&fleet, scenario, topology, files);
+        let of = |fleet: scenario::PlacedFleet<'_>| OfFleet::of(&fleet, scenario, topology, files);
         let fleets = scenario.fleets().map(of).collect::<Result<_, _>>()?;
         let mut links = BTreeMap::new();
         let names: Vec<String> = match scenario.fleets().all(|fleet| fleet.model.overrides.is_empty()) {
@@ -58,7 +58,7 @@ impl Radios {
                 let state = &topology.links()[found];
                 let radio = |direction| {
                     let rates = rates(&fleet, scenario, state.kind, terminal(state, topology), direction);
-                    Radio::of(&rates.with(own, &table, direction), files)
+                    RadioDirection::of(&rates.with(own, &table, direction), files)
                 };
                 links.insert(LinkId(found as u32), both_ways(radio)?);
             }
@@ -85,13 +85,15 @@ impl Radios {
 
 impl OfFleet {
     fn of(
-        fleet: &scenario::Fleet<'_>,
+        fleet: &scenario::PlacedFleet<'_>,
         scenario: &scenario::Scenario,
         topology: &Topology,
         files: &Files,
     ) -> Result<Self, BuildError> {
         let of_kind = |kind, terminal: Option<&str>| {
-            both_ways(|direction| Radio::of(&rates(fleet, scenario, kind, terminal, direction), files))
+            both_ways(|direction| {
+                RadioDirection::of(&rates(fleet, scenario, kind, terminal, direction), files)
+            })
         };
         let own = |terminal: &skyhop_orbit::Terminal| {
             let own = scenario.terminals.get(&terminal.name).is_some_and(|terminal| terminal.gsl.is_some());
@@ -118,13 +120,13 @@ fn terminal<'a>(state: &LinkState, topology: &'a Topology) -> Option<&'a str> {
 
 /// Rate, queue, losses and schedule of a kind of link, or of a terminal's link, from the scenario's tables.
 fn rates<'a>(
-    fleet: &scenario::Fleet<'a>,
+    fleet: &scenario::PlacedFleet<'a>,
     scenario: &'a scenario::Scenario,
     kind: LinkKind,
     terminal: Option<&str>,
     direction: Direction,
 ) -> Rates<'a> {
-    let scenario::Fleet { at, model, .. } = fleet;
+    let scenario::PlacedFleet { at, model, .. } = fleet;
     match kind {
         LinkKind::Gsl => {
             let terminal = terminal.and_then(|name| scenario.terminals.get_key_value(name));
@@ -136,6 +138,8 @@ fn rates<'a>(
     }
 }
 
-fn both_ways(radio: impl Fn(Direction) -> Result<Radio, BuildError>) -> Result<BothWays, BuildError> {
+fn both_ways(
+    radio: impl Fn(Direction) -> Result<RadioDirection, BuildError>,
+) -> Result<BothWays, BuildError> {
     Ok([radio(Direction::Forward)?, radio(Direction::Reverse)?])
 }

@@ -4,17 +4,17 @@
 //! Differs: distances are those of the last change of the network; with a convergence time all nodes route by the state of that
 //! time ago. Leaves out announcements as packets: they use no capacity and are never lost.
 
-use crate::addresses::Addresses;
-use crate::tables::{Sharing, Tables, metric};
+use crate::addresses::MovingAddresses;
+use crate::tables::{NodeTables, Sharing, metric};
 use skyhop_chance::Seed;
 use skyhop_results::RoutingResult;
 use skyhop_routing::flooding::{Flood, announce};
-use skyhop_routing::scheme::{Cause, Packet as Header};
+use skyhop_routing::scheme::{LinkCause, Packet as Header};
 use skyhop_routing::{
     Centralised, Geographic, Hop, Hybrid, Scheme, Selection, Shortest, Snapshot, Stranded, send,
 };
 use skyhop_scenario as scenario;
-use skyhop_topology::{Change, LinkId, LinkState, NodeId, Topology};
+use skyhop_topology::{LinkChange, LinkId, LinkState, NodeId, Topology};
 use skyhop_units::{Span, Time};
 use skyhop_wire::Packet;
 use std::collections::VecDeque;
@@ -42,14 +42,14 @@ impl From<Stranded> for Stuck {
 }
 
 /// A scheme as an enum, so that forwarding calls it without dynamic dispatch.
-enum Protocol {
+enum SchemeKind {
     Shortest(Shortest),
     Hybrid(Box<Hybrid>),
     Geographic(Geographic),
     Central(Box<Centralised>),
 }
 
-impl Protocol {
+impl SchemeKind {
     fn new(model: &scenario::Routing) -> Self {
         match model.scheme {
             scenario::Scheme::Shortest | scenario::Scheme::Multipath => {
@@ -82,9 +82,9 @@ impl Protocol {
 }
 
 /// The knowledge by which nodes route.
-enum Known {
+enum Knowledge {
     /// Shortest paths over all forwarding nodes, including gateways.
-    Tables(Box<Tables>),
+    Tables(Box<NodeTables>),
     /// The satellites' knowledge, for the scheme.
     Network(Box<Snapshot>),
 }
@@ -93,11 +93,11 @@ enum Known {
 pub(crate) struct Routes {
     model: scenario::Routing,
     /// The scheme; `None` with global tables.
-    protocol: Option<Protocol>,
+    protocol: Option<SchemeKind>,
     /// True if nodes have global tables without delay, the common case.
     direct: bool,
     /// The global tables in effect.
-    tables: Tables,
+    tables: NodeTables,
     selection: Selection,
     sharing: Sharing,
     /// The knowledge of satellites without global tables; `None` before the first update.
@@ -105,13 +105,13 @@ pub(crate) struct Routes {
     /// True after the first update.
     begun: bool,
     /// Knowledge that takes effect later, and when.
-    coming: VecDeque<(Time, Known)>,
+    coming: VecDeque<(Time, Knowledge)>,
     /// True if global tables without delay must be refreshed from the topology at the next packet.
     stale: bool,
     /// Headers of packets in flight by frame number; they keep their allocations for reuse.
     headers: Vec<Header>,
     /// Addresses of moving terminals; `None` if no terminal moves.
-    pub addresses: Option<Box<Addresses>>,
+    pub addresses: Option<Box<MovingAddresses>>,
     changes: u64,
     flood: Flood,
     /// Sum of entries per satellite, number of summands, and maximum.
@@ -125,10 +125,10 @@ impl Routes {
         let global = model.scheme.knows_all();
         let sharing = Sharing::new(model.spread, seed);
         Self {
-            protocol: (!global).then(|| Protocol::new(model)),
+            protocol: (!global).then(|| SchemeKind::new(model)),
             model: model.clone(),
             direct: global && model.convergence == Span::ZERO && model.flooding_hop_delay.is_none(),
-            tables: Tables::new(model, &selection, sharing),
+            tables: NodeTables::new(model, &selection, sharing),
             selection,
             sharing,
             network: None,
@@ -160,7 +160,7 @@ impl Routes {
     }
 
     /// Takes a change of the network or of distances. `promised` is the network without failures.
-    pub fn refresh(&mut self, promised: &Topology, actual: &Topology, changes: &[Change], now: Time) {
+    pub fn refresh(&mut self, promised: &Topology, actual: &Topology, changes: &[LinkChange], now: Time) {
         let first = !std::mem::replace(&mut self.begun, true);
         if let Some(addresses) = &mut self.addresses {
             addresses.look(actual, now);
@@ -181,11 +181,11 @@ impl Routes {
             self.flood = self.flood.and(flood);
         }
         let known = match (&self.protocol, network) {
-            (Some(_), Some(network)) => Known::Network(network),
+            (Some(_), Some(network)) => Knowledge::Network(network),
             _ => {
-                let mut tables = Tables::new(&self.model, &self.selection, self.sharing);
+                let mut tables = NodeTables::new(&self.model, &self.selection, self.sharing);
                 tables.refresh(actual, t_s);
-                Known::Tables(Box::new(tables))
+                Knowledge::Tables(Box::new(tables))
             }
         };
         // At first all nodes know the network. News never overtake older news.
@@ -195,13 +195,13 @@ impl Routes {
         self.advance(now);
     }
 
-    fn flood(&self, network: &Snapshot, promised: &Topology, changes: &[Change], per_hop: Span) -> Flood {
+    fn flood(&self, network: &Snapshot, promised: &Topology, changes: &[LinkChange], per_hop: Span) -> Flood {
         let view = network.view();
-        let mut protocol = Protocol::new(&self.model);
+        let mut protocol = SchemeKind::new(&self.model);
         let scheme = protocol.scheme();
         scheme.refresh(&view);
         // Changes by orbits are in the promised network too.
-        let published = |change: &Change| {
+        let published = |change: &LinkChange| {
             let ground = view.topology().terminal_index(change.is.a).is_some();
             ground || promised.link(change.link) == Some(&change.is)
         };
@@ -209,10 +209,10 @@ impl Routes {
         let all = self.selection.only().is_none();
         let shown = changes.iter().copied();
         let shown = shown.filter(|change| all || view.members().contains(&change.is.b.0));
-        let (foreseen, failures): (Vec<Change>, Vec<Change>) = shown.partition(published);
+        let (foreseen, failures): (Vec<LinkChange>, Vec<LinkChange>) = shown.partition(published);
         let per_hop_s = per_hop.as_secs_f64();
-        let told = |changes: &[Change], cause| announce(scheme, &view, changes, cause, per_hop_s);
-        told(&foreseen, Cause::Published).and(told(&failures, Cause::Failure))
+        let told = |changes: &[LinkChange], cause| announce(scheme, &view, changes, cause, per_hop_s);
+        told(&foreseen, LinkCause::Published).and(told(&failures, LinkCause::Failure))
     }
 
     /// Brings into effect the knowledge that is due by `now`.
@@ -220,11 +220,11 @@ impl Routes {
         while self.coming.front().is_some_and(|(at, _)| *at <= now) {
             let Some((_, known)) = self.coming.pop_front() else { return };
             match known {
-                Known::Tables(mut tables) => {
+                Knowledge::Tables(mut tables) => {
                     tables.continues(&mut self.tables);
                     self.tables = *tables;
                 }
-                Known::Network(network) => self.enter(network),
+                Knowledge::Network(network) => self.enter(network),
             }
         }
     }
@@ -363,12 +363,12 @@ impl Routes {
     }
 
     /// Tables without routes, if nodes have global tables without delay.
-    pub fn empty_tables(&self) -> Option<Tables> {
-        self.direct.then(|| Tables::new(&self.model, &self.selection, self.sharing))
+    pub fn empty_tables(&self) -> Option<NodeTables> {
+        self.direct.then(|| NodeTables::new(&self.model, &self.selection, self.sharing))
     }
 
     /// Takes tables that were computed elsewhere for the present network.
-    pub fn take_tables(&mut self, mut tables: Tables) {
+    pub fn take_tables(&mut self, mut tables: NodeTables) {
         tables.continues(&mut self.tables);
         self.tables = tables;
         self.stale = false;

@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
 const QUANTUM: i64 = 1514;
 
 /// A shared transmitter: satellite, beam, and true for the uplink.
-type Key = (NodeId, u32, bool);
+type TransmitterKey = (NodeId, u32, bool);
 
 struct Transmitter {
     rate: Rate,
@@ -40,7 +40,7 @@ impl Transmitter {
 
 /// A wire that takes turns.
 #[derive(Debug, Clone, Copy)]
-struct Member {
+struct SharingWire {
     beam: u32,
     /// True for an uplink.
     up: bool,
@@ -52,21 +52,21 @@ struct Member {
 }
 
 /// All shared transmitters of a network.
-pub(crate) struct Shared {
+pub(crate) struct SharedTransmitters {
     /// Rates of each constellation, up and down.
     rates: Vec<[Option<Rate>; 2]>,
     /// Number of each terminal's beam, 0 without one; `None` for gateways, which share nothing.
     beams: Vec<Option<u32>>,
     /// State of each wire that takes turns.
-    members: Vec<Option<Member>>,
+    members: Vec<Option<SharingWire>>,
     transmitters: Vec<Transmitter>,
-    numbers: BTreeMap<Key, u32>,
+    numbers: BTreeMap<TransmitterKey, u32>,
 }
 
-impl Shared {
+impl SharedTransmitters {
     /// The shared transmitters of a scenario; `None` if there are none.
     pub fn of(scenario: &scenario::Scenario, topology: &Topology) -> Option<Box<Self>> {
-        let of = |fleet: scenario::Fleet<'_>| {
+        let of = |fleet: scenario::PlacedFleet<'_>| {
             [Direction::Forward, Direction::Reverse].map(|direction| fleet.model.gsl.shared(direction))
         };
         let rates: Vec<[Option<Rate>; 2]> = scenario.fleets().map(of).collect();
@@ -94,7 +94,8 @@ impl Shared {
         let Some((beam, rate)) = self.beams[terminal].zip(rate) else { return };
         wire.link.take_turns(rate, QUANTUM as u32);
         self.members.resize(index + 1, None);
-        self.members[index] = Some(Member { beam, up, rate, transmitter: None, waits: false, deficit: 0 });
+        self.members[index] =
+            Some(SharingWire { beam, up, rate, transmitter: None, waits: false, deficit: 0 });
     }
 
     /// Moves wires to the transmitters of their present satellites after links have changed. Returns the wires whose transmitters

@@ -4,13 +4,13 @@
 //! Differs: routes are computed when a packet first needs them after a change.
 //! Leaves out the computation of routes, which is in `routes.rs`.
 
-use crate::addresses::Addresses;
+use crate::addresses::MovingAddresses;
 use crate::apart::{stale, why_apart};
 use crate::constellation::{satellites_of, without_failures};
 use crate::error::BuildError;
-use crate::ground::Ground;
-use crate::outlook::{Ahead, Epoch, Outlook, look, next_look};
-use crate::pinned::Over;
+use crate::ground::GroundGraph;
+use crate::outlook::{FutureEpochs, NetworkEpoch, Outlook, look, next_look};
+use crate::pinned::StepOver;
 use crate::route::Way;
 use crate::routes::{Routes, Stuck};
 use crate::transitions::Transitions;
@@ -18,9 +18,9 @@ use crate::wire::Wire;
 use skyhop_chance::Seed;
 use skyhop_results::{AddressResult, HandoverResult, RoutingResult};
 use skyhop_routing::{Hop, Selection};
-use skyhop_scenario::network::{Direction, Pass, SkyWay};
+use skyhop_scenario::network::{Direction, SatelliteSegment, SkyWay};
 use skyhop_scenario::{self as scenario, Files};
-use skyhop_topology::{Change, LinkId, LinkKind, NodeId, Outage, Topology};
+use skyhop_topology::{LinkChange, LinkId, LinkKind, NodeId, Outage, Topology};
 use skyhop_units::{Span, Time};
 use skyhop_wire::Packet;
 use std::collections::BTreeSet;
@@ -44,7 +44,7 @@ pub(crate) struct Space {
     update_interval: Span,
     next_update: Time,
     /// Epochs computed by another thread, if there is one.
-    ahead: Option<Box<Ahead>>,
+    ahead: Option<Box<FutureEpochs>>,
     transitions: Transitions,
     /// Packets without a path that left a terminal while both ends held a satellite.
     apart: u64,
@@ -57,7 +57,7 @@ impl Space {
     pub fn build(
         scenario: &scenario::Scenario,
         files: &Files,
-        ground: Ground,
+        ground: GroundGraph,
         first_wire: usize,
         seed: Seed,
     ) -> Result<Self, BuildError> {
@@ -84,7 +84,7 @@ impl Space {
         let across =
             joined.then(|| Box::new(Routes::new(&scenario::Routing::default(), Selection::default(), seed)));
         let mut routes = Routes::new(&scenario.routing, preferred(scenario), seed);
-        routes.addresses = Addresses::of(&topology, &scenario.routing);
+        routes.addresses = MovingAddresses::of(&topology, &scenario.routing);
         Ok(Self {
             topology,
             outages,
@@ -111,7 +111,7 @@ impl Space {
 
     /// Updates links and handovers to `now`; returns the changes, and true if all links were updated. [`Space::apply`] applies a
     /// change to its wires.
-    pub fn update(&mut self, now: Time) -> (Vec<Change>, bool) {
+    pub fn update(&mut self, now: Time) -> (Vec<LinkChange>, bool) {
         if let Some(ahead) = &mut self.ahead {
             let epoch = ahead.take(now);
             return epoch.map_or((Vec::new(), false), |epoch| self.enter(epoch));
@@ -133,8 +133,8 @@ impl Space {
     }
 
     /// Changes to an epoch that was computed ahead.
-    fn enter(&mut self, epoch: Epoch) -> (Vec<Change>, bool) {
-        let Epoch { at, whole, changes, topology, promised, tables, .. } = epoch;
+    fn enter(&mut self, epoch: NetworkEpoch) -> (Vec<LinkChange>, bool) {
+        let NetworkEpoch { at, whole, changes, topology, promised, tables, .. } = epoch;
         (self.topology, self.promised) = (topology, promised);
         if whole || !changes.is_empty() {
             self.tell_routes(&changes, at);
@@ -145,7 +145,7 @@ impl Space {
         (changes, whole)
     }
 
-    fn tell_routes(&mut self, changes: &[Change], now: Time) {
+    fn tell_routes(&mut self, changes: &[LinkChange], now: Time) {
         self.looked_at = now;
         let promised = self.promised.as_deref().unwrap_or(&self.topology);
         self.routes.refresh(promised, &self.topology, changes, now);
@@ -160,7 +160,7 @@ impl Space {
         let next = self.next_look(now);
         // A network before its start updates at once.
         let next = if self.next_update == Time::ZERO { Time::ZERO } else { next };
-        self.ahead = Some(Box::new(Ahead::new(next)));
+        self.ahead = Some(Box::new(FutureEpochs::new(next)));
         Outlook {
             topology: self.topology.clone(),
             promised: self.promised.clone(),
@@ -172,7 +172,7 @@ impl Space {
     }
 
     /// Takes a future epoch; see [`Space::outlook`].
-    pub fn look_ahead(&mut self, epoch: Epoch) {
+    pub fn look_ahead(&mut self, epoch: NetworkEpoch) {
         if let Some(ahead) = &mut self.ahead {
             ahead.add(epoch);
         }
@@ -229,7 +229,13 @@ impl Space {
     }
 
     /// Applies the change of a link to its two wires; packets that waited on what went down are passed to `dropped`.
-    pub fn apply(&mut self, change: &Change, now: Time, wires: &mut [Wire], mut dropped: impl FnMut(u32)) {
+    pub fn apply(
+        &mut self,
+        change: &LinkChange,
+        now: Time,
+        wires: &mut [Wire],
+        mut dropped: impl FnMut(u32),
+    ) {
         let at = self.wire_of(change.link);
         let (was, is) = (change.was, change.is);
         self.transitions.count(change, &self.topology, now, &mut wires[at..at + 2], &mut dropped);
@@ -406,8 +412,8 @@ impl Space {
                 for step in &pinned.steps[usize::from(backward)] {
                     let link = |wire: u32| LinkId(self.first_ground_link.0 + wire / 2);
                     match step.over {
-                        Over::Wire(wire) => hops.push((at, Hop { link: link(wire), to: step.to })),
-                        Over::Space(over) => hops.extend(begun(at, self.hops_over(over, at, step.to)?)),
+                        StepOver::Wire(wire) => hops.push((at, Hop { link: link(wire), to: step.to })),
+                        StepOver::Space(over) => hops.extend(begun(at, self.hops_over(over, at, step.to)?)),
                     }
                     at = step.to;
                 }
@@ -482,16 +488,16 @@ impl Space {
                     let link = hop.link.0 - self.first_ground_link.0;
                     let forward = state.a == from;
                     let direction = if forward { Direction::Forward } else { Direction::Reverse };
-                    passes.push(Pass::Link(link as usize, direction));
+                    passes.push(SatelliteSegment::Link(link as usize, direction));
                 }
-                LinkKind::Fibre => passes.push(Pass::Fibre),
+                LinkKind::Fibre => passes.push(SatelliteSegment::Fibre),
                 _ if !ends[0] => up = Some((from, false)),
                 _ if ends[1] => up = up.map(|(terminal, _)| (terminal, true)),
                 _ => {
                     let (terminal, isls) = up.take()?;
                     let fleet = self.topology.fleets().index_of(from);
                     let ends = [terminal, hop.to].map(|node| self.topology.node_name(node));
-                    passes.push(Pass::Fleet { fleet, ends, isls });
+                    passes.push(SatelliteSegment::Fleet { fleet, ends, isls });
                 }
             }
         }
@@ -548,7 +554,7 @@ struct Pinning {
 
 /// For each constellation with a scheme of its own, the routes within it; empty if none has.
 fn own_schemes(scenario: &scenario::Scenario, seed: Seed) -> Vec<Option<Routes>> {
-    let own = |(index, fleet): (usize, scenario::Fleet<'_>)| {
+    let own = |(index, fleet): (usize, scenario::PlacedFleet<'_>)| {
         let scheme = fleet.model.scheme.filter(|scheme| *scheme != scenario.routing.scheme)?;
         let routing = scenario::Routing { scheme, ..scenario.routing.clone() };
         Some(Routes::new(&routing, Selection::within(index), seed))
@@ -563,7 +569,7 @@ fn preferred(scenario: &scenario::Scenario) -> Selection {
     if prefer.is_empty() {
         return Selection::default();
     }
-    let rank = |fleet: scenario::Fleet<'_>| {
+    let rank = |fleet: scenario::PlacedFleet<'_>| {
         prefer.iter().position(|name| name == fleet.name).unwrap_or(prefer.len())
     };
     Selection::preferring(&scenario.fleets().map(rank).collect::<Vec<_>>())

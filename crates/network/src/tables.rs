@@ -6,7 +6,7 @@
 
 use skyhop_chance::Seed;
 use skyhop_routing::multipath::{Multipath, scramble};
-use skyhop_routing::{Hop, Metric, Router, Selection};
+use skyhop_routing::{Hop, PathMetric, Router, Selection};
 use skyhop_scenario::{self as scenario, Spread};
 use skyhop_topology::{NodeId, Topology};
 use skyhop_wire::{Packet, Transport};
@@ -57,14 +57,14 @@ impl Sharing {
 
 /// The tables of all nodes.
 #[derive(Debug, Clone)]
-pub(crate) enum Tables {
+pub(crate) enum NodeTables {
     /// One path to each destination.
     Single(Router),
     /// All minimum-hop paths.
     Several(Multipath, Sharing),
 }
 
-impl Tables {
+impl NodeTables {
     pub fn new(model: &scenario::Routing, selection: &Selection, sharing: Sharing) -> Self {
         let selection = selection.clone();
         match model.scheme {
@@ -121,9 +121,9 @@ impl Tables {
 }
 
 /// The metric of global tables.
-pub fn metric(model: &scenario::Routing) -> Metric {
+pub fn metric(model: &scenario::Routing) -> PathMetric {
     match (model.scheme, model.metric) {
-        (scenario::Scheme::Multipath, _) | (_, scenario::Metric::Hops) => Metric::Hops,
-        (_, scenario::Metric::Delay) => Metric::Delay,
+        (scenario::Scheme::Multipath, _) | (_, scenario::Metric::Hops) => PathMetric::Hops,
+        (_, scenario::Metric::Delay) => PathMetric::Delay,
     }
 }

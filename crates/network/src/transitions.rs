@@ -7,12 +7,12 @@
 use crate::wire::Wire;
 use skyhop_chance::{Seed, Stream};
 use skyhop_results::HandoverResult;
-use skyhop_topology::{Change, LinkId, LinkKind, Topology};
+use skyhop_topology::{LinkChange, LinkId, LinkKind, Topology};
 use skyhop_units::{Span, Time};
 use std::collections::BTreeMap;
 
 /// Counters of one terminal.
-struct Tally {
+struct TransitionTally {
     /// Decides which packets a handover loses.
     chance: Stream,
     handovers: u64,
@@ -26,7 +26,7 @@ pub(crate) struct Transitions {
     gaps: bool,
     /// Probability of a loss at a handover, for each constellation.
     loss: Vec<f64>,
-    tallies: Vec<Tally>,
+    tallies: Vec<TransitionTally>,
     /// Links that are being acquired, and the time since when.
     waiting: BTreeMap<LinkId, Time>,
 }
@@ -34,7 +34,7 @@ pub(crate) struct Transitions {
 impl Transitions {
     pub fn new(topology: &Topology, seed: Seed) -> Self {
         let mut fleets = topology.fleets().iter();
-        let tally = |terminal: &skyhop_orbit::Terminal| Tally {
+        let tally = |terminal: &skyhop_orbit::Terminal| TransitionTally {
             chance: seed.stream(&format!("constellation/handover-loss/{}", terminal.name)),
             handovers: 0,
             gap: Span::ZERO,
@@ -51,7 +51,7 @@ impl Transitions {
     /// Counts a change of a terminal's satellite, and applies its losses. Called before the wires change.
     pub fn count(
         &mut self,
-        change: &Change,
+        change: &LinkChange,
         topology: &Topology,
         now: Time,
         wires: &mut [Wire],
@@ -128,7 +128,7 @@ impl Transitions {
 
     /// The counters of all terminals.
     pub fn results(&self, topology: &Topology) -> Vec<HandoverResult> {
-        let of = |(terminal, tally): (&skyhop_orbit::Terminal, &Tally)| HandoverResult {
+        let of = |(terminal, tally): (&skyhop_orbit::Terminal, &TransitionTally)| HandoverResult {
             terminal: terminal.name.clone(),
             handovers: tally.handovers,
             gap_s: tally.gap.as_secs_f64(),

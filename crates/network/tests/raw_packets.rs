@@ -3,7 +3,7 @@
 //! Tests conservation after every step, and delays against arithmetic and against the distances between nodes.
 
 use skyhop_chance::Seed;
-use skyhop_network::{Account, Agenda, Epoch, Frame, Network, Route, Way, address};
+use skyhop_network::{Account, Agenda, Frame, Network, NetworkEpoch, Route, Way, address};
 use skyhop_scenario::network::{Network as Plan, resolve};
 use skyhop_units::{Span, Time};
 use skyhop_wire::{Ecn, Ip, Packet, TooLarge, Transport, Udp, Version};
@@ -208,7 +208,7 @@ fn arrivals(scenario: &str, ahead: bool) -> Vec<(Time, u32)> {
     for number in 0..6000u32 {
         let until = Time::from_nanos(u64::from(number) * 100_000_000);
         let wanted = until + Span::from_secs(2);
-        while ahead && coming.as_ref().is_none_or(|epoch: &Epoch| epoch.at() <= wanted) {
+        while ahead && coming.as_ref().is_none_or(|epoch: &NetworkEpoch| epoch.at() <= wanted) {
             if let Some(epoch) = coming.replace(epochs.recv().unwrap()) {
                 bench.network.look_ahead(epoch);
             }

@@ -15,11 +15,11 @@ pub struct Catalogue {
     epoch: Epoch,
     greenwich_rad: f64,
     rotation_rad_s: f64,
-    satellites: Vec<Satellite>,
+    satellites: Vec<CatalogueSatellite>,
 }
 
 #[derive(Debug, Clone)]
-struct Satellite {
+struct CatalogueSatellite {
     set: ElementSet,
     constants: sgp4::Constants,
     /// Time from the epoch of the elements to t = 0, minutes.
@@ -48,7 +48,8 @@ impl Catalogue {
     pub fn new(sets: Vec<ElementSet>, epoch: Option<Epoch>) -> Result<Self, ElementsError> {
         let newest = sets.iter().map(|set| set.epoch).max().ok_or(ElementsError::Empty)?;
         let epoch = epoch.unwrap_or(newest);
-        let satellites = sets.into_iter().map(|set| Satellite::new(set, epoch)).collect::<Result<_, _>>()?;
+        let satellites =
+            sets.into_iter().map(|set| CatalogueSatellite::new(set, epoch)).collect::<Result<_, _>>()?;
         Ok(Self {
             epoch,
             greenwich_rad: epoch.greenwich_rad(),
@@ -108,7 +109,7 @@ impl Catalogue {
 
     /// The orbits at t = 0, computed from position and velocity, so that they include the drift since each element's epoch.
     pub fn orbits_at_epoch(&self) -> Vec<Option<OrbitAtEpoch>> {
-        self.satellites.iter().map(Satellite::orbit_at_epoch).collect()
+        self.satellites.iter().map(CatalogueSatellite::orbit_at_epoch).collect()
     }
 
     fn greenwich(&self, t_s: f64) -> (f64, f64) {
@@ -116,7 +117,7 @@ impl Catalogue {
     }
 }
 
-impl Satellite {
+impl CatalogueSatellite {
     fn new(set: ElementSet, epoch: Epoch) -> Result<Self, ElementsError> {
         let constants = sgp4::Constants::from_elements_afspc_compatibility_mode(&set.mean)
             .map_err(|error| ElementsError::Field { place: set.place, problem: error.to_string() })?;

@@ -22,23 +22,23 @@ use crate::{omm, tle};
 #[derive(Debug, Clone)]
 pub struct Constellation {
     earth: EarthModel,
-    parts: Vec<Part>,
+    parts: Vec<SourcePart>,
     planes: Planes,
     satellites: u32,
 }
 
 /// Satellites of one source.
 #[derive(Debug, Clone)]
-struct Part {
+struct SourcePart {
     /// Number of the part's first satellite.
     first: u32,
     /// First number in the names of its geostationary satellites.
     names_from: u32,
-    source: Source,
+    source: OrbitSource,
 }
 
 #[derive(Debug, Clone)]
-enum Source {
+enum OrbitSource {
     Circular(CircularOrbits),
     Geostationary(CircularOrbits),
     Elliptic(EllipticOrbits),
@@ -65,7 +65,7 @@ impl Constellation {
             }
             let planes =
                 Planes::regular(shell.planes, shell.satellites_per_plane, shell.wraps(), shell.wrap_shift());
-            all.push(Source::Circular(orbits), planes);
+            all.push(OrbitSource::Circular(orbits), planes);
         }
         Ok(all)
     }
@@ -77,7 +77,7 @@ impl Constellation {
         for &longitude_rad in longitudes_rad {
             orbits.push(earth.geostationary_radius_m(), 0.0, 0.0, longitude_rad);
         }
-        Self::of(earth, Source::Geostationary(orbits), Planes::none(longitudes_rad.len()))
+        Self::of(earth, OrbitSource::Geostationary(orbits), Planes::none(longitudes_rad.len()))
     }
 
     /// Satellites on ellipses over `earth`, which is a sphere for gravity. They are numbered plane by plane if they form planes;
@@ -89,7 +89,7 @@ impl Constellation {
         drift: Drift,
     ) -> Result<Self, KeplerError> {
         let orbits = EllipticOrbits::new(&earth, orbits, drift)?;
-        Ok(Self::of(earth, Source::Elliptic(orbits), planes))
+        Ok(Self::of(earth, OrbitSource::Elliptic(orbits), planes))
     }
 
     /// Satellites of a TLE file. `epoch` is t = 0; by default the newest epoch of the elements.
@@ -106,7 +106,7 @@ impl Constellation {
     pub fn from_elements(sets: Vec<ElementSet>, epoch: Option<Epoch>) -> Result<Self, ElementsError> {
         let catalogue = Catalogue::new(sets, epoch)?;
         let planes = Planes::infer(&catalogue.orbits_at_epoch());
-        Ok(Self::of(EarthModel::WGS84, Source::Catalogue(catalogue), planes))
+        Ok(Self::of(EarthModel::WGS84, OrbitSource::Catalogue(catalogue), planes))
     }
 
     /// Several constellations as one, numbered consecutively, over the first one's Earth.
@@ -123,7 +123,7 @@ impl Constellation {
                 return Err(MixtureError::Count { satellites: all.len() + part.len() });
             }
             let mut planes = Some(part.planes);
-            for Part { source, .. } in part.parts {
+            for SourcePart { source, .. } in part.parts {
                 // The first source holds all planes; the others have none.
                 all.push(source, planes.take().unwrap_or_else(|| Planes::none(0)));
             }
@@ -131,17 +131,18 @@ impl Constellation {
         Ok(all)
     }
 
-    fn of(earth: EarthModel, source: Source, planes: Planes) -> Self {
+    fn of(earth: EarthModel, source: OrbitSource, planes: Planes) -> Self {
         let mut one = Self { earth, parts: Vec::new(), planes: Planes::none(0), satellites: 0 };
         one.push(source, planes);
         one
     }
 
-    fn push(&mut self, source: Source, planes: Planes) {
-        let geostationary =
-            |part: &Part| if let Source::Geostationary(orbits) = &part.source { orbits.len() } else { 0 };
+    fn push(&mut self, source: OrbitSource, planes: Planes) {
+        let geostationary = |part: &SourcePart| {
+            if let OrbitSource::Geostationary(orbits) = &part.source { orbits.len() } else { 0 }
+        };
         let names_from = self.parts.iter().map(geostationary).sum::<usize>() as u32;
-        let part = Part { first: self.satellites, names_from, source };
+        let part = SourcePart { first: self.satellites, names_from, source };
         self.satellites += part.source.len() as u32;
         self.parts.push(part);
         self.planes.append(planes);
@@ -160,7 +161,7 @@ impl Constellation {
     /// UTC of t = 0; `None` for synthetic constellations, which have no date.
     pub fn epoch(&self) -> Option<Epoch> {
         self.parts.iter().find_map(|part| match &part.source {
-            Source::Catalogue(catalogue) => Some(catalogue.epoch()),
+            OrbitSource::Catalogue(catalogue) => Some(catalogue.epoch()),
             _ => None,
         })
     }
@@ -180,11 +181,11 @@ impl Constellation {
         let plain = || format!("satellite-{satellite}");
         let Some((part, index)) = self.part(satellite) else { return plain() };
         match &part.source {
-            Source::Geostationary(_) => format!("geo-{}", part.names_from + index as u32),
-            Source::Catalogue(catalogue) => {
+            OrbitSource::Geostationary(_) => format!("geo-{}", part.names_from + index as u32),
+            OrbitSource::Catalogue(catalogue) => {
                 catalogue.elements(index).map_or_else(plain, |set| set.name.clone())
             }
-            Source::Circular(_) | Source::Elliptic(_) => match self.planes.plane_slot(satellite) {
+            OrbitSource::Circular(_) | OrbitSource::Elliptic(_) => match self.planes.plane_slot(satellite) {
                 Some((plane, slot)) => format!("{plane}.{slot}"),
                 None => plain(),
             },
@@ -204,7 +205,7 @@ impl Constellation {
     /// The catalogue, if it is the only source.
     pub fn catalogue(&self) -> Option<&Catalogue> {
         match self.parts.as_slice() {
-            [Part { source: Source::Catalogue(catalogue), .. }] => Some(catalogue),
+            [SourcePart { source: OrbitSource::Catalogue(catalogue), .. }] => Some(catalogue),
             _ => None,
         }
     }
@@ -212,23 +213,27 @@ impl Constellation {
     /// The elements of a catalogued satellite.
     pub fn elements(&self, satellite: u32) -> Option<&ElementSet> {
         match self.part(satellite)? {
-            (Part { source: Source::Catalogue(catalogue), .. }, index) => catalogue.elements(index),
+            (SourcePart { source: OrbitSource::Catalogue(catalogue), .. }, index) => {
+                catalogue.elements(index)
+            }
             _ => None,
         }
     }
 
     /// Returns true if all satellites are geostationary.
     pub fn is_geostationary(&self) -> bool {
-        !self.is_empty() && self.parts.iter().all(|part| matches!(part.source, Source::Geostationary(_)))
+        !self.is_empty() && self.parts.iter().all(|part| matches!(part.source, OrbitSource::Geostationary(_)))
     }
 
     /// Orbital period of a satellite, s; from perigee to perigee on an ellipse.
     pub fn period_s(&self, satellite: u32) -> Option<f64> {
         let (part, index) = self.part(satellite)?;
         match &part.source {
-            Source::Circular(orbits) | Source::Geostationary(orbits) => Some(orbits.period_s()),
-            Source::Elliptic(orbits) => orbits.period_s(index),
-            Source::Catalogue(catalogue) => Some(86_400.0 / catalogue.elements(index)?.mean_motion_rev_day()),
+            OrbitSource::Circular(orbits) | OrbitSource::Geostationary(orbits) => Some(orbits.period_s()),
+            OrbitSource::Elliptic(orbits) => orbits.period_s(index),
+            OrbitSource::Catalogue(catalogue) => {
+                Some(86_400.0 / catalogue.elements(index)?.mean_motion_rev_day())
+            }
         }
     }
 
@@ -236,9 +241,11 @@ impl Constellation {
     pub fn position_ecef(&self, satellite: u32, t_s: f64) -> Option<Ecef> {
         let (part, index) = self.part(satellite)?;
         match &part.source {
-            Source::Circular(orbits) | Source::Geostationary(orbits) => orbits.position_ecef(index, t_s),
-            Source::Elliptic(orbits) => orbits.position_ecef(index, t_s),
-            Source::Catalogue(catalogue) => catalogue.position_ecef(index, t_s),
+            OrbitSource::Circular(orbits) | OrbitSource::Geostationary(orbits) => {
+                orbits.position_ecef(index, t_s)
+            }
+            OrbitSource::Elliptic(orbits) => orbits.position_ecef(index, t_s),
+            OrbitSource::Catalogue(catalogue) => catalogue.position_ecef(index, t_s),
         }
     }
 
@@ -246,9 +253,9 @@ impl Constellation {
     pub fn motion(&self, satellite: u32, t_s: f64) -> Option<Motion> {
         let (part, index) = self.part(satellite)?;
         match &part.source {
-            Source::Circular(orbits) | Source::Geostationary(orbits) => orbits.motion(index, t_s),
-            Source::Elliptic(orbits) => orbits.motion(index, t_s),
-            Source::Catalogue(catalogue) => catalogue.motion(index, t_s),
+            OrbitSource::Circular(orbits) | OrbitSource::Geostationary(orbits) => orbits.motion(index, t_s),
+            OrbitSource::Elliptic(orbits) => orbits.motion(index, t_s),
+            OrbitSource::Catalogue(catalogue) => catalogue.motion(index, t_s),
         }
     }
 
@@ -257,16 +264,18 @@ impl Constellation {
         out.clear();
         for part in &self.parts {
             match &part.source {
-                Source::Circular(orbits) | Source::Geostationary(orbits) => orbits.positions_ecef(t_s, out),
-                Source::Elliptic(orbits) => orbits.positions_ecef(t_s, out),
-                Source::Catalogue(catalogue) => catalogue.positions_ecef(t_s, out),
+                OrbitSource::Circular(orbits) | OrbitSource::Geostationary(orbits) => {
+                    orbits.positions_ecef(t_s, out)
+                }
+                OrbitSource::Elliptic(orbits) => orbits.positions_ecef(t_s, out),
+                OrbitSource::Catalogue(catalogue) => catalogue.positions_ecef(t_s, out),
             }
         }
         out.iter().filter(|position| position.is_none()).count()
     }
 
     /// The part of a satellite, and its index in it.
-    fn part(&self, satellite: u32) -> Option<(&Part, usize)> {
+    fn part(&self, satellite: u32) -> Option<(&SourcePart, usize)> {
         let after = self.parts.partition_point(|part| part.first <= satellite);
         let part = &self.parts[after.checked_sub(1)?];
         let index = (satellite - part.first) as usize;
@@ -274,7 +283,7 @@ impl Constellation {
     }
 }
 
-impl Source {
+impl OrbitSource {
     fn len(&self) -> usize {
         match self {
             Self::Circular(orbits) | Self::Geostationary(orbits) => orbits.len(),

@@ -11,14 +11,14 @@ use crate::epoch::Epoch;
 
 /// Location of an object in its file, counted from one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum ElementsPlace {
     /// A line of a TLE file.
     Line(usize),
     /// An object of an OMM array.
     Object(usize),
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for ElementsPlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Line(number) => write!(f, "line {number}"),
@@ -37,12 +37,12 @@ pub struct ElementSet {
     /// Epoch of the elements.
     pub epoch: Epoch,
     /// Location in the file.
-    pub place: Place,
+    pub place: ElementsPlace,
     pub(crate) mean: sgp4::Elements,
 }
 
 impl ElementSet {
-    pub(crate) fn new(mean: sgp4::Elements, place: Place) -> Result<Self, ElementsError> {
+    pub(crate) fn new(mean: sgp4::Elements, place: ElementsPlace) -> Result<Self, ElementsError> {
         for (field, value, low, high) in [
             ("mean motion (rev/day)", mean.mean_motion, 0.01, 18.0),
             ("eccentricity", mean.eccentricity, 0.0, 0.999),
@@ -182,14 +182,14 @@ pub enum ElementsError {
     /// A field is missing or malformed.
     Field {
         /// The object.
-        place: Place,
+        place: ElementsPlace,
         /// The parser's message.
         problem: String,
     },
     /// A field has a value that is impossible for an orbit.
     Range {
         /// The object.
-        place: Place,
+        place: ElementsPlace,
         /// The field with its unit.
         field: &'static str,
         /// Its value.
@@ -202,16 +202,16 @@ pub enum ElementsError {
     /// A catalogue number occurs twice.
     Duplicate {
         /// The second object.
-        place: Place,
+        place: ElementsPlace,
         /// The number.
         norad_id: u64,
         /// The first object.
-        first: Place,
+        first: ElementsPlace,
     },
     /// The elements put the object below the ground at their own epoch.
     Decayed {
         /// The object.
-        place: Place,
+        place: ElementsPlace,
         /// Its name.
         name: String,
         /// SGP4's message.

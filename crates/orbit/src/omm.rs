@@ -7,7 +7,7 @@
 use serde_json::{Map, Value, json};
 use skyhop_text::table::{self, TableError};
 
-use crate::elements::{ElementSet, ElementsError, MAX_OBJECTS, Place, check_file, check_size};
+use crate::elements::{ElementSet, ElementsError, ElementsPlace, MAX_OBJECTS, check_file, check_size};
 use crate::epoch::Epoch;
 
 /// Reads all objects of an OMM file. A file that begins with a table's heading is CSV; any other is JSON.
@@ -29,7 +29,7 @@ pub fn parse(file: &[u8]) -> Result<Vec<ElementSet>, ElementsError> {
     if objects.len() > MAX_OBJECTS {
         return Err(ElementsError::TooMany);
     }
-    let sets = (1..).zip(objects).map(|(number, object)| element_set(object, Place::Object(number)));
+    let sets = (1..).zip(objects).map(|(number, object)| element_set(object, ElementsPlace::Object(number)));
     check_file(sets.collect::<Result<_, _>>()?)
 }
 
@@ -39,7 +39,7 @@ fn csv(file: &[u8]) -> Result<Vec<ElementSet>, ElementsError> {
     let mut sets = Vec::new();
     for row in table::rows(file).map_err(told)? {
         let row = row.map_err(told)?;
-        let place = Place::Line(row.line);
+        let place = ElementsPlace::Line(row.line);
         let Some(heading) = &heading else {
             heading = Some(row.cells().map(str::to_owned).collect());
             continue;
@@ -85,7 +85,7 @@ fn typed(field: &str, cell: &str) -> Value {
     }
 }
 
-fn element_set(object: Value, place: Place) -> Result<ElementSet, ElementsError> {
+fn element_set(object: Value, place: ElementsPlace) -> Result<ElementSet, ElementsError> {
     let Value::Object(mut object) = object else {
         return Err(ElementsError::Field { place, problem: "not a json object".into() });
     };

@@ -44,7 +44,7 @@ pub fn passes(
     (from_s, to_s): (f64, f64),
 ) -> Vec<Pass> {
     let place = terminal.position_ecef(constellation.earth());
-    let view = View { constellation, terminal, place, up: terminal.up(), satellite };
+    let view = PassView { constellation, terminal, place, up: terminal.up(), satellite };
     let period_s = constellation.period_s(satellite).unwrap_or(STEP_S);
     let step_s = STEP_S.min(period_s / 60.0);
     let mut found = Vec::new();
@@ -109,7 +109,7 @@ pub fn passes(
     found
 }
 
-struct View<'a> {
+struct PassView<'a> {
     constellation: &'a Constellation,
     terminal: &'a Terminal,
     place: Ecef,
@@ -117,7 +117,7 @@ struct View<'a> {
     satellite: u32,
 }
 
-impl View<'_> {
+impl PassView<'_> {
     fn elevation_rad(&self, t_s: f64) -> Option<f64> {
         Some(elevation_rad(self.place, self.up, self.constellation.position_ecef(self.satellite, t_s)?))
     }

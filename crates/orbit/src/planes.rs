@@ -92,7 +92,7 @@ impl Planes {
     /// that a gap is a seam only within 15 degrees of a polar orbit, and no satellite counts as parked. Satellites in no plane
     /// fly on their own.
     pub fn infer(orbits: &[Option<OrbitAtEpoch>]) -> Self {
-        let known: Vec<Member> =
+        let known: Vec<PlaneMember> =
             (0u32..).zip(orbits).filter_map(|(index, orbit)| orbit.map(|orbit| (index, orbit))).collect();
         let Some(usual) = median(known.iter().map(|(_, orbit)| orbit.mean_motion_rev_day)) else {
             return Self::none(orbits.len());
@@ -259,11 +259,11 @@ fn phase_apart(arguments_rad: &[f64], a: u32, b: u32) -> f64 {
     apart.min(TAU - apart)
 }
 
-type Member = (u32, OrbitAtEpoch);
+type PlaneMember = (u32, OrbitAtEpoch);
 
 /// Satellites with a mean motion within a share of `mean_motion`, and an inclination near the median of those.
-fn near(members: &[Member], mean_motion: f64, tolerance: f64) -> Vec<Member> {
-    let mut near: Vec<Member> = members.to_vec();
+fn near(members: &[PlaneMember], mean_motion: f64, tolerance: f64) -> Vec<PlaneMember> {
+    let mut near: Vec<PlaneMember> = members.to_vec();
     near.retain(|member| mean_motion_off(member, mean_motion) <= tolerance * mean_motion);
     let inclination = median(near.iter().map(|(_, orbit)| orbit.inclination_rad)).unwrap_or_default();
     near.retain(|(_, orbit)| (orbit.inclination_rad - inclination).abs() <= INCLINATION_TOLERANCE_RAD);
@@ -271,7 +271,7 @@ fn near(members: &[Member], mean_motion: f64, tolerance: f64) -> Vec<Member> {
 }
 
 /// The planes of a shell that hold most of `working`, and true if they go all the way round.
-fn shell(mut working: Vec<Member>) -> Option<(Vec<Vec<Member>>, bool)> {
+fn shell(mut working: Vec<PlaneMember>) -> Option<(Vec<Vec<PlaneMember>>, bool)> {
     let least = working.len() / 2;
     let mut planes = planes_of(&mut working);
     let most = planes.iter().map(Vec::len).max().unwrap_or_default();
@@ -292,7 +292,7 @@ fn shell(mut working: Vec<Member>) -> Option<(Vec<Vec<Member>>, bool)> {
 }
 
 /// The planes of one shell of several, and true if they go all the way round.
-fn part_of_many(mut working: Vec<Member>) -> Option<(Vec<Vec<Member>>, bool)> {
+fn part_of_many(mut working: Vec<PlaneMember>) -> Option<(Vec<Vec<PlaneMember>>, bool)> {
     let inclination_rad = median(working.iter().map(|(_, orbit)| orbit.inclination_rad))?;
     let mut planes = planes_of(&mut working);
     planes.retain(|plane| plane.len() >= LEAST_PLANE);
@@ -305,7 +305,7 @@ fn part_of_many(mut working: Vec<Member>) -> Option<(Vec<Vec<Member>>, bool)> {
 }
 
 /// Planes by RAAN, without satellites of a different mean motion.
-fn planes_of(working: &mut [Member]) -> Vec<Vec<Member>> {
+fn planes_of(working: &mut [PlaneMember]) -> Vec<Vec<PlaneMember>> {
     working.sort_by(|a, b| a.1.raan_rad.total_cmp(&b.1.raan_rad).then(a.0.cmp(&b.0)));
     let mut planes = split_by_raan(&with_companions(working));
     for plane in &mut planes {
@@ -316,14 +316,14 @@ fn planes_of(working: &mut [Member]) -> Vec<Vec<Member>> {
 }
 
 /// Shells that form planes, the most populous first.
-fn several_shells(mut left: Vec<Member>) -> Vec<(Vec<Vec<Member>>, bool)> {
+fn several_shells(mut left: Vec<PlaneMember>) -> Vec<(Vec<Vec<PlaneMember>>, bool)> {
     let mut shells = Vec::new();
     loop {
         left.sort_by(|a, b| a.1.mean_motion_rev_day.total_cmp(&b.1.mean_motion_rev_day).then(a.0.cmp(&b.0)));
         let Some(commonest) = left.iter().max_by_key(|member| alike(&left, member).count()) else {
             return shells;
         };
-        let alike: Vec<Member> = alike(&left, commonest).copied().collect();
+        let alike: Vec<PlaneMember> = alike(&left, commonest).copied().collect();
         if alike.len() < LEAST_SHELL {
             return shells;
         }
@@ -333,31 +333,31 @@ fn several_shells(mut left: Vec<Member>) -> Vec<(Vec<Vec<Member>>, bool)> {
 }
 
 /// The satellites, sorted by mean motion, whose orbits are similar to that of `one`.
-fn alike<'a>(sorted: &'a [Member], one: &'a Member) -> impl Iterator<Item = &'a Member> {
+fn alike<'a>(sorted: &'a [PlaneMember], one: &'a PlaneMember) -> impl Iterator<Item = &'a PlaneMember> {
     let reach = MIXED_SHELL_TOLERANCE * one.1.mean_motion_rev_day;
-    let mean_motion = |member: &Member| member.1.mean_motion_rev_day;
+    let mean_motion = |member: &PlaneMember| member.1.mean_motion_rev_day;
     let from = sorted.partition_point(|member| mean_motion(member) < mean_motion(one) - reach);
     let to = sorted.partition_point(|member| mean_motion(member) <= mean_motion(one) + reach);
-    let inclined = move |member: &&Member| {
+    let inclined = move |member: &&PlaneMember| {
         (member.1.inclination_rad - one.1.inclination_rad).abs() <= INCLINATION_TOLERANCE_RAD
     };
     sorted[from..to].iter().filter(inclined)
 }
 
 /// The satellites, sorted by RAAN, that have a companion.
-fn with_companions(sorted: &[Member]) -> Vec<Member> {
-    let companions = |a: &Member, b: &Member| {
+fn with_companions(sorted: &[PlaneMember]) -> Vec<PlaneMember> {
+    let companions = |a: &PlaneMember, b: &PlaneMember| {
         let apart = (a.1.raan_rad - b.1.raan_rad).rem_euclid(TAU);
         apart.min(TAU - apart) <= COMPANION_RAAN_RAD
             && mean_motion_off(a, b.1.mean_motion_rev_day) <= PLANE_TOLERANCE * a.1.mean_motion_rev_day
     };
     let has_companion =
-        |member: &&Member| sorted.iter().any(|other| other.0 != member.0 && companions(member, other));
+        |member: &&PlaneMember| sorted.iter().any(|other| other.0 != member.0 && companions(member, other));
     sorted.iter().filter(has_companion).copied().collect()
 }
 
 /// Splits satellites sorted by RAAN into planes at the large steps.
-fn split_by_raan(sorted: &[Member]) -> Vec<Vec<Member>> {
+fn split_by_raan(sorted: &[PlaneMember]) -> Vec<Vec<PlaneMember>> {
     let step = |index: usize| {
         let next = sorted[(index + 1) % sorted.len()].1.raan_rad;
         (next - sorted[index].1.raan_rad).rem_euclid(TAU)
@@ -383,7 +383,7 @@ fn split_by_raan(sorted: &[Member]) -> Vec<Vec<Member>> {
 }
 
 /// Rotates the list of planes to begin after the widest step; returns true if that step is like the others.
-fn begin_after_seam(planes: &mut [Vec<Member>]) -> bool {
+fn begin_after_seam(planes: &mut [Vec<PlaneMember>]) -> bool {
     let raan = |index: usize| planes[index % planes.len()][0].1.raan_rad;
     let steps: Vec<f64> = (0..planes.len()).map(|p| (raan(p + 1) - raan(p)).rem_euclid(TAU)).collect();
     let widest = (0..steps.len()).max_by(|&a, &b| steps[a].total_cmp(&steps[b])).unwrap_or_default();
@@ -393,16 +393,16 @@ fn begin_after_seam(planes: &mut [Vec<Member>]) -> bool {
     wraps
 }
 
-fn plane_mean_motion(plane: &[Member]) -> f64 {
+fn plane_mean_motion(plane: &[PlaneMember]) -> f64 {
     median(plane.iter().map(|(_, orbit)| orbit.mean_motion_rev_day)).unwrap_or_default()
 }
 
-fn mean_motion_off(member: &Member, mean_motion_rev_day: f64) -> f64 {
+fn mean_motion_off(member: &PlaneMember, mean_motion_rev_day: f64) -> f64 {
     (member.1.mean_motion_rev_day - mean_motion_rev_day).abs()
 }
 
 /// Removes the spare of the closest pair from a plane sorted by argument; `false` if no pair is closer than expected.
-fn drop_parked(plane: &mut Vec<Member>, usual: usize, mean_motion: f64) -> bool {
+fn drop_parked(plane: &mut Vec<PlaneMember>, usual: usize, mean_motion: f64) -> bool {
     let gap = |index: usize| {
         let next = plane[(index + 1) % plane.len()].1.argument_rad;
         (next - plane[index].1.argument_rad).rem_euclid(TAU)

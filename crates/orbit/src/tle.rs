@@ -6,7 +6,9 @@
 
 use chrono::{Datelike, Timelike};
 
-use crate::elements::{ElementSet, ElementsError, MAX_OBJECTS, Place, check_file, check_size, excerpt};
+use crate::elements::{
+    ElementSet, ElementsError, ElementsPlace, MAX_OBJECTS, check_file, check_size, excerpt,
+};
 
 const LINE_LENGTH: usize = 69;
 
@@ -21,7 +23,7 @@ pub fn parse(file: &[u8]) -> Result<Vec<ElementSet>, ElementsError> {
         let (number, line1) = element_line(pair.first(), 1, first.0)?;
         let (_, line2) = element_line(pair.get(1), 2, number)?;
         let name = name.map(|name| name.strip_prefix("0 ").unwrap_or(name).trim().to_owned());
-        let place = Place::Line(number);
+        let place = ElementsPlace::Line(number);
         let mean = sgp4::Elements::from_tle(name, line1.as_bytes(), line2.as_bytes())
             .map_err(|error| ElementsError::Field { place, problem: error.to_string().to_lowercase() })?;
         if sets.len() == MAX_OBJECTS {

@@ -13,9 +13,9 @@ const GPS_13: &str = "1 24876U 97035A   25280.42152943  .00000067  00000+0  0000
                       2 24876  55.8603 108.4626 0095839  56.6399 304.3425  2.00563057206888\n";
 
 /// Seconds of 2025-10-08, azimuth and elevation in degrees, distance in km, range rate in m/s.
-type Row = (f64, f64, f64, f64, f64);
+type TableRow = (f64, f64, f64, f64, f64);
 
-const OVER_OSLO: [Row; 8] = [
+const OVER_OSLO: [TableRow; 8] = [
     (39_000.0, 123.13933, 46.91236, 1028.44695, -2657.0576),
     (39_060.0, 83.80344, 53.25832, 952.96749, 252.7104),
     (45_000.0, 248.37966, 27.38751, 1452.81935, -3758.7085),
@@ -25,7 +25,7 @@ const OVER_OSLO: [Row; 8] = [
     (82_200.0, 328.30716, 56.72193, 920.74351, -3166.0213),
     (82_260.0, 266.37530, 72.16440, 822.00980, 58.8131),
 ];
-const OVER_CAPE_TOWN: [Row; 5] = [
+const OVER_CAPE_TOWN: [TableRow; 5] = [
     (54_600.0, 12.71894, 22.68083, 23465.83294, -615.2411),
     (57_000.0, 20.36458, 40.42748, 22094.31992, -508.4159),
     (60_000.0, 41.10239, 62.43328, 20951.34333, -232.1339),
@@ -78,7 +78,7 @@ fn looks_are_skyfields() {
 
 /// An aircraft due north along 10.75 E at 11 km, from 50 N at 36,000 s by 8 degrees an hour; skyfield was given its position at
 /// each instant, and the range rate is the difference of its distances over 0.2 s.
-const OVER_AN_AIRCRAFT: [Row; 4] = [
+const OVER_AN_AIRCRAFT: [TableRow; 4] = [
     (38_940.0, 123.79854, 45.04062, 1040.15608, -2708.1628),
     (39_000.0, 88.04313, 51.88872, 953.70518, -57.7670),
     (39_060.0, 51.60545, 45.61432, 1033.78070, 2618.2825),

@@ -4,12 +4,12 @@
 //! Differs from the command: an error names the Python keyword of an option.
 //! Leaves out the start of the process and the return of its results, which Python does.
 
-use crate::{Failure, ScenarioError, Sets, Text, read, table::Table};
+use crate::{NoResult, ScenarioError, ScenarioText, Sets, read, table::Table};
 use pyo3::exceptions::{PyFileNotFoundError, PyOSError, PyPermissionError};
 use pyo3::prelude::*;
 use rustix::process::{Signal, getppid, set_parent_process_death_signal};
-use skyhop_emulate::session::{Options, Outcome, emulate};
-use skyhop_emulate::verdict::Limits;
+use skyhop_emulate::session::{EmulationOptions, EmulationOutcome, emulate};
+use skyhop_emulate::verdict::LatenessLimits;
 use skyhop_emulate::{Error, inside, namespace, plan, signals};
 use skyhop_record::{Folder, Tables, summary_json, summary_text, write_run};
 use skyhop_scenario::Loaded;
@@ -44,13 +44,13 @@ struct Choices {
 fn emulate_here(
     py: Python<'_>,
     file: PathBuf,
-    text: Option<Text>,
+    text: Option<ScenarioText>,
     sets: Sets,
     choices: Choices,
     parent: i32,
 ) -> PyResult<(String, Table, Table, u8)> {
     let _ = set_parent_process_death_signal(Some(Signal::TERM));
-    let loaded = py.detach(|| read(&file, text, &sets)).map_err(Failure::Scenario)?;
+    let loaded = py.detach(|| read(&file, text, &sets)).map_err(NoResult::Scenario)?;
     let out = choices.out.clone();
     let options = options(choices)?;
     let raised = |why| raised(&loaded, why);
@@ -64,7 +64,7 @@ fn emulate_here(
         return Err(PyOSError::new_err("the process that asked for the emulation has ended"));
     }
     let done = py.detach(|| emulate(&loaded, &options, |_, _| signals::so_far()));
-    let Outcome { result, meta, exit_code, .. } = done.map_err(raised)?;
+    let EmulationOutcome { result, meta, exit_code, .. } = done.map_err(raised)?;
     if let Some(mut folder) = folder {
         write_run(&mut folder, &result, &meta).map_err(|e| broken(&e))?;
         folder.commit().map_err(|e| broken(&e))?;
@@ -75,7 +75,7 @@ fn emulate_here(
     Ok((summary_text(&summary_json(&result, &meta)), flows, series, exit_code))
 }
 
-fn options(choices: Choices) -> PyResult<Options> {
+fn options(choices: Choices) -> PyResult<EmulationOptions> {
     let Choices {
         seed,
         at,
@@ -96,11 +96,11 @@ fn options(choices: Choices) -> PyResult<Options> {
         Ok(path) => Ok((path, value)),
         Err(why) => Err(wrong("sysctls", why + "; expected one such as net.ipv4.tcp_window_scaling")),
     };
-    Ok(Options {
+    Ok(EmulationOptions {
         seed,
         at,
         offload,
-        limits: Limits { late: quantity::<Span>("late", &late)?, ..Limits::default() },
+        limits: LatenessLimits { late: quantity::<Span>("late", &late)?, ..LatenessLimits::default() },
         memory: quantity::<Bytes>("memory", &memory)?.get() as usize,
         tcp,
         sysctls: sysctls.into_iter().map(path).collect::<PyResult<_>>()?,
@@ -128,7 +128,7 @@ fn raised(loaded: &Loaded, why: Error) -> PyErr {
         Error::Scenario(key, why) => match key.strip_prefix("--") {
             Some("") => wrong("command", why),
             Some(option) => wrong(&keyword(option), why),
-            None => Failure::Scenario(loaded.problem(&key, why).into()).into(),
+            None => NoResult::Scenario(loaded.problem(&key, why).into()).into(),
         },
         Error::Refused(why) => ScenarioError::new_err(why),
         Error::Command(why, code) => match (why.strip_prefix("--").unwrap_or(&why).to_owned(), code) {

@@ -30,10 +30,10 @@ create_exception!(
 type Sets = Vec<(String, String)>;
 
 /// A scenario that is not in a file: its text, true if a person wrote it, contents of its files, and the folder of other files.
-type Text = (String, bool, BTreeMap<String, Vec<u8>>, PathBuf);
+type ScenarioText = (String, bool, BTreeMap<String, Vec<u8>>, PathBuf);
 
 /// The scenario in `file`, or in `text`, which errors then call `file`.
-fn read(file: &Path, text: Option<Text>, sets: &Sets) -> Result<Loaded, Errors> {
+fn read(file: &Path, text: Option<ScenarioText>, sets: &Sets) -> Result<Loaded, Errors> {
     let Some((text, has_lines, files, base)) = text else { return load(file, sets) };
     let files = files.into_iter().map(|(name, bytes)| (name, bytes.into())).collect();
     load_given(Given { text, name: file.display().to_string(), has_lines, files, base }, sets)
@@ -45,7 +45,7 @@ fn read(file: &Path, text: Option<Text>, sets: &Sets) -> Result<Loaded, Errors> 
 fn run(
     py: Python<'_>,
     file: PathBuf,
-    text: Option<Text>,
+    text: Option<ScenarioText>,
     sets: Sets,
     seed: Option<u64>,
     out: Option<PathBuf>,
@@ -53,8 +53,8 @@ fn run(
 ) -> PyResult<(String, Table, Table)> {
     // Python's lock is taken only between two slices, so that other threads can run.
     let mut interrupt = None;
-    let outcome = py.detach(|| -> Result<_, Failure> {
-        let loaded = read(&file, text, &sets).map_err(Failure::Scenario)?;
+    let outcome = py.detach(|| -> Result<_, NoResult> {
+        let loaded = read(&file, text, &sets).map_err(NoResult::Scenario)?;
         let options = RunOptions { seed, out, snaplen: None };
         let (result, meta) = run_scenario(&loaded, &options, |simulation| {
             let share = simulation.now().as_secs_f64() / simulation.end().as_secs_f64();
@@ -69,8 +69,8 @@ fn run(
         })
         .map_err(|error| match error {
             // A mistake that only building finds has a place in the scenario too.
-            RunError::Build(e) => Failure::Scenario(loaded.problem(&e.key, e.message).into()),
-            other => Failure::Run(other),
+            RunError::Build(e) => NoResult::Scenario(loaded.problem(&e.key, e.message).into()),
+            other => NoResult::Run(other),
         })?;
         Ok((summary_text(&summary_json(&result, &meta)), Tables::new(&result)))
     });
@@ -85,22 +85,22 @@ fn run(
 
 /// Checks a scenario. Returns warnings; raises `ScenarioError` if it cannot be run.
 #[pyfunction]
-fn check(py: Python<'_>, file: PathBuf, text: Option<Text>, sets: Sets) -> PyResult<Vec<String>> {
-    let Loaded { warnings, .. } = py.detach(|| read(&file, text, &sets)).map_err(Failure::Scenario)?;
+fn check(py: Python<'_>, file: PathBuf, text: Option<ScenarioText>, sets: Sets) -> PyResult<Vec<String>> {
+    let Loaded { warnings, .. } = py.detach(|| read(&file, text, &sets)).map_err(NoResult::Scenario)?;
     Ok(warnings.iter().map(ToString::to_string).collect())
 }
 
 /// The reason why there is no result.
-enum Failure {
+enum NoResult {
     Scenario(Errors),
     Run(RunError),
 }
 
-impl From<Failure> for PyErr {
-    fn from(failure: Failure) -> PyErr {
+impl From<NoResult> for PyErr {
+    fn from(failure: NoResult) -> PyErr {
         match failure {
-            Failure::Scenario(e) => ScenarioError::new_err(e.to_string()),
-            Failure::Run(e) => PyOSError::new_err(e.to_string()),
+            NoResult::Scenario(e) => ScenarioError::new_err(e.to_string()),
+            NoResult::Run(e) => PyOSError::new_err(e.to_string()),
         }
     }
 }

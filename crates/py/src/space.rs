@@ -14,10 +14,12 @@ use skyhop_orbit::visibility::doppler_hz;
 use skyhop_orbit::{
     Constellation, Course, Sighting, Terminal, passes as passes_of, places, sightings, sightings_on_course,
 };
-use skyhop_routing::scheme::{Cause, Scope};
+use skyhop_routing::scheme::{LinkCause, Scope};
 use skyhop_routing::survey::Survey;
 use skyhop_routing::tables::{TableOptions, orbit_tables};
-use skyhop_routing::{Geographic, Hop, Hybrid, Metric, Network, Packet, Scheme, Shortest, Stranded, View};
+use skyhop_routing::{
+    Geographic, Hop, Hybrid, Network, Packet, PathMetric, Scheme, Shortest, Stranded, View,
+};
 use skyhop_scenario::Scheme as Named;
 use skyhop_topology::{LinkKind, NodeId, Topology};
 use std::fmt::Display;
@@ -37,7 +39,7 @@ fn topology(text: &str, folder: PathBuf) -> PyResult<Topology> {
 }
 
 /// As [`topology`], with the metric of the scenario's routing.
-fn asked(text: &str, folder: PathBuf) -> PyResult<(Topology, Metric)> {
+fn asked(text: &str, folder: PathBuf) -> PyResult<(Topology, PathMetric)> {
     let mut loaded = skyhop_scenario::parse(text.as_bytes(), "constellation", &[]).map_err(wrong)?;
     loaded.read_files(&folder).map_err(wrong)?;
     // A scenario needs at least two terminals; a question may have fewer.
@@ -78,7 +80,7 @@ pub fn delay(
     let (mut time_s, mut delay_ms, mut satellites) = (Vec::new(), Vec::new(), Vec::new());
     let (mut ends, mut path, mut status) = ([Vec::new(), Vec::new()], Vec::new(), Vec::new());
     let interrupt = py.detach(|| {
-        let metric = hops.map_or(metric, |hops| if hops { Metric::Hops } else { Metric::Delay });
+        let metric = hops.map_or(metric, |hops| if hops { PathMetric::Hops } else { PathMetric::Delay });
         let mut network = Network::new(topology, metric);
         let mut interrupt = None;
         network.series(&nodes, times_s, |network, t_s, pair, walk| {
@@ -259,7 +261,7 @@ pub fn survey(
     let mut scheme: Box<dyn Scheme + Send> = match known.into_iter().find(|known| known.name() == name) {
         Some(Named::Geographic) => Box::new(Geographic::new(1)),
         Some(Named::Hybrid) => Box::new(Hybrid::default()),
-        Some(_) => Box::new(Shortest::new(Metric::Delay)),
+        Some(_) => Box::new(Shortest::new(PathMetric::Delay)),
         None => {
             let names = known.map(Named::name).join(", ");
             return Err(PyValueError::new_err(format!("scheme {name:?}; expected {names} or a function")));
@@ -282,7 +284,7 @@ fn sample(
     let survey = Survey { samples, failed_share: failed, ..Survey::default() };
     let (constellation, rules) = (topology.constellation().clone(), *topology.rules());
     py.detach(|| {
-        let mut fewest = Shortest::new(Metric::Hops);
+        let mut fewest = Shortest::new(PathMetric::Hops);
         let schemes: &mut [&mut dyn Scheme] = &mut [&mut fewest, scheme];
         survey.run(
             constellation,
@@ -380,7 +382,7 @@ impl Scheme for Bring {
         self.next.get(row).map_or(0, |row| row.iter().filter(|next| **next >= 0).count())
     }
 
-    fn announces(&self, _view: &View<'_>, _origin: NodeId, _change: Cause) -> Option<Scope> {
+    fn announces(&self, _view: &View<'_>, _origin: NodeId, _change: LinkCause) -> Option<Scope> {
         // It is given the whole network, so all changes must be announced to all.
         Some(Scope::Everywhere)
     }
@@ -392,7 +394,7 @@ pub fn snapshot(py: Python<'_>, text: &str, folder: PathBuf, t_s: f64) -> PyResu
     let topology = topology(text, folder)?;
     let topology = py.detach(|| {
         // Handovers depend on the past, so links are updated from the start.
-        let mut network = Network::new(topology, Metric::Delay);
+        let mut network = Network::new(topology, PathMetric::Delay);
         network.advance(t_s);
         network.topology().clone()
     });

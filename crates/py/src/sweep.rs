@@ -5,7 +5,7 @@
 //! Leaves out the choice of workers; `python/skyhop/_sweep.py` has threads and Dask.
 
 use crate::table::Table;
-use crate::{ScenarioError, Sets, Text, read};
+use crate::{ScenarioError, ScenarioText, Sets, read};
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -42,7 +42,7 @@ impl SweepFolder {
     #[new]
     fn new(
         file: PathBuf,
-        text: Option<Text>,
+        text: Option<ScenarioText>,
         sets: Sets,
         out: Option<PathBuf>,
         shard: &str,

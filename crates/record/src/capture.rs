@@ -55,7 +55,7 @@ impl CaptureFile {
     /// The receiver for the simulation.
     pub fn tap(&self) -> Box<dyn Capture + Send> {
         let snaplen = self.snaplen.map_or(usize::MAX, |s| s as usize);
-        Box::new(Tap { state: self.state.clone(), snaplen, bytes: Vec::new(), inside: Vec::new() })
+        Box::new(FileTap { state: self.state.clone(), snaplen, bytes: Vec::new(), inside: Vec::new() })
     }
 
     /// Returns true if a packet could not be written, so that it is useless to continue the run.
@@ -74,14 +74,14 @@ impl CaptureFile {
     }
 }
 
-struct Tap {
+struct FileTap {
     state: Arc<Mutex<CaptureState>>,
     snaplen: usize,
     bytes: Vec<u8>,
     inside: Vec<u8>,
 }
 
-impl Capture for Tap {
+impl Capture for FileTap {
     fn packet(&mut self, interface: u32, at: Time, packet: &Packet, inside: Option<&Inside>) {
         let mut state = lock(&self.state);
         let Some(writer) = &mut state.writer else { return };

@@ -23,12 +23,12 @@ pub mod tables;
 pub use capture::{CaptureError, CaptureFile};
 #[cfg(feature = "png")]
 pub use chart::png::{PngError, png};
-pub use chart::{Axis, Chart, Mark, map::Map};
+pub use chart::{Chart, ChartAxis, Mark, map::Map};
 pub use folder::{Folder, FolderError, FolderFile, write_all};
 pub use pcapng::{PcapngError, PcapngWriter};
-pub use report::{Report, Section, Table, report_html};
+pub use report::{HtmlReport, ReportTable, Section, report_html};
 #[cfg(feature = "tables")]
 pub use session::{RecordError, RunError, RunOptions, run_scenario, write_run};
 pub use summary::{Meta, summary_json, summary_text};
 #[cfg(feature = "tables")]
-pub use tables::{TableError, Tables, write_flows_parquet, write_series_parquet};
+pub use tables::{TableWriteError, Tables, write_flows_parquet, write_series_parquet};

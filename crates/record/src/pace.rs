@@ -16,17 +16,17 @@ const MOST_EVENTS: u32 = 1 << 16;
 
 /// Limits of the next part, which ends at the first that is reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Pace {
+pub(crate) struct PartLimits {
     /// Number of events.
     pub events: u32,
     /// Virtual time. After a download the remaining events are further apart and cost more.
     pub span: Span,
 }
 
-impl Pace {
+impl PartLimits {
     /// A first part of one event, since the cost is unknown.
     pub fn new() -> Self {
-        Pace { events: 1, span: Span::from_nanos(1) }
+        PartLimits { events: 1, span: Span::from_nanos(1) }
     }
 
     /// Runs a part. `step` handles an event and returns its time. Returns `None` if no event is left.
@@ -44,14 +44,14 @@ impl Pace {
     /// Adapts the limits to the time that a part took. The next part is at most twice as large.
     pub fn learn(&mut self, done: Share, took: Duration) {
         *self = if took < AIM / 2 {
-            Pace {
+            PartLimits {
                 events: done.events.saturating_mul(2).min(MOST_EVENTS),
                 span: Span::from_nanos(done.span.as_nanos().saturating_mul(2).max(1)),
             }
         } else if took > AIM {
-            Pace { events: (done.events / 2).max(1), span: (done.span / 2).max(Span::from_nanos(1)) }
+            PartLimits { events: (done.events / 2).max(1), span: (done.span / 2).max(Span::from_nanos(1)) }
         } else {
-            Pace { events: done.events, span: done.span.max(Span::from_nanos(1)) }
+            PartLimits { events: done.events, span: done.span.max(Span::from_nanos(1)) }
         };
     }
 }
@@ -105,7 +105,7 @@ mod tests {
 
     /// Durations of the parts of a run whose events come `.0` after each other and cost `.1`.
     fn paced(mut run: impl Iterator<Item = (Span, Duration)>) -> Vec<Duration> {
-        let (mut pace, mut now, mut shares) = (Pace::new(), Time::ZERO, Vec::new());
+        let (mut pace, mut now, mut shares) = (PartLimits::new(), Time::ZERO, Vec::new());
         loop {
             let mut took = Duration::ZERO;
             let done = pace.share(now, || {

@@ -20,14 +20,14 @@ pub enum Section {
     /// A chart and its caption.
     Chart(Chart, String),
     /// A table.
-    Table(Table),
+    Table(ReportTable),
     /// A command or the text of a file, in a monospaced font.
     Code(String),
 }
 
 /// A table of texts. Columns of numbers are aligned right.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Table {
+pub struct ReportTable {
     /// Caption.
     pub caption: String,
     /// Headings.
@@ -38,17 +38,17 @@ pub struct Table {
 
 /// A report under construction.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Report {
+pub struct HtmlReport {
     title: String,
     lead: String,
     sections: Vec<Section>,
     footer: String,
 }
 
-impl Report {
+impl HtmlReport {
     /// An empty report.
     pub fn new(title: impl Into<String>) -> Self {
-        Report { title: title.into(), ..Report::default() }
+        HtmlReport { title: title.into(), ..HtmlReport::default() }
     }
 
     /// Sets the sentence below the title.
@@ -115,7 +115,7 @@ impl Report {
 
 /// A page with a title and sections.
 pub fn report_html(title: &str, sections: impl IntoIterator<Item = Section>) -> String {
-    sections.into_iter().fold(Report::new(title), Report::section).html()
+    sections.into_iter().fold(HtmlReport::new(title), HtmlReport::section).html()
 }
 
 impl Section {
@@ -156,7 +156,7 @@ impl Section {
     }
 }
 
-impl Table {
+impl ReportTable {
     fn write(&self, out: &mut String) {
         let width = self.rows.iter().map(Vec::len).max().unwrap_or(0).max(self.columns.len());
         let numeric: Vec<bool> = (0..width).map(|c| self.is_numeric(c)).collect();

@@ -7,9 +7,9 @@
 use crate::capture::{CaptureError, CaptureFile};
 use crate::chart::track::tracks;
 use crate::folder::{Folder, FolderError};
-use crate::pace::Pace;
+use crate::pace::PartLimits;
 use crate::summary::{Meta, summary_json, summary_text};
-use crate::tables::{TableError, Tables, write_flows_parquet, write_series_parquet};
+use crate::tables::{TableWriteError, Tables, write_flows_parquet, write_series_parquet};
 use skyhop_network::BuildError;
 use skyhop_results::RunResult;
 use skyhop_scenario::Loaded;
@@ -35,7 +35,7 @@ pub enum RecordError {
     /// A file or the folder could not be written.
     Folder(FolderError),
     /// A table could not be written.
-    Table(TableError),
+    Table(TableWriteError),
 }
 
 impl fmt::Display for RecordError {
@@ -55,8 +55,8 @@ impl From<FolderError> for RecordError {
     }
 }
 
-impl From<TableError> for RecordError {
-    fn from(e: TableError) -> Self {
+impl From<TableWriteError> for RecordError {
+    fn from(e: TableWriteError) -> Self {
         RecordError::Table(e)
     }
 }
@@ -140,7 +140,7 @@ pub fn run_scenario(
     // The first event updates the satellites, if there are any.
     simulation.step();
     let ways = simulation.leg_ways();
-    let mut pace = Pace::new();
+    let mut pace = PartLimits::new();
     let mut began = Instant::now();
     while let Some(done) = pace.share(simulation.now(), || simulation.step().then(|| simulation.now())) {
         pace.learn(done, began.elapsed());

@@ -22,9 +22,9 @@ const BATCH_ROWS: usize = 1 << 17;
 
 /// The error for a table that could not be written; its message has the name of the file if that is a [`crate::FolderFile`].
 #[derive(Debug)]
-pub struct TableError(ParquetError);
+pub struct TableWriteError(ParquetError);
 
-impl fmt::Display for TableError {
+impl fmt::Display for TableWriteError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
             // The library's prefix ("External: ") means nothing to a user; the wrapped error does.
@@ -34,11 +34,11 @@ impl fmt::Display for TableError {
     }
 }
 
-impl std::error::Error for TableError {}
+impl std::error::Error for TableWriteError {}
 
-impl From<ParquetError> for TableError {
+impl From<ParquetError> for TableWriteError {
     fn from(e: ParquetError) -> Self {
-        TableError(e)
+        TableWriteError(e)
     }
 }
 
@@ -61,12 +61,12 @@ impl Tables {
 }
 
 /// Writes `flows.parquet` and returns the writer. The same run gives the same bytes.
-pub fn write_flows_parquet<W: Write + Send>(out: W, tables: &Tables) -> Result<W, TableError> {
+pub fn write_flows_parquet<W: Write + Send>(out: W, tables: &Tables) -> Result<W, TableWriteError> {
     write_parquet(out, tables.flows.schema(), std::slice::from_ref(&tables.flows))
 }
 
 /// Writes `series.parquet` and returns the writer. The same run gives the same bytes.
-pub fn write_series_parquet<W: Write + Send>(out: W, tables: &Tables) -> Result<W, TableError> {
+pub fn write_series_parquet<W: Write + Send>(out: W, tables: &Tables) -> Result<W, TableWriteError> {
     write_parquet(out, tables.series_schema.clone(), &tables.series)
 }
 
@@ -74,7 +74,7 @@ fn write_parquet<W: Write + Send>(
     out: W,
     schema: SchemaRef,
     batches: &[RecordBatch],
-) -> Result<W, TableError> {
+) -> Result<W, TableWriteError> {
     let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
     let mut writer = ArrowWriter::try_new(out, schema, Some(properties))?;
     for batch in batches {

@@ -21,11 +21,12 @@ fn a_report_needs_no_network_and_no_script() {
 #[test]
 fn names_cannot_break_the_page() {
     let evil = "</svg><script>alert(\"1\")</script> & 'x'\u{1}";
-    let chart = Chart::new(evil, Axis::new(evil, ""), Axis::new("y", evil))
+    let chart = Chart::new(evil, ChartAxis::new(evil, ""), ChartAxis::new("y", evil))
         .samples(evil, Mark::Line, vec![(0.0, 1.0)])
         .samples(evil, Mark::Points, vec![(0.0, 1.0)])
         .level(evil, 2.0);
-    let table = Table { caption: evil.into(), columns: vec![evil.into()], rows: vec![vec![evil.into()]] };
+    let table =
+        ReportTable { caption: evil.into(), columns: vec![evil.into()], rows: vec![vec![evil.into()]] };
     let html = report_html(
         evil,
         [
@@ -42,13 +43,15 @@ fn names_cannot_break_the_page() {
 #[test]
 fn gaps_and_nonsense_are_not_drawn() {
     let points = vec![(0.0, 1.0), (1.0, f64::NAN), (2.0, 3.0), (f64::INFINITY, 1.0), (3.0, -1.0)];
-    for (axis, moves) in [(Axis::new("y", "B"), 3), (Axis::new("y", "B").log(), 2)] {
-        let svg = Chart::new("t", Axis::time(), axis).samples("a", Mark::Line, points.clone()).svg();
+    for (axis, moves) in [(ChartAxis::new("y", "B"), 3), (ChartAxis::new("y", "B").log(), 2)] {
+        let svg = Chart::new("t", ChartAxis::time(), axis).samples("a", Mark::Line, points.clone()).svg();
         assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
         let path = svg.split("class=\"s0\" d=\"").nth(1).unwrap().split('"').next().unwrap();
         assert_eq!(path.matches('M').count(), moves, "{path}");
     }
-    let svg = Chart::new("t", Axis::time(), Axis::new("y", "B")).samples("a", Mark::Line, Vec::new()).svg();
+    let svg = Chart::new("t", ChartAxis::time(), ChartAxis::new("y", "B"))
+        .samples("a", Mark::Line, Vec::new())
+        .svg();
     assert!(svg.contains("no samples"));
 }
 
@@ -72,7 +75,7 @@ fn texts(svg: &str) -> Vec<(f64, f64, &str)> {
 #[test]
 fn names_in_a_legend_lie_beside_each_other_and_below_and_never_over() {
     let names: Vec<String> = (0..11).map(|n| format!("series {n} {}", "x".repeat(n * 3 % 17))).collect();
-    let chart = Chart::new("t", Axis::time(), Axis::new("y", "B"));
+    let chart = Chart::new("t", ChartAxis::time(), ChartAxis::new("y", "B"));
     let chart =
         names.iter().fold(chart, |chart, name| chart.samples(name, Mark::Line, vec![(0.0, 1.0), (1.0, 2.0)]));
     let svg = chart.svg();
@@ -101,7 +104,7 @@ fn a_row_of_a_legend_is_filled_to_its_width_and_no_further() {
     for (letters, same_row) in [([10, 20], true), ([43, 43], true), ([43, 44], false), ([120, 5], false)] {
         let [first, second] = [("a", letters[0]), ("b", letters[1])].map(|(name, len)| name.repeat(len));
         let points = vec![(0.0, 1.0), (1.0, 2.0)];
-        let svg = Chart::new("t", Axis::time(), Axis::new("y", "B"))
+        let svg = Chart::new("t", ChartAxis::time(), ChartAxis::new("y", "B"))
             .samples(&first, Mark::Line, points.clone())
             .samples(&second, Mark::Line, points)
             .svg();
@@ -119,7 +122,7 @@ fn a_row_of_a_legend_is_filled_to_its_width_and_no_further() {
 #[test]
 fn samples_lie_where_the_ticks_say() {
     let points = vec![(0.0, 0.0), (4.0, 200.0), (10.0, 400.0)];
-    let svg = Chart::new("t", Axis::new("x", ""), Axis::new("y", ""))
+    let svg = Chart::new("t", ChartAxis::new("x", ""), ChartAxis::new("y", ""))
         .samples("a", Mark::Line, points.clone())
         .svg();
     let path = svg.split("class=\"s0\" d=\"M").nth(1).unwrap().split('"').next().unwrap();
@@ -142,7 +145,8 @@ fn samples_lie_where_the_ticks_say() {
 fn a_million_samples_make_a_small_picture_with_its_peaks() {
     let mut points: Vec<(f64, f64)> = (0..1_000_000).map(|i| (i as f64 * 0.1, (i % 100) as f64)).collect();
     points[777_777].1 = 500.0;
-    let svg = Chart::new("t", Axis::time(), Axis::new("y", "")).samples("a", Mark::Line, points).svg();
+    let svg =
+        Chart::new("t", ChartAxis::time(), ChartAxis::new("y", "")).samples("a", Mark::Line, points).svg();
     assert!(svg.len() < 100_000, "{}", svg.len());
     let path = svg.split("class=\"s0\" d=\"").nth(1).unwrap().split('"').next().unwrap();
     assert!(path.contains(" 38.0"), "the peak touches the top of the frame");
@@ -155,7 +159,7 @@ fn page() -> String {
             .map(move |t| (t, peak * (0.5 + 0.5 * (t % period) / period)))
             .collect::<Vec<_>>()
     };
-    let window = Chart::new("Congestion window", Axis::time(), Axis::new("window", "B"))
+    let window = Chart::new("Congestion window", ChartAxis::time(), ChartAxis::new("window", "B"))
         .samples("sack-newreno", Mark::Step, sawtooth(37.0, 231_000.0))
         .samples("reno", Mark::Line, sawtooth(21.0, 120_000.0))
         .level("bandwidth-delay product", 112_500.0);
@@ -163,8 +167,8 @@ fn page() -> String {
     let curve = |loss: f64| rtts.iter().map(|r| (*r, 1.42e6 / (1.0 + loss * r))).collect::<Vec<_>>();
     let goodput = Chart::new(
         "Goodput of a 10 MB transfer",
-        Axis::new("RTT", "s"),
-        Axis::new("goodput", "bit/s").from(0.0),
+        ChartAxis::new("RTT", "s"),
+        ChartAxis::new("goodput", "bit/s").from(0.0),
     )
     .samples("Reno", Mark::Line, curve(4.0))
     .samples("NewReno", Mark::Line, curve(2.0))
@@ -176,15 +180,15 @@ fn page() -> String {
     });
     let delay = Chart::new(
         "One-way delay, New York to San Francisco",
-        Axis::time(),
-        Axis::new("delay", "s").from(0.0),
+        ChartAxis::time(),
+        ChartAxis::new("delay", "s").from(0.0),
     )
     .samples("iridium", Mark::Points, day.clone().collect())
     .samples("teledesic", Mark::Points, day.map(|(t, d)| (t, 0.02 + d / 3.0)).collect());
     let errors = Chart::new(
         "Goodput and bit errors",
-        Axis::new("bit error rate", "").log(),
-        Axis::new("goodput", "bit/s").log(),
+        ChartAxis::new("bit error rate", "").log(),
+        ChartAxis::new("goodput", "bit/s").log(),
     )
     .samples("stp", Mark::Line, vec![(1e-7, 9.7e5), (1e-6, 9.6e5), (1e-5, 8.8e5), (1e-4, 3.9e5)])
     .samples("tcp", Mark::Line, vec![(1e-7, 9.4e5), (1e-6, 5.1e5), (1e-5, 9.0e4), (1e-4, 8.0e3)]);
@@ -192,7 +196,7 @@ fn page() -> String {
     {
         keep(&format!("{name}.svg"), &chart.svg());
     }
-    Report::new("A geostationary download")
+    HtmlReport::new("A geostationary download")
         .lead("10 MB over 1.5 Mbit/s and 600 ms, with four kinds of loss recovery.")
         .section(Section::Figures(vec![
             ("goodput".into(), "1.34 Mbit/s".into(), "89 % of the link".into()),
@@ -211,7 +215,7 @@ fn page() -> String {
         .section(Section::Chart(errors, String::new()))
         .section(Section::Heading("Delay".into()))
         .section(Section::Chart(delay, "One ping per minute for a day.".into()))
-        .section(Section::Table(Table {
+        .section(Section::Table(ReportTable {
             caption: "Flows".into(),
             columns: ["flow", "goodput (Mbit/s)", "timeouts"].map(String::from).to_vec(),
             rows: vec![

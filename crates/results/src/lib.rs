@@ -336,11 +336,11 @@ pub struct FlowMetric {
     pub about: &'static str,
     /// Type of its values.
     pub kind: Type,
-    source: Source,
+    source: ColumnSource,
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Source {
+enum ColumnSource {
     /// Position among the metrics of each kind.
     Kind {
         transfer: Option<usize>,
@@ -372,31 +372,33 @@ impl FlowMetric {
         }
         let value = match (self.source, &flow.kind) {
             _ if flow.shares(&self.name) => None,
-            (Source::Kind { transfer, .. }, FlowKind::Transfer(t)) => {
+            (ColumnSource::Kind { transfer, .. }, FlowKind::Transfer(t)) => {
                 at(TransferResult::METRICS, transfer, t)
             }
-            (Source::Kind { completions, .. }, FlowKind::Completions(c)) => {
+            (ColumnSource::Kind { completions, .. }, FlowKind::Completions(c)) => {
                 at(CompletionsResult::METRICS, completions, c)
             }
-            (Source::Kind { datagrams, .. }, FlowKind::Datagrams(d)) => {
+            (ColumnSource::Kind { datagrams, .. }, FlowKind::Datagrams(d)) => {
                 at(DatagramResult::METRICS, datagrams, d)
             }
-            (Source::Kind { ping, .. }, FlowKind::Ping(p)) => at(PingResult::METRICS, ping, p),
-            (Source::Kind { programs, .. }, FlowKind::Programs(p)) => {
+            (ColumnSource::Kind { ping, .. }, FlowKind::Ping(p)) => at(PingResult::METRICS, ping, p),
+            (ColumnSource::Kind { programs, .. }, FlowKind::Programs(p)) => {
                 at(ProgramsResult::METRICS, programs, p)
             }
-            (Source::Kind { one_end, .. }, FlowKind::OneEnd(o)) => at(OneEndResult::METRICS, one_end, o),
-            (Source::LimitedBy, _) => {
+            (ColumnSource::Kind { one_end, .. }, FlowKind::OneEnd(o)) => {
+                at(OneEndResult::METRICS, one_end, o)
+            }
+            (ColumnSource::LimitedBy, _) => {
                 let cause = flow.limits.as_ref().and_then(LimitsResult::limited_by);
                 Some(Measure::Text(cause.map(Cause::name)))
             }
-            (Source::Limited(cause), _) => {
+            (ColumnSource::Limited(cause), _) => {
                 Some(Measure::Real(flow.limits.as_ref().and_then(|limits| limits.share(cause))))
             }
-            (Source::Bottleneck, _) => {
+            (ColumnSource::Bottleneck, _) => {
                 Some(Measure::Text(flow.limits.as_ref().and_then(|limits| limits.bottleneck.as_deref())))
             }
-            (Source::Flow(place), _) => at(FlowResult::METRICS, Some(place), flow),
+            (ColumnSource::Flow(place), _) => at(FlowResult::METRICS, Some(place), flow),
         };
         value.unwrap_or(match self.kind {
             Type::Count => Measure::Count(None),
@@ -432,21 +434,21 @@ fn columns() -> Vec<FlowMetric> {
         let Some(&(name, about, kind)) = rest.find(|(name, ..)| !waits(name)) else { break };
         let place = |of: usize| kinds[of].iter().position(|(other, ..)| *other == name);
         let [transfer, completions, datagrams, ping, programs, one_end] = [0, 1, 2, 3, 4, 5].map(place);
-        let source = Source::Kind { transfer, completions, datagrams, ping, programs, one_end };
+        let source = ColumnSource::Kind { transfer, completions, datagrams, ping, programs, one_end };
         found.push(FlowMetric { name: name.to_owned(), about, kind, source });
         for (kind, head) in kinds.iter().zip(&mut heads) {
             *head += usize::from(kind.get(*head).is_some_and(|(other, ..)| *other == name));
         }
     }
     let mut add = |name: String, about, kind, source| found.push(FlowMetric { name, about, kind, source });
-    add("limited_by".into(), "What held its data up for the most time.", Type::Text, Source::LimitedBy);
+    add("limited_by".into(), "What held its data up for the most time.", Type::Text, ColumnSource::LimitedBy);
     for cause in Cause::ALL {
         let about = "Share of its connections' lives in which this held its data up.";
-        add(format!("limited_{}", cause.name()), about, Type::Real, Source::Limited(cause));
+        add(format!("limited_{}", cause.name()), about, Type::Real, ColumnSource::Limited(cause));
     }
-    add("bottleneck".into(), "Name of the busiest link on its way.", Type::Text, Source::Bottleneck);
+    add("bottleneck".into(), "Name of the busiest link on its way.", Type::Text, ColumnSource::Bottleneck);
     for (place, metric) in FlowResult::METRICS.iter().enumerate() {
-        add(metric.name.to_owned(), metric.about, metric.kind, Source::Flow(place));
+        add(metric.name.to_owned(), metric.about, metric.kind, ColumnSource::Flow(place));
     }
     found
 }

@@ -52,40 +52,40 @@ pub struct Metric<T: 'static> {
 }
 
 /// The types that a field of results may have.
-pub(crate) trait Measured {
+pub(crate) trait MeasuredField {
     const TYPE: Type;
     fn measure(&self) -> Measure<'_>;
 }
 
-impl Measured for u64 {
+impl MeasuredField for u64 {
     const TYPE: Type = Type::Count;
     fn measure(&self) -> Measure<'_> {
         Measure::Count(Some(*self))
     }
 }
 
-impl Measured for Option<u64> {
+impl MeasuredField for Option<u64> {
     const TYPE: Type = Type::Count;
     fn measure(&self) -> Measure<'_> {
         Measure::Count(*self)
     }
 }
 
-impl Measured for f64 {
+impl MeasuredField for f64 {
     const TYPE: Type = Type::Real;
     fn measure(&self) -> Measure<'_> {
         Measure::Real(Some(*self))
     }
 }
 
-impl Measured for Option<f64> {
+impl MeasuredField for Option<f64> {
     const TYPE: Type = Type::Real;
     fn measure(&self) -> Measure<'_> {
         Measure::Real(*self)
     }
 }
 
-impl Measured for &'static str {
+impl MeasuredField for &'static str {
     const TYPE: Type = Type::Text;
     fn measure(&self) -> Measure<'_> {
         Measure::Text(Some(self))
@@ -109,8 +109,8 @@ macro_rules! measured {
             pub const METRICS: &'static [$crate::measure::Metric<Self>] = &[$($crate::measure::Metric {
                 name: stringify!($field),
                 about: concat!($($about),+).trim_ascii_start(),
-                kind: <$type as $crate::measure::Measured>::TYPE,
-                get: |result| $crate::measure::Measured::measure(&result.$field),
+                kind: <$type as $crate::measure::MeasuredField>::TYPE,
+                get: |result| $crate::measure::MeasuredField::measure(&result.$field),
             }),*];
         }
     };

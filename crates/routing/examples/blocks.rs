@@ -6,7 +6,7 @@
 
 use std::io::Read;
 
-use skyhop_routing::aggregation::{Addresses, Entry, aggregate_covering, aggregate_greedy};
+use skyhop_routing::aggregation::{Addresses, ForwardingEntry, aggregate_covering, aggregate_greedy};
 use skyhop_routing::cells::{Address, gray};
 
 const SIDE: usize = 16;
@@ -44,7 +44,7 @@ fn address(row: usize, column: usize) -> Address {
 }
 
 /// Prints a line for each cell of each entry, in the rows and columns of the drawing.
-fn tell(south: usize, west: usize, algorithm: &str, entries: &[Entry]) {
+fn tell(south: usize, west: usize, algorithm: &str, entries: &[ForwardingEntry]) {
     for (number, entry) in entries.iter().enumerate() {
         for (row, column) in (0..SIDE * SIDE).map(|cell| (cell / SIDE, cell % SIDE)) {
             if entry.block.matches(address(row, column)) {

@@ -6,10 +6,10 @@
 
 use skyhop_orbit::{Constellation, Terminal, preset};
 use skyhop_routing::flooding::{Flood, announce};
-use skyhop_routing::scheme::{Cause, Outcome, Scheme};
-use skyhop_routing::survey::{Sample, Survey};
-use skyhop_routing::{Failures, Geographic, Hybrid, Metric, Shortest, Stranded, View};
-use skyhop_topology::{Change, LinkId, LinkKind, LinkState, NodeId, Rules, Topology};
+use skyhop_routing::scheme::{LinkCause, Scheme, TripEnd};
+use skyhop_routing::survey::{PairSample, Survey};
+use skyhop_routing::{Failures, Geographic, Hybrid, PathMetric, Shortest, Stranded, View};
+use skyhop_topology::{LinkChange, LinkId, LinkKind, LinkState, NodeId, Rules, Topology};
 
 /// Time in which a satellite forwards an announcement, in addition to propagation.
 const PER_HOP_S: f64 = 1e-3;
@@ -64,7 +64,7 @@ fn handovers(constellation: Constellation, rules: Rules) -> (f64, f64) {
     let (mut satellites, mut planes) = (0, 0);
     for step in 0..8640 {
         let changes = topology.update(f64::from(step) * 10.0).to_vec();
-        let moved = |change: &&Change| change.is.kind == LinkKind::Gsl && change.was.b != change.is.b;
+        let moved = |change: &&LinkChange| change.is.kind == LinkKind::Gsl && change.was.b != change.is.b;
         for change in changes.iter().filter(moved).filter(|_| step > 0) {
             let plane = |node: NodeId| topology.constellation().plane_slot(node.0).map(|(plane, _)| plane);
             satellites += 1;
@@ -84,7 +84,7 @@ fn schemes() -> Vec<(String, Box<dyn Scheme>)> {
         radius(3),
         ("ours, bare".into(), Box::new(Geographic::new(1).with_bare_places())),
         ("hybrid".into(), Box::new(Hybrid::default())),
-        ("fewest hops".into(), Box::new(Shortest::new(Metric::Hops))),
+        ("fewest hops".into(), Box::new(Shortest::new(PathMetric::Hops))),
     ]
 }
 
@@ -110,12 +110,12 @@ fn paths(constellation: &Constellation, rules: Rules, failed_share: f64, samples
     for (_, scheme) in &mut schemes {
         borrowed.push(scheme.as_mut());
     }
-    let each = |sample: &Sample<'_>| {
+    let each = |sample: &PairSample<'_>| {
         for (tally, trip) in tallies.iter_mut().zip(sample.trips) {
             match (trip.outcome, sample.least_delay_s) {
-                (Outcome::Delivered, Some(least_s)) => tally.late_s.push(trip.delay_s - least_s),
-                (Outcome::Stranded(Stranded::NoPath | Stranded::DeadEnd), None) => tally.none += 1,
-                (Outcome::Looping, _) => tally.loops += 1,
+                (TripEnd::Delivered, Some(least_s)) => tally.late_s.push(trip.delay_s - least_s),
+                (TripEnd::Stranded(Stranded::NoPath | Stranded::DeadEnd), None) => tally.none += 1,
+                (TripEnd::Looping, _) => tally.loops += 1,
                 _ => tally.lost += 1,
             }
             tally.words += trip.carried as u64;
@@ -159,7 +159,7 @@ fn states(
 ) {
     let survey = Survey { samples: 20, per_update: 1, failed_share, terminals: 100 };
     let mut borrowed: Vec<&mut dyn Scheme> = Vec::new();
-    let each = |sample: &Sample<'_>| {
+    let each = |sample: &PairSample<'_>| {
         for ((_, scheme), tally) in schemes.iter_mut().zip(tallies.iter_mut()) {
             scheme.refresh(sample.view);
             for satellite in (0..sample.view.satellites() as u32).map(NodeId) {
@@ -189,7 +189,8 @@ fn costs(constellation: &Constellation, rules: Rules) {
             let view = View::new(&topology, &none, t_s);
             scheme.refresh(&view);
             if step > 0 {
-                orbits = orbits.and(announce(scheme.as_ref(), &view, &changes, Cause::Published, PER_HOP_S));
+                orbits =
+                    orbits.and(announce(scheme.as_ref(), &view, &changes, LinkCause::Published, PER_HOP_S));
             }
         }
         let (mut failures, mut count, mut longest_s) = (Flood::default(), 0, 0.0f64);
@@ -201,8 +202,9 @@ fn costs(constellation: &Constellation, rules: Rules) {
             broken.fail(LinkId(number));
             let view = View::new(&topology, &broken, 3590.0);
             scheme.refresh(&view);
-            let change = Change { link: LinkId(number), was: *link, is: LinkState { up: false, ..*link } };
-            let cost = announce(scheme.as_ref(), &view, &[change], Cause::Failure, PER_HOP_S);
+            let change =
+                LinkChange { link: LinkId(number), was: *link, is: LinkState { up: false, ..*link } };
+            let cost = announce(scheme.as_ref(), &view, &[change], LinkCause::Failure, PER_HOP_S);
             longest_s = longest_s.max(cost.converged_s);
             failures = failures.and(cost);
             count += 1;

@@ -10,7 +10,7 @@ use crate::cells::{Masked, gray};
 
 /// A forwarding entry: a set of addresses and their next hop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Entry {
+pub struct ForwardingEntry {
     /// The addresses that the entry matches.
     pub block: Masked,
     /// Number of the next hop in the table.
@@ -117,7 +117,7 @@ struct Rectangle {
 /// # Panics
 ///
 /// If the table does not have 2^(row bits + column bits) addresses, at most 2^15.
-pub fn aggregate_greedy(table: Addresses<'_>) -> Vec<Entry> {
+pub fn aggregate_greedy(table: Addresses<'_>) -> Vec<ForwardingEntry> {
     let mut entries = Vec::new();
     for (hop, mut field) in fields(table) {
         for level in (0..=table.row_bits + table.column_bits).rev() {
@@ -126,7 +126,7 @@ pub fn aggregate_greedy(table: Addresses<'_>) -> Vec<Entry> {
             {
                 let block = field.masked(fitting[index]);
                 field.cells(fitting[index]).iter().for_each(|&cell| field.points[cell as usize] = false);
-                entries.push(Entry { block, next: hop });
+                entries.push(ForwardingEntry { block, next: hop });
             }
         }
     }
@@ -139,7 +139,7 @@ pub fn aggregate_greedy(table: Addresses<'_>) -> Vec<Entry> {
 /// # Panics
 ///
 /// As for [`aggregate_greedy`].
-pub fn aggregate_covering(table: Addresses<'_>, effort: usize) -> Vec<Entry> {
+pub fn aggregate_covering(table: Addresses<'_>, effort: usize) -> Vec<ForwardingEntry> {
     let mut entries = Vec::new();
     for (hop, field) in fields(table) {
         let widest = field.widest();
@@ -156,13 +156,15 @@ pub fn aggregate_covering(table: Addresses<'_>, effort: usize) -> Vec<Entry> {
         };
         let sets: Vec<Vec<u32>> = widest.iter().map(numbered).collect();
         let chosen = crate::cover::cover(&sets, points as usize, effort);
-        entries.extend(chosen.into_iter().map(|set| Entry { block: field.masked(widest[set]), next: hop }));
+        entries.extend(
+            chosen.into_iter().map(|set| ForwardingEntry { block: field.masked(widest[set]), next: hop }),
+        );
     }
     entries
 }
 
 /// The cells of each next hop, as a field.
-fn fields(table: Addresses<'_>) -> Vec<(u8, Field)> {
+fn fields(table: Addresses<'_>) -> Vec<(u8, CellField)> {
     let Addresses { row_bits, column_bits, next } = table;
     assert!(row_bits + column_bits <= 15 && next.len() == 1 << (row_bits + column_bits));
     let mut hops: Vec<u8> = next.iter().flatten().copied().collect();
@@ -173,19 +175,19 @@ fn fields(table: Addresses<'_>) -> Vec<(u8, Field)> {
     let field = |hop| {
         let points = (0..next.len()).map(|point| (point >> column_bits, point & ((1 << column_bits) - 1)));
         let points = points.map(|(row, column)| next[address(row, column)] == Some(hop)).collect();
-        (hop, Field { row_bits, column_bits, points })
+        (hop, CellField { row_bits, column_bits, points })
     };
     hops.into_iter().map(field).collect()
 }
 
 /// Cells of one next hop without an entry, row by row.
-struct Field {
+struct CellField {
     row_bits: u32,
     column_bits: u32,
     points: Vec<bool>,
 }
 
-impl Field {
+impl CellField {
     /// All full rectangles of 2^`level` cells.
     fn fitting(&self, level: u32) -> Vec<Rectangle> {
         let sums = Sums::new(self);
@@ -270,7 +272,7 @@ struct Sums {
 }
 
 impl Sums {
-    fn new(field: &Field) -> Self {
+    fn new(field: &CellField) -> Self {
         let (rows, columns) = (1usize << field.row_bits, 1usize << field.column_bits);
         let mut it = Self { columns, sums: vec![0; (rows + 1) * (2 * columns + 1)] };
         for row in 0..rows {

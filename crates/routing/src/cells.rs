@@ -25,9 +25,9 @@ const CELLS_BESIDE_CAP: u16 = 12;
 
 /// Number of a cell, counted eastwards from longitude zero within a band, and band by band from the south.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Cell(pub u32);
+pub struct CellId(pub u32);
 
-impl Cell {
+impl CellId {
     /// Index into arrays over all cells.
     pub fn index(self) -> usize {
         self.0 as usize
@@ -136,7 +136,7 @@ impl CellGrid {
     }
 
     /// Returns true if the cell is a polar cap.
-    pub fn is_cap(&self, cell: Cell) -> bool {
+    pub fn is_cap(&self, cell: CellId) -> bool {
         self.cells_in_band(self.place(cell).0) == 1
     }
 
@@ -151,22 +151,22 @@ impl CellGrid {
     }
 
     /// Band of the cell from the south, and its position in the band, eastwards.
-    pub fn place(&self, cell: Cell) -> (u16, u16) {
+    pub fn place(&self, cell: CellId) -> (u16, u16) {
         let band = self.firsts.partition_point(|&first| first <= cell.0) - 1;
         (band as u16, (cell.0 - self.firsts[band]) as u16)
     }
 
     /// The cell at geocentric latitude -pi/2 to pi/2 and any longitude.
-    pub fn cell_at(&self, latitude_rad: f64, longitude_rad: f64) -> Cell {
+    pub fn cell_at(&self, latitude_rad: f64, longitude_rad: f64) -> CellId {
         let band = ((latitude_rad + FRAC_PI_2) / PI * f64::from(BANDS)) as u16;
         let band = band.min(BANDS - 1);
         let count = self.cells_in_band(band);
         let place = (longitude_rad.rem_euclid(TAU) / TAU * f64::from(count)) as u16;
-        Cell(self.firsts[usize::from(band)] + u32::from(place.min(count - 1)))
+        CellId(self.firsts[usize::from(band)] + u32::from(place.min(count - 1)))
     }
 
     /// Latitude and longitude of the cell's centre in radians, longitude 0 to 2 pi; the pole for a cap.
-    pub fn centre(&self, cell: Cell) -> (f64, f64) {
+    pub fn centre(&self, cell: CellId) -> (f64, f64) {
         let (band, place) = self.place(cell);
         if self.cells_in_band(band) == 1 {
             return (if band == 0 { -FRAC_PI_2 } else { FRAC_PI_2 }, 0.0);
@@ -177,20 +177,20 @@ impl CellGrid {
 
     /// The cell of a grid point: the one that contains the middle of the point's share of the band. The points of each cell are
     /// so spread evenly around the band, and each cell has at least one.
-    pub fn cell_of_point(&self, band: u16, column: u16) -> Cell {
+    pub fn cell_of_point(&self, band: u16, column: u16) -> CellId {
         let count = u32::from(self.cells_in_band(band));
         let place = (2 * u32::from(column) + 1) * count / (2 * u32::from(COLUMNS));
-        Cell(self.firsts[usize::from(band)] + place)
+        CellId(self.firsts[usize::from(band)] + place)
     }
 
     /// The cell of an address.
-    pub fn cell_of(&self, address: Address) -> Cell {
+    pub fn cell_of(&self, address: Address) -> CellId {
         let (band, column) = address.point();
         self.cell_of_point(band, column)
     }
 
     /// All addresses of a cell, eastwards.
-    pub fn addresses(&self, cell: Cell) -> impl Iterator<Item = Address> + use<> {
+    pub fn addresses(&self, cell: CellId) -> impl Iterator<Item = Address> + use<> {
         let (band, place) = self.place(cell);
         let count = u32::from(self.cells_in_band(band));
         // The first column whose middle is not west of the cell.
@@ -202,7 +202,7 @@ impl CellGrid {
     }
 
     /// The address used by the terminals of a cell, the westernmost if it has several.
-    pub fn address(&self, cell: Cell) -> Address {
+    pub fn address(&self, cell: CellId) -> Address {
         self.addresses(cell).next().expect("every cell has a grid point")
     }
 }

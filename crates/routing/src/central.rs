@@ -9,7 +9,7 @@ use std::collections::BinaryHeap;
 use skyhop_orbit::{Constellation, Ecef, Vec3};
 use skyhop_topology::{LinkId, NodeId, Rules, Topology, TopologyError};
 
-use crate::cells::{Address, Cell, CellGrid, POINTS};
+use crate::cells::{Address, CellGrid, CellId, POINTS};
 use crate::graph::Edge;
 use crate::reached::Reached;
 use crate::view::View;
@@ -42,7 +42,7 @@ impl ForwardingTable {
     }
 
     /// The next hop for a cell.
-    pub fn next(&self, cell: Cell) -> CellHop {
+    pub fn next(&self, cell: CellId) -> CellHop {
         self.next[cell.index()]
     }
 
@@ -60,13 +60,13 @@ impl ForwardingTable {
     }
 
     /// The cells whose next hop differs from `before`, and the new next hop: the entries of a delta update.
-    pub fn delta(&self, before: &Self) -> Vec<(Cell, CellHop)> {
-        let now = (0u32..).map(Cell).zip(self.next.iter().copied());
+    pub fn delta(&self, before: &Self) -> Vec<(CellId, CellHop)> {
+        let now = (0u32..).map(CellId).zip(self.next.iter().copied());
         now.zip(&before.next).filter(|((_, now), before)| now != *before).map(|(change, _)| change).collect()
     }
 
     /// Applies a delta to the table, or overrides to a default.
-    pub fn apply(&mut self, delta: &[(Cell, CellHop)]) {
+    pub fn apply(&mut self, delta: &[(CellId, CellHop)]) {
         delta.iter().for_each(|&(cell, next)| self.next[cell.index()] = next);
     }
 
@@ -125,7 +125,7 @@ impl Controller {
             let up = Vec3::new(cos_lat * cos_lon, cos_lat * sin_lon, sin_lat);
             (earth.surface(latitude_rad, longitude_rad, 0.0), up)
         };
-        let centres: Vec<_> = (0..grid.len() as u32).map(|cell| centre(Cell(cell))).collect();
+        let centres: Vec<_> = (0..grid.len() as u32).map(|cell| centre(CellId(cell))).collect();
         Ok(Self {
             covering: vec![None; grid.len()],
             links: vec![Vec::new(); constellation.len()],
@@ -202,7 +202,7 @@ impl Controller {
         let neighbours = &self.links[satellite.index()];
         let delays: Vec<Vec<f64>> =
             neighbours.iter().map(|neighbour| self.delays_from(neighbour.node)).collect();
-        let next = (0u32..).map(Cell).zip(&self.covering).map(|(cell, &covering)| {
+        let next = (0u32..).map(CellId).zip(&self.covering).map(|(cell, &covering)| {
             let Some(target) = covering else { return CellHop::Nowhere };
             if target == satellite {
                 return CellHop::Down;
@@ -238,7 +238,7 @@ impl Controller {
     }
 
     /// The cell of a position.
-    pub fn cell_of(&self, place: Ecef) -> Cell {
+    pub fn cell_of(&self, place: Ecef) -> CellId {
         self.grid.cell_at(place.latitude_rad(), place.longitude_rad())
     }
 
@@ -253,7 +253,7 @@ impl Controller {
     }
 
     /// The satellite that covers a cell in this state.
-    pub fn covering(&self, cell: Cell) -> Option<NodeId> {
+    pub fn covering(&self, cell: CellId) -> Option<NodeId> {
         self.covering[cell.index()]
     }
 

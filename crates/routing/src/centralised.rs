@@ -8,7 +8,7 @@ use skyhop_topology::NodeId;
 
 use crate::central::{CellHop, Controller, ForwardingTable};
 use crate::router::Hop;
-use crate::scheme::{Cause, Packet, Scheme, Scope, Stranded};
+use crate::scheme::{LinkCause, Packet, Scheme, Scope, Stranded};
 use crate::view::View;
 
 /// Tables for all satellites from one controller.
@@ -69,7 +69,7 @@ impl Scheme for Centralised {
     }
 
     /// Satellites announce nothing; the controller observes changes.
-    fn announces(&self, _view: &View<'_>, _origin: NodeId, _change: Cause) -> Option<Scope> {
+    fn announces(&self, _view: &View<'_>, _origin: NodeId, _change: LinkCause) -> Option<Scope> {
         None
     }
 }

@@ -7,9 +7,9 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 
-use skyhop_topology::{Change, NodeId};
+use skyhop_topology::{LinkChange, NodeId};
 
-use crate::scheme::{Cause, Scheme, Scope};
+use crate::scheme::{LinkCause, Scheme, Scope};
 use crate::view::View;
 
 /// The cost of announcements.
@@ -48,8 +48,8 @@ pub fn flood(view: &View<'_>, origin: NodeId, scope: &Scope, per_hop_s: f64) -> 
         Scope::Everywhere => u32::MAX,
         Scope::Radius(radius) | Scope::Zone { radius, .. } => *radius,
     };
-    under_way.push(Reverse((Arrival(0.0), sequence, origin, None, most)));
-    while let Some(Reverse((Arrival(t_s), _, at, from, hops))) = under_way.pop() {
+    under_way.push(Reverse((OrderedTime(0.0), sequence, origin, None, most)));
+    while let Some(Reverse((OrderedTime(t_s), _, at, from, hops))) = under_way.pop() {
         let known = left[at.index()];
         if known.is_some_and(|known| known >= hops) {
             continue;
@@ -70,7 +70,7 @@ pub fn flood(view: &View<'_>, origin: NodeId, scope: &Scope, per_hop_s: f64) -> 
             }
             flood.messages += 1;
             sequence += 1;
-            let arrives = Arrival(t_s + view.delay_s(edge.length_m) + per_hop_s);
+            let arrives = OrderedTime(t_s + view.delay_s(edge.length_m) + per_hop_s);
             // Without a hop limit no copy is better than the first.
             let left = if *scope == Scope::Everywhere { hops } else { hops.saturating_sub(1) };
             under_way.push(Reverse((arrives, sequence, edge.to, Some(edge.link), left)));
@@ -83,11 +83,11 @@ pub fn flood(view: &View<'_>, origin: NodeId, scope: &Scope, per_hop_s: f64) -> 
 pub fn announce(
     scheme: &dyn Scheme,
     view: &View<'_>,
-    changes: &[Change],
-    cause: Cause,
+    changes: &[LinkChange],
+    cause: LinkCause,
     per_hop_s: f64,
 ) -> Flood {
-    let ends = |change: &Change| [change.was.a, change.was.b, change.is.a, change.is.b];
+    let ends = |change: &LinkChange| [change.was.a, change.was.b, change.is.a, change.is.b];
     let origins: BTreeSet<NodeId> = changes
         .iter()
         .filter(|change| change.was.up || change.is.up)
@@ -103,24 +103,24 @@ pub fn announce(
 
 /// A time with a total order.
 #[derive(Debug, Clone, Copy)]
-struct Arrival(f64);
+struct OrderedTime(f64);
 
-impl Ord for Arrival {
+impl Ord for OrderedTime {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         self.0.total_cmp(&other.0)
     }
 }
 
-impl PartialOrd for Arrival {
+impl PartialOrd for OrderedTime {
     fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl PartialEq for Arrival {
+impl PartialEq for OrderedTime {
     fn eq(&self, other: &Self) -> bool {
         self.cmp(other) == std::cmp::Ordering::Equal
     }
 }
 
-impl Eq for Arrival {}
+impl Eq for OrderedTime {}

@@ -11,7 +11,7 @@ use skyhop_topology::{LinkId, NodeId};
 
 use crate::graph::Tree;
 use crate::router::Hop;
-use crate::scheme::{Cause, Packet, Scheme, Scope, Stranded};
+use crate::scheme::{LinkCause, Packet, Scheme, Scope, Stranded};
 use crate::view::View;
 
 /// Geographic routing over published orbits.
@@ -169,10 +169,10 @@ impl Scheme for Geographic {
         self.known.get(satellite.index()).map_or(0, Vec::len) + terminals.count()
     }
 
-    fn announces(&self, _view: &View<'_>, _origin: NodeId, change: Cause) -> Option<Scope> {
+    fn announces(&self, _view: &View<'_>, _origin: NodeId, change: LinkCause) -> Option<Scope> {
         match change {
-            Cause::Published => None,
-            Cause::Failure => (self.radius > 1).then(|| Scope::Radius(self.radius - 1)),
+            LinkCause::Published => None,
+            LinkCause::Failure => (self.radius > 1).then(|| Scope::Radius(self.radius - 1)),
         }
     }
 }

@@ -11,7 +11,7 @@ use skyhop_topology::{LinkKind, LinkState, NodeId};
 
 use crate::graph::Edge;
 use crate::router::Hop;
-use crate::scheme::{Cause, Packet, Scheme, Scope, Stranded};
+use crate::scheme::{LinkCause, Packet, Scheme, Scope, Stranded};
 use crate::view::View;
 
 /// Routing radius as a function of latitude; the defaults are those of figures 6.21 and 6.22.
@@ -248,7 +248,7 @@ impl Scheme for Hybrid {
         self.holds.get(satellite.index()).map_or(0, |held| held.iter().filter(|&&held| held).count())
     }
 
-    fn announces(&self, _view: &View<'_>, origin: NodeId, _change: Cause) -> Option<Scope> {
+    fn announces(&self, _view: &View<'_>, origin: NodeId, _change: LinkCause) -> Option<Scope> {
         let radius = *self.radii.get(origin.index())?;
         let members: Vec<bool> =
             (0..self.zones.len() as u32).map(|other| self.same_pole(NodeId(other), origin)).collect();

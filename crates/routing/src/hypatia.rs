@@ -60,7 +60,7 @@ impl Hypatia {
             }
         }
         if found.max_gsl_length_m == f64::INFINITY {
-            let line = Line { file: "description.txt", number: 1, text: description.trim() };
+            let line = NetworkLine { file: "description.txt", number: 1, text: description.trim() };
             return Err(line.wrong("a line max_gsl_length_m=..."));
         }
         Ok(found)
@@ -265,7 +265,7 @@ impl ReadState {
 
 fn satellites(tles: &str) -> Result<Constellation, HypatiaError> {
     let (size, body) = tles.split_once('\n').unwrap_or((tles, ""));
-    let line = Line { file: "tles.txt", number: 1, text: size };
+    let line = NetworkLine { file: "tles.txt", number: 1, text: size };
     let sizes: Vec<usize> = size.split_whitespace().map_while(|cell| cell.parse().ok()).collect();
     let [orbits, per_orbit] = sizes[..] else {
         return Err(line.wrong("two numbers, of orbits and of satellites in each"));
@@ -296,7 +296,7 @@ fn epoch(body: &str) -> Option<Epoch> {
     Epoch::new(begin.utc() + std::time::Duration::from_secs_f64((day - 1.0).max(0.0) * 86_400.0)).ok()
 }
 
-fn isl(line: &Line<'_>, satellites: u32) -> Result<(u32, u32), HypatiaError> {
+fn isl(line: &NetworkLine<'_>, satellites: u32) -> Result<(u32, u32), HypatiaError> {
     let ends: Vec<u32> = line.text.split_whitespace().map_while(|cell| cell.parse().ok()).collect();
     match ends[..] {
         [a, b] if a != b && a.max(b) < satellites => Ok((a, b)),
@@ -304,7 +304,7 @@ fn isl(line: &Line<'_>, satellites: u32) -> Result<(u32, u32), HypatiaError> {
     }
 }
 
-fn station(line: &Line<'_>, number: usize) -> Result<Terminal, HypatiaError> {
+fn station(line: &NetworkLine<'_>, number: usize) -> Result<Terminal, HypatiaError> {
     let cells: Vec<&str> = line.text.split(',').map(str::trim).collect();
     let (Some(gid), Some(name)) = (cells.first(), cells.get(1)) else {
         return Err(line.wrong("number,name,latitude,longitude,height"));
@@ -324,22 +324,22 @@ fn station(line: &Line<'_>, number: usize) -> Result<Terminal, HypatiaError> {
         .map_err(|error| HypatiaError { file: line.file, problem: format!("line {}: {error}", line.number) })
 }
 
-struct Line<'a> {
+struct NetworkLine<'a> {
     file: &'static str,
     number: usize,
     text: &'a str,
 }
 
-impl Line<'_> {
+impl NetworkLine<'_> {
     fn wrong(&self, expected: &str) -> HypatiaError {
         let Self { file, number, text } = self;
         HypatiaError { file, problem: format!("line {number}: {text:?}; expected {expected}") }
     }
 }
 
-fn lines<'a>(file: &'static str, text: &'a str) -> impl Iterator<Item = Line<'a>> {
+fn lines<'a>(file: &'static str, text: &'a str) -> impl Iterator<Item = NetworkLine<'a>> {
     let lines = (1..).zip(text.lines()).filter(|(_, text)| !text.trim().is_empty());
-    lines.map(move |(number, text)| Line { file, number, text })
+    lines.map(move |(number, text)| NetworkLine { file, number, text })
 }
 
 /// The error for a file of Hypatia's that cannot be read.

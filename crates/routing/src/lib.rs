@@ -37,7 +37,7 @@ pub use geographic::Geographic;
 pub use hybrid::Hybrid;
 pub use multipath::Multipath;
 pub use network::Network;
-pub use router::{Hop, Metric, Router};
+pub use router::{Hop, PathMetric, Router};
 pub use scheme::{Packet, Scheme, Stranded, Trip, send};
 pub use selection::Selection;
 pub use shortest::Shortest;

@@ -4,7 +4,7 @@
 //! Differs: expansion is exact, since all prime implicants are known; reduction removes a whole neighbourhood.
 //! Left out: a proof that no smaller table exists, and tables that change little from state to state.
 
-use crate::aggregation::Entry;
+use crate::aggregation::ForwardingEntry;
 use crate::cells::{Address, Masked};
 use crate::cover::cover;
 use crate::prime::{Cubes, addresses};
@@ -30,7 +30,7 @@ pub const MAX_HOPS: usize = 16;
 /// # Panics
 ///
 /// If the number of addresses is too large or no power of two, or there are more than [`MAX_HOPS`] next hops.
-pub fn minimise(next: &[Option<u8>], lookup: Lookup, effort: usize) -> Vec<Entry> {
+pub fn minimise(next: &[Option<u8>], lookup: Lookup, effort: usize) -> Vec<ForwardingEntry> {
     assert!(next.len().is_power_of_two() && next.len() <= 1 << 15, "{} addresses", next.len());
     let mut hops: Vec<u8> = next.iter().flatten().copied().collect();
     hops.sort_unstable();
@@ -41,7 +41,7 @@ pub fn minimise(next: &[Option<u8>], lookup: Lookup, effort: usize) -> Vec<Entry
         .map(|next| next.map_or(0, |hop| 1 << hops.binary_search(&hop).expect("all hops are listed")))
         .collect();
     let primes = Cubes::new(&table).primes();
-    let mut groups: Vec<(usize, Vec<Entry>)> = (0..hops.len())
+    let mut groups: Vec<(usize, Vec<ForwardingEntry>)> = (0..hops.len())
         .map(|index| (index, entries_for(&primes[index], &table, index, hops[index], effort)))
         .collect();
     if lookup == Lookup::FirstMatch {
@@ -57,11 +57,17 @@ pub fn minimise(next: &[Option<u8>], lookup: Lookup, effort: usize) -> Vec<Entry
 }
 
 /// Next hop of an address: that of the first entry that matches.
-pub fn first_match(entries: &[Entry], address: Address) -> Option<u8> {
+pub fn first_match(entries: &[ForwardingEntry], address: Address) -> Option<u8> {
     entries.iter().find(|entry| entry.block.matches(address)).map(|entry| entry.next)
 }
 
-fn entries_for(primes: &[Masked], table: &[u16], index: usize, next: u8, effort: usize) -> Vec<Entry> {
+fn entries_for(
+    primes: &[Masked],
+    table: &[u16],
+    index: usize,
+    next: u8,
+    effort: usize,
+) -> Vec<ForwardingEntry> {
     let hop = 1 << index;
     let bits = table.len().ilog2();
     // Points that need an entry have numbers of their own.
@@ -78,5 +84,8 @@ fn entries_for(primes: &[Masked], table: &[u16], index: usize, next: u8, effort:
             numbered.filter(|&number| number != u32::MAX).collect()
         })
         .collect();
-    cover(&sets, points as usize, effort).into_iter().map(|set| Entry { block: primes[set], next }).collect()
+    cover(&sets, points as usize, effort)
+        .into_iter()
+        .map(|set| ForwardingEntry { block: primes[set], next })
+        .collect()
 }

@@ -36,7 +36,7 @@ pub struct Multipath {
     /// Links of node k are `edges[starts[k]..starts[k + 1]]`, by link number.
     starts: Vec<u32>,
     edges: Vec<Hop>,
-    tables: Vec<Table>,
+    tables: Vec<NextHopTable>,
     /// Number of links from each node to the destination of a search.
     distance: Vec<u32>,
     queue: Vec<NodeId>,
@@ -44,7 +44,7 @@ pub struct Multipath {
 
 /// The next hops of all nodes towards one destination.
 #[derive(Debug, Clone, Default)]
-struct Table {
+struct NextHopTable {
     /// Next hops of node k are `hops[starts[k]..starts[k + 1]]`; empty until first needed.
     starts: Vec<u32>,
     hops: Vec<Hop>,
@@ -52,7 +52,7 @@ struct Table {
     turns: Vec<u32>,
 }
 
-impl Table {
+impl NextHopTable {
     #[inline]
     fn at(&self, node: NodeId) -> &[Hop] {
         match self.starts.get(node.index()..node.index() + 2) {
@@ -140,7 +140,7 @@ impl Multipath {
             }
         });
         self.starts.pop();
-        self.tables.resize(nodes, Table::default());
+        self.tables.resize(nodes, NextHopTable::default());
         self.tables.iter_mut().for_each(|table| table.starts.clear());
     }
 
@@ -222,7 +222,7 @@ impl Multipath {
     }
 
     #[inline]
-    fn table(&mut self, destination: NodeId) -> Option<&mut Table> {
+    fn table(&mut self, destination: NodeId) -> Option<&mut NextHopTable> {
         if self.tables.get(destination.index())?.starts.is_empty() {
             self.search(destination);
         }

@@ -6,7 +6,7 @@
 
 use skyhop_topology::{NodeId, Topology};
 
-use crate::router::{Metric, Router};
+use crate::router::{PathMetric, Router};
 use crate::walk::Walk;
 
 /// A topology with its routes, updated as packets are sent.
@@ -22,14 +22,14 @@ const LARGE: usize = 200;
 
 impl Network {
     /// The network at t = 0.
-    pub fn new(topology: Topology, metric: Metric) -> Self {
+    pub fn new(topology: Topology, metric: PathMetric) -> Self {
         let mut network = Self { topology, router: Router::new(metric), next_update_s: 0.0 };
         network.advance(0.0);
         network
     }
 
     /// The network at `t_s` as if it began there: no handovers precede it.
-    pub fn at(mut topology: Topology, metric: Metric, t_s: f64) -> Self {
+    pub fn at(mut topology: Topology, metric: PathMetric, t_s: f64) -> Self {
         let next_update_s = t_s + topology.rules().update_interval_s;
         topology.update(t_s);
         Self { topology, router: Router::new(metric), next_update_s }
@@ -41,7 +41,7 @@ impl Network {
     }
 
     /// Another state of the links, routed by another metric.
-    pub fn with_metric(&self, topology: Topology, metric: Metric) -> Self {
+    pub fn with_metric(&self, topology: Topology, metric: PathMetric) -> Self {
         Self { topology, router: Router::new(metric), next_update_s: self.next_update_s }
     }
 
@@ -89,7 +89,7 @@ impl Network {
 
     /// The path and delay of a packet sent at `t_s`, for which [`Self::route`] was called; `None` if there is no path.
     pub fn walk(&mut self, from: NodeId, to: NodeId, t_s: f64) -> Option<Walk> {
-        let goal_directed = self.topology.nodes() >= LARGE && self.router.metric() == Metric::Delay;
+        let goal_directed = self.topology.nodes() >= LARGE && self.router.metric() == PathMetric::Delay;
         let nodes =
             if goal_directed { self.router.path_between(from, to)? } else { self.router.path(from, to)? };
         let delay_s = self.delay_along(&nodes, t_s)?;

@@ -14,7 +14,7 @@ use crate::reached::Reached;
 
 /// A path without loops.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Route {
+pub struct LoopFreePath {
     /// Cost of the path.
     pub cost: f64,
     /// Nodes of the path, including both ends.
@@ -55,14 +55,14 @@ impl<'a, C: Fn(&Edge) -> Option<f64>> ShortestPaths<'a, C> {
     }
 
     /// Up to `k` paths from `from`, best first. The same links give the same paths in every run.
-    pub fn from(&mut self, from: NodeId, k: usize) -> Vec<Route> {
-        let mut found: Vec<Route> = Vec::new();
+    pub fn from(&mut self, from: NodeId, k: usize) -> Vec<LoopFreePath> {
+        let mut found: Vec<LoopFreePath> = Vec::new();
         if from == self.destination || !self.tree.cost(from).is_finite() {
             return found;
         }
         let mut parts = BinaryHeap::new();
         let whole =
-            Part { prefix: vec![from], links: vec![], spent: 0.0, banned: vec![], bound: 0.0, rest: None };
+            PathSet { prefix: vec![from], links: vec![], spent: 0.0, banned: vec![], bound: 0.0, rest: None };
         parts.extend(self.bounded(whole));
         while found.len() < k
             && let Some(part) = parts.pop()
@@ -71,7 +71,7 @@ impl<'a, C: Fn(&Edge) -> Option<f64>> ShortestPaths<'a, C> {
                 parts.extend(self.search(part));
                 continue;
             };
-            let route = Route {
+            let route = LoopFreePath {
                 cost: part.bound,
                 nodes: part.prefix.iter().chain(rest.iter().map(|(node, _)| node)).copied().collect(),
                 links: part.links.iter().chain(rest.iter().map(|(_, link)| link)).copied().collect(),
@@ -83,13 +83,13 @@ impl<'a, C: Fn(&Edge) -> Option<f64>> ShortestPaths<'a, C> {
     }
 
     /// Splits `part` without `route` into parts that leave the route at one of its nodes, by another link.
-    fn divide(&self, part: &Part, route: &Route, parts: &mut BinaryHeap<Part>) {
+    fn divide(&self, part: &PathSet, route: &LoopFreePath, parts: &mut BinaryHeap<PathSet>) {
         let first = part.links.len();
         let mut spent = part.spent;
         for index in first..route.links.len() {
             let mut banned = if index == first { part.banned.clone() } else { Vec::new() };
             banned.push(route.links[index]);
-            let left = Part {
+            let left = PathSet {
                 prefix: route.nodes[..=index].to_vec(),
                 links: route.links[..index].to_vec(),
                 spent,
@@ -105,7 +105,7 @@ impl<'a, C: Fn(&Edge) -> Option<f64>> ShortestPaths<'a, C> {
     }
 
     /// The edges by which a path of this part may continue.
-    fn exits<'b>(&'b self, part: &'b Part) -> impl Iterator<Item = (&'b Edge, f64)> {
+    fn exits<'b>(&'b self, part: &'b PathSet) -> impl Iterator<Item = (&'b Edge, f64)> {
         let at = part.prefix[part.prefix.len() - 1];
         self.graph.at(at).iter().filter_map(|edge| {
             let open =
@@ -119,17 +119,17 @@ impl<'a, C: Fn(&Edge) -> Option<f64>> ShortestPaths<'a, C> {
     }
 
     /// The part with its lower bound; `None` if it has no paths.
-    fn bounded(&self, part: Part) -> Option<Part> {
+    fn bounded(&self, part: PathSet) -> Option<PathSet> {
         let least = self
             .exits(&part)
             .map(|(edge, step)| part.spent + step + self.tree.cost(edge.to))
             .min_by(f64::total_cmp)
             .filter(|bound| bound.is_finite())?;
-        Some(Part { bound: least, ..part })
+        Some(PathSet { bound: least, ..part })
     }
 
     /// The path that costs exactly the bound, unless the tree leads back through the prefix.
-    fn along_tree(&self, part: &Part) -> Option<Vec<(NodeId, LinkId)>> {
+    fn along_tree(&self, part: &PathSet) -> Option<Vec<(NodeId, LinkId)>> {
         let (edge, _) = self
             .exits(part)
             .min_by(|a, b| (a.1 + self.tree.cost(a.0.to)).total_cmp(&(b.1 + self.tree.cost(b.0.to))))?;
@@ -146,7 +146,7 @@ impl<'a, C: Fn(&Edge) -> Option<f64>> ShortestPaths<'a, C> {
     }
 
     /// The part with its best path; `None` if it has no paths.
-    fn search(&mut self, part: Part) -> Option<Part> {
+    fn search(&mut self, part: PathSet) -> Option<PathSet> {
         self.stamp += 1;
         let stamp = self.stamp;
         let at = part.prefix[part.prefix.len() - 1];
@@ -172,7 +172,7 @@ impl<'a, C: Fn(&Edge) -> Option<f64>> ShortestPaths<'a, C> {
                     here = before;
                 }
                 rest.reverse();
-                return Some(Part { bound: self.costs[node.index()], rest: Some(rest), ..part });
+                return Some(PathSet { bound: self.costs[node.index()], rest: Some(rest), ..part });
             }
             let graph = self.graph;
             for edge in graph.at(node) {
@@ -200,7 +200,7 @@ impl<'a, C: Fn(&Edge) -> Option<f64>> ShortestPaths<'a, C> {
 
 /// The paths with a given prefix that continue by a link that is not banned.
 #[derive(Debug, Clone)]
-struct Part {
+struct PathSet {
     prefix: Vec<NodeId>,
     links: Vec<LinkId>,
     /// Cost of the prefix.
@@ -212,26 +212,26 @@ struct Part {
     rest: Option<Vec<(NodeId, LinkId)>>,
 }
 
-impl Ord for Part {
+impl Ord for PathSet {
     fn cmp(&self, other: &Self) -> Ordering {
         let by_cost = other.bound.total_cmp(&self.bound);
         by_cost.then_with(|| other.prefix.cmp(&self.prefix)).then_with(|| other.banned.cmp(&self.banned))
     }
 }
 
-impl PartialOrd for Part {
+impl PartialOrd for PathSet {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl PartialEq for Part {
+impl PartialEq for PathSet {
     fn eq(&self, other: &Self) -> bool {
         self.cmp(other) == Ordering::Equal
     }
 }
 
-impl Eq for Part {}
+impl Eq for PathSet {}
 
 /// All minimum-hop paths to one destination.
 pub struct FewestHops<'a> {

@@ -14,7 +14,7 @@ use crate::selection::Selection;
 
 /// The quantity that a path minimises.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Metric {
+pub enum PathMetric {
     /// Propagation delay at the instant of the last refresh.
     Delay,
     /// Number of links.
@@ -37,7 +37,7 @@ pub struct Hop {
 /// lowest link.
 #[derive(Debug, Clone)]
 pub struct Router {
-    metric: Metric,
+    metric: PathMetric,
     /// True if GSLs that are being acquired count as up.
     through_gaps: bool,
     selection: Selection,
@@ -65,7 +65,7 @@ struct ReverseEdge {
 
 impl Router {
     /// A router without links until it is refreshed.
-    pub fn new(metric: Metric) -> Self {
+    pub fn new(metric: PathMetric) -> Self {
         Self {
             metric,
             through_gaps: false,
@@ -93,7 +93,7 @@ impl Router {
     }
 
     /// The quantity that paths minimise.
-    pub fn metric(&self) -> Metric {
+    pub fn metric(&self) -> PathMetric {
         self.metric
     }
 
@@ -136,8 +136,8 @@ impl Router {
             for (from, to, length_m) in [(link.a, link.b, back_m), (link.b, link.a, there_m)] {
                 let weight = cost
                     + match self.metric {
-                        Metric::Delay => length_m / c_m_s,
-                        Metric::Hops => 1.0,
+                        PathMetric::Delay => length_m / c_m_s,
+                        PathMetric::Hops => 1.0,
                     };
                 // Counts are stored two places further on, so that each start moves to its place while its edges are filled in.
                 let next = &mut self.starts[from.index() + 1];
@@ -186,10 +186,10 @@ impl Router {
         Some(hops)
     }
 
-    /// The path by [`Metric::Delay`] from a search directed at `from` (A*), which is not stored; among equally long paths it may
+    /// The path by [`PathMetric::Delay`] from a search directed at `from` (A*), which is not stored; among equally long paths it may
     /// differ from [`Self::path`]. For a few pairs in a large network.
     pub fn path_between(&mut self, from: NodeId, to: NodeId) -> Option<Vec<NodeId>> {
-        if from.index().max(to.index()) >= self.tables.len() || self.metric != Metric::Delay {
+        if from.index().max(to.index()) >= self.tables.len() || self.metric != PathMetric::Delay {
             return self.path(from, to);
         }
         let goal = self.positions[from.index()]?;

@@ -75,7 +75,7 @@ pub trait Scheme {
     fn state(&self, view: &View<'_>, satellite: NodeId) -> usize;
 
     /// The distance to which satellite `origin` must announce a change of one of its links; `None` if no other needs it.
-    fn announces(&self, view: &View<'_>, origin: NodeId, change: Cause) -> Option<Scope>;
+    fn announces(&self, view: &View<'_>, origin: NodeId, change: LinkCause) -> Option<Scope>;
 }
 
 /// The distance that an announcement travels.
@@ -96,7 +96,7 @@ pub enum Scope {
 
 /// The cause of a link's change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Cause {
+pub enum LinkCause {
     /// Orbits and rules, from which it could be foreseen.
     Published,
     /// A failure or its repair.
@@ -127,7 +127,7 @@ pub enum Stranded {
 
 /// The end of a trip.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
+pub enum TripEnd {
     /// The packet reached the destination.
     Delivered,
     /// The packet was dropped at the last node of the trip.
@@ -140,7 +140,7 @@ pub enum Outcome {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Trip {
     /// Outcome of the trip.
-    pub outcome: Outcome,
+    pub outcome: TripEnd,
     /// All nodes in order, including the first.
     pub nodes: Vec<NodeId>,
     /// The links between them.
@@ -154,14 +154,14 @@ pub struct Trip {
 impl Trip {
     /// Returns true if the packet arrived.
     pub fn delivered(&self) -> bool {
-        self.outcome == Outcome::Delivered
+        self.outcome == TripEnd::Delivered
     }
 }
 
 /// Sends a packet from node to node by the scheme. Terminals know one satellite; satellites know their terminals.
 pub fn send(scheme: &mut dyn Scheme, view: &View<'_>, from: NodeId, to: NodeId) -> Trip {
     let Some(place) = view.position(to) else {
-        let outcome = Outcome::Stranded(Stranded::NoPath);
+        let outcome = TripEnd::Stranded(Stranded::NoPath);
         return Trip { outcome, nodes: vec![from], links: Vec::new(), delay_s: 0.0, carried: 0 };
     };
     let plane =
@@ -174,11 +174,11 @@ pub fn send(scheme: &mut dyn Scheme, view: &View<'_>, from: NodeId, to: NodeId) 
 pub fn send_packet(scheme: &mut dyn Scheme, view: &View<'_>, from: NodeId, packet: &mut Packet) -> Trip {
     let to = packet.to;
     let mut trip =
-        Trip { outcome: Outcome::Looping, nodes: vec![from], links: Vec::new(), delay_s: 0.0, carried: 0 };
+        Trip { outcome: TripEnd::Looping, nodes: vec![from], links: Vec::new(), delay_s: 0.0, carried: 0 };
     let mut at = from;
     for _ in 0..HOP_LIMIT_PER_NODE * view.topology().nodes() {
         if at == to {
-            return Trip { outcome: Outcome::Delivered, ..trip };
+            return Trip { outcome: TripEnd::Delivered, ..trip };
         }
         let last = view.working(at).find(|edge| edge.to == to && view.serving(to) == Some(at));
         let first = || view.working(at).find(|_| !view.topology().is_satellite(at));
@@ -190,7 +190,7 @@ pub fn send_packet(scheme: &mut dyn Scheme, view: &View<'_>, from: NodeId, packe
         trip.carried = trip.carried.max(packet.carried.len());
         let hop = match hop {
             Ok(hop) => hop,
-            Err(why) => return Trip { outcome: Outcome::Stranded(why), ..trip },
+            Err(why) => return Trip { outcome: TripEnd::Stranded(why), ..trip },
         };
         let edge = view.working(at).find(|edge| edge.link == hop.link && edge.to == hop.to);
         let edge = edge.expect("a scheme names links of the satellite that work");

@@ -9,20 +9,20 @@ use std::collections::BTreeMap;
 use skyhop_topology::NodeId;
 
 use crate::graph::Tree;
-use crate::router::{Hop, Metric};
-use crate::scheme::{Cause, Packet, Scheme, Scope, Stranded};
+use crate::router::{Hop, PathMetric};
+use crate::scheme::{LinkCause, Packet, Scheme, Scope, Stranded};
 use crate::view::View;
 
 /// Shortest paths by one metric.
 #[derive(Debug, Clone)]
 pub struct Shortest {
-    metric: Metric,
+    metric: PathMetric,
     trees: BTreeMap<NodeId, Tree>,
 }
 
 impl Shortest {
     /// Routing by `metric` at every satellite.
-    pub fn new(metric: Metric) -> Self {
+    pub fn new(metric: PathMetric) -> Self {
         Self { metric, trees: BTreeMap::new() }
     }
 
@@ -37,8 +37,8 @@ impl Shortest {
             view.published().tree(to, |edge| {
                 let usable = view.topology().is_satellite(edge.to) && !view.failures().contains(edge.link);
                 usable.then_some(match metric {
-                    Metric::Delay => edge.length_m,
-                    Metric::Hops => 1.0,
+                    PathMetric::Delay => edge.length_m,
+                    PathMetric::Hops => 1.0,
                 })
             })
         })
@@ -48,8 +48,8 @@ impl Shortest {
 impl Scheme for Shortest {
     fn name(&self) -> &str {
         match self.metric {
-            Metric::Delay => "least delay",
-            Metric::Hops => "fewest hops",
+            PathMetric::Delay => "least delay",
+            PathMetric::Hops => "fewest hops",
         }
     }
 
@@ -67,7 +67,7 @@ impl Scheme for Shortest {
         view.topology().nodes()
     }
 
-    fn announces(&self, _view: &View<'_>, _origin: NodeId, _change: Cause) -> Option<Scope> {
+    fn announces(&self, _view: &View<'_>, _origin: NodeId, _change: LinkCause) -> Option<Scope> {
         Some(Scope::Everywhere)
     }
 }

@@ -7,7 +7,7 @@
 use skyhop_orbit::{Constellation, Terminal};
 use skyhop_topology::{NodeId, Rules, Topology, TopologyError};
 
-use crate::router::Metric;
+use crate::router::PathMetric;
 use crate::scheme::{Scheme, Trip, send};
 use crate::shortest::Shortest;
 use crate::view::{Failures, View};
@@ -34,7 +34,7 @@ impl Default for Survey {
 
 /// One pair at one instant.
 #[derive(Debug)]
-pub struct Sample<'a> {
+pub struct PairSample<'a> {
     /// The network at that instant.
     pub view: &'a View<'a>,
     /// Sender and receiver.
@@ -55,13 +55,13 @@ impl Survey {
         rules: Rules,
         schemes: &mut [&mut dyn Scheme],
         mut uniform: impl FnMut() -> f64,
-        mut each: impl FnMut(&Sample<'_>),
+        mut each: impl FnMut(&PairSample<'_>),
     ) -> Result<(), TopologyError> {
         let interval_s = rules.update_interval_s;
         let count = self.terminals.max(2);
         let terminals = (0..count).map(|index| somewhere(index, &mut uniform)).collect();
         let mut topology = Topology::new(constellation, terminals, rules)?;
-        let mut best = Shortest::new(Metric::Delay);
+        let mut best = Shortest::new(PathMetric::Delay);
         let mut left = self.samples;
         let mut t_s = 0.0;
         while left > 0 {
@@ -81,7 +81,7 @@ impl Survey {
                 let least = send(&mut best, &view, from, to);
                 let trips: Vec<Trip> =
                     schemes.iter_mut().map(|scheme| send(*scheme, &view, from, to)).collect();
-                each(&Sample {
+                each(&PairSample {
                     view: &view,
                     ends: (from, to),
                     separation_m: separation_m(&view, from, to),

@@ -5,12 +5,12 @@
 //! Left out: an ellipsoidal Earth.
 
 use skyhop_orbit::EarthModel;
-use skyhop_routing::cells::{Address, BANDS, COLUMNS, Cell, CellGrid, Masked, POINTS, from_gray, gray};
+use skyhop_routing::cells::{Address, BANDS, COLUMNS, CellGrid, CellId, Masked, POINTS, from_gray, gray};
 
 #[test]
 fn cells_and_points_are_as_many_as_published() {
     let grid = CellGrid::new();
-    let caps = (0..grid.len() as u32).filter(|&cell| grid.is_cap(Cell(cell))).count();
+    let caps = (0..grid.len() as u32).filter(|&cell| grid.is_cap(CellId(cell))).count();
     assert_eq!((grid.len() - caps, caps, POINTS), (21_352, 2, 32_768));
     let by_band: Vec<u16> = (0..BANDS).map(|band| grid.cells_in_band(band)).collect();
     assert!(by_band[1..127].iter().all(|count| count % 4 == 0));
@@ -43,7 +43,7 @@ fn bases_are_as_long_as_published() {
 fn a_cell_is_found_from_its_centre_corners_and_addresses() {
     let grid = CellGrid::new();
     let mut points = 0;
-    for cell in (0..grid.len() as u32).map(Cell) {
+    for cell in (0..grid.len() as u32).map(CellId) {
         let (latitude_rad, longitude_rad) = grid.centre(cell);
         for turn in [-1.0, 0.0, 1.0] {
             let longitude_rad = longitude_rad + turn * std::f64::consts::TAU;
@@ -61,7 +61,7 @@ fn a_cell_is_found_from_its_centre_corners_and_addresses() {
     }
     assert_eq!(points, POINTS, "each address belongs to one cell");
     for (latitude_deg, longitude_deg, cell) in [(90.0, 77.0, grid.len() as u32 - 1), (-90.0, -77.0, 0)] {
-        assert_eq!(grid.cell_at(f64::to_radians(latitude_deg), f64::to_radians(longitude_deg)), Cell(cell));
+        assert_eq!(grid.cell_at(f64::to_radians(latitude_deg), f64::to_radians(longitude_deg)), CellId(cell));
     }
 }
 
@@ -77,7 +77,7 @@ fn points_beyond_the_cells_are_spread_evenly() {
         let [fewest, most] = [256 / u32::from(count), 256u32.div_ceil(u32::from(count))];
         for place in 0..u32::from(count) {
             let first = grid.cell_of_point(band, 0).0;
-            let points = grid.addresses(Cell(first + place)).count() as u32;
+            let points = grid.addresses(CellId(first + place)).count() as u32;
             assert!((fewest..=most).contains(&points), "{points} points in a cell of band {band}");
         }
     }

@@ -13,8 +13,8 @@ use std::sync::OnceLock;
 use std::time::Instant;
 
 use skyhop_orbit::preset;
-use skyhop_routing::aggregation::{Addresses, Entry, aggregate_covering, aggregate_greedy};
-use skyhop_routing::cells::{Address, BAND_BITS, COLUMN_BITS, Cell};
+use skyhop_routing::aggregation::{Addresses, ForwardingEntry, aggregate_covering, aggregate_greedy};
+use skyhop_routing::cells::{Address, BAND_BITS, COLUMN_BITS, CellId};
 use skyhop_routing::central::{CellHop, Controller, ForwardingTable};
 use skyhop_routing::minimise::{Lookup, first_match, minimise};
 use skyhop_routing::tables::{TableOptions, TableReport, TablesError, crossing_s, orbit_tables};
@@ -131,7 +131,7 @@ fn tables_of_all_satellites_together_deliver() {
     let tables: Vec<ForwardingTable> =
         (0..288).map(|satellite| controller.table(NodeId(satellite), None)).collect();
     let mut longest = 0;
-    for cell in (0..21_354).step_by(37).map(Cell) {
+    for cell in (0..21_354).step_by(37).map(CellId) {
         let Some(covering) = controller.covering(cell) else { continue };
         for from in (0..288).step_by(5).map(NodeId) {
             let (mut at, mut hops) = (from, 0);
@@ -254,7 +254,7 @@ fn unknown_satellites_and_endless_states_are_refused() {
 }
 
 /// Number of addresses that no entry forwards as `next` says, or some entry otherwise; with `once`, also those with several matches.
-fn disagreements(entries: &[Entry], next: &[Option<u8>], once: bool) -> usize {
+fn disagreements(entries: &[ForwardingEntry], next: &[Option<u8>], once: bool) -> usize {
     let mut matches = vec![(0, false); next.len()];
     for entry in entries {
         let free = !entry.block.mask & 0x7fff;

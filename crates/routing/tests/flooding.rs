@@ -6,9 +6,9 @@
 
 use skyhop_orbit::preset;
 use skyhop_routing::flooding::{announce, flood};
-use skyhop_routing::scheme::{Cause, Scheme, Scope};
-use skyhop_routing::{Failures, Geographic, Hybrid, Metric, Shortest, View};
-use skyhop_topology::{Change, LinkId, LinkKind, LinkState, NodeId, Rules, Topology};
+use skyhop_routing::scheme::{LinkCause, Scheme, Scope};
+use skyhop_routing::{Failures, Geographic, Hybrid, PathMetric, Shortest, View};
+use skyhop_topology::{LinkChange, LinkId, LinkKind, LinkState, NodeId, Rules, Topology};
 
 const PER_HOP_S: f64 = 1e-3;
 
@@ -78,25 +78,25 @@ fn schemes_pay_for_what_they_know() {
     let changes = topology.update(600.0).to_vec();
     assert!(changes.len() > 10, "{} changes", changes.len());
     let view = View::new(&topology, &none, 600.0);
-    let cost = |scheme: &mut dyn Scheme, cause, changes: &[Change], view: &View<'_>| {
+    let cost = |scheme: &mut dyn Scheme, cause, changes: &[LinkChange], view: &View<'_>| {
         scheme.refresh(view);
         announce(scheme, view, changes, cause, PER_HOP_S)
     };
-    let all = cost(&mut Shortest::new(Metric::Hops), Cause::Published, &changes, &view);
-    let hybrid = cost(&mut Hybrid::default(), Cause::Published, &changes, &view);
-    let ours = cost(&mut Geographic::new(3), Cause::Published, &changes, &view);
+    let all = cost(&mut Shortest::new(PathMetric::Hops), LinkCause::Published, &changes, &view);
+    let hybrid = cost(&mut Hybrid::default(), LinkCause::Published, &changes, &view);
+    let ours = cost(&mut Geographic::new(3), LinkCause::Published, &changes, &view);
     assert!(all.messages > 2 * hybrid.messages && hybrid.messages > 100, "{all:?} {hybrid:?}");
     assert_eq!((ours.messages, ours.origins), (0, 0), "orbits are no news");
 
     let low = |link: &LinkState| link.up && link.kind == LinkKind::InterPlane;
     let link = LinkId(topology.links().iter().position(low).expect("some are up") as u32);
     let was = topology.links()[link.index()];
-    let failed = [Change { link, was, is: LinkState { up: false, ..was } }];
+    let failed = [LinkChange { link, was, is: LinkState { up: false, ..was } }];
     let mut failures = Failures::none();
     failures.fail(link);
     let view = View::new(&topology, &failures, 600.0);
     let [one, two, three] =
-        [1, 2, 3].map(|radius| cost(&mut Geographic::new(radius), Cause::Failure, &failed, &view));
+        [1, 2, 3].map(|radius| cost(&mut Geographic::new(radius), LinkCause::Failure, &failed, &view));
     assert_eq!((one.messages, one.converged_s), (0, 0.0), "both ends notice by themselves");
     let links = [was.a, was.b].map(|end| view.working(end).count() as u64);
     assert_eq!((two.origins, two.messages), (2, links[0] + links[1]));

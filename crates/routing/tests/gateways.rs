@@ -7,7 +7,7 @@
 use skyhop_orbit::visibility::elevation_rad;
 use skyhop_orbit::{Preset, Terminal};
 use skyhop_routing::paths::ShortestPaths;
-use skyhop_routing::{Failures, Metric, Network, Router, Snapshot, View};
+use skyhop_routing::{Failures, Network, PathMetric, Router, Snapshot, View};
 use skyhop_topology::{Fibre, Handover, LinkKind, NodeId, Rules, Station, Topology};
 
 fn place(name: &str, latitude_deg: f64, longitude_deg: f64) -> Terminal {
@@ -36,7 +36,7 @@ fn a_bent_pipe_is_the_best_of_all_satellites_and_gateways() {
         all_in_view(place("villarejo", 40.17, -3.27), true),
     ];
     let mut topology = starlink(stations, false);
-    let mut router = Router::new(Metric::Delay);
+    let mut router = Router::new(PathMetric::Delay);
     let satellites = topology.constellation().len() as u32;
     let [berlin, madrid, frankfurt, villarejo] = [0, 1, 2, 3].map(|k| NodeId(satellites + k));
     for t_s in [0.0, 300.0, 3000.0] {
@@ -88,7 +88,7 @@ fn every_satellite_in_view_joins_shells_that_are_not_joined() {
             gateway: false,
         });
         let mut topology = starlink(stations.to_vec(), true);
-        let mut router = Router::new(Metric::Delay);
+        let mut router = Router::new(PathMetric::Delay);
         let mut found = 0;
         for t_s in [0.0, 1000.0, 5000.0] {
             topology.update(t_s);
@@ -120,7 +120,7 @@ fn a_search_for_one_pair_finds_the_same_paths() {
     stations.push(all_in_view(place("lima", -12.05, -77.04), true));
     stations.push(all_in_view(place("madrid", 40.42, -3.70), true));
     let mut topology = starlink(stations, true);
-    let mut router = Router::new(Metric::Delay);
+    let mut router = Router::new(PathMetric::Delay);
     let mut different = 0;
     for t_s in [0.0, 777.0, 4321.0] {
         topology.update(t_s);
@@ -152,7 +152,7 @@ fn graphs_go_through_gateways_as_routers_do() {
     ];
     let mut topology = starlink(stations, false);
     topology.update(600.0);
-    let mut router = Router::new(Metric::Delay);
+    let mut router = Router::new(PathMetric::Delay);
     router.refresh(&topology, 600.0);
     let [from, to, boston, villarejo] =
         [0, 1, 2, 3].map(|terminal| topology.terminal_node(terminal).expect("there"));
@@ -194,7 +194,7 @@ fn paths_end_with_a_gap_and_not_with_the_next_update() {
     let terminals = vec![place("berlin", 52.52, 13.41), place("quito", -0.22, -78.51)];
     let topology = Topology::new(preset.constellation(), terminals, rules).expect("sound");
     let [from, to] = [0, 1].map(|terminal| topology.terminal_node(terminal).expect("there"));
-    let mut network = Network::new(topology, Metric::Delay);
+    let mut network = Network::new(topology, PathMetric::Delay);
     let mut gaps = 0;
     for step in 1..360 {
         let t_s = f64::from(step) * 10.0;

@@ -9,9 +9,9 @@ mod testing;
 
 use skyhop_orbit::{Constellation, Terminal, preset};
 use skyhop_routing::hybrid::Hybrid;
-use skyhop_routing::scheme::{Outcome, Scheme, send_packet};
-use skyhop_routing::survey::{Sample, Survey};
-use skyhop_routing::{Failures, Geographic, Metric, Packet, Shortest, Stranded, View};
+use skyhop_routing::scheme::{Scheme, TripEnd, send_packet};
+use skyhop_routing::survey::{PairSample, Survey};
+use skyhop_routing::{Failures, Geographic, Packet, PathMetric, Shortest, Stranded, View};
 use skyhop_topology::{Rules, Topology};
 
 /// Number of pairs for each constellation and share of failures, and of pairs for each network: a thousand networks, or with
@@ -39,7 +39,7 @@ fn survey(
     rules: Rules,
     failed_share: f64,
     schemes: &mut [&mut dyn Scheme],
-    each: impl FnMut(&Sample<'_>),
+    each: impl FnMut(&PairSample<'_>),
 ) {
     let (samples, per_update) = samples();
     let survey = Survey { samples, per_update, failed_share, ..Survey::default() };
@@ -70,7 +70,7 @@ fn delivers(failed_share: f64) {
             let trip = &sample.trips[0];
             let Some(least_s) = sample.least_delay_s else {
                 none += 1;
-                assert_eq!(trip.outcome, Outcome::Stranded(Stranded::NoPath), "{name}: {trip:?}");
+                assert_eq!(trip.outcome, TripEnd::Stranded(Stranded::NoPath), "{name}: {trip:?}");
                 return;
             };
             assert!(trip.delivered(), "{name}, {failed_share} failed: {trip:?}");
@@ -97,15 +97,15 @@ fn the_protocol_of_1999_is_as_late_as_published_and_fails_at_the_seam() {
     let limit = 70f64.to_radians();
     let rules = Rules { isl_latitude_limit_rad: limit, ..Rules::teledesic() };
     let mut hybrid = Hybrid::default();
-    let mut fewest = Shortest::new(Metric::Hops);
+    let mut fewest = Shortest::new(PathMetric::Hops);
     let (mut far, mut behind_hops_s, mut behind_delay_s, mut most_s) = (0u32, 0.0, 0.0, 0.0f64);
     let (mut dead_ends, mut at_seam, mut loops) = (0u32, 0u32, 0u32);
     survey(preset::teledesic(), rules, 0.0, &mut [&mut hybrid, &mut fewest], |sample| {
         let [trip, fewest] = sample.trips else { panic!("two schemes, two trips") };
         match trip.outcome {
-            Outcome::Delivered => {}
-            Outcome::Looping => loops += 1,
-            Outcome::Stranded(_) => {
+            TripEnd::Delivered => {}
+            TripEnd::Looping => loops += 1,
+            TripEnd::Stranded(_) => {
                 dead_ends += 1;
                 let at = trip.nodes.last().expect("it starts somewhere");
                 let plane = sample.view.topology().constellation().plane_slot(at.0).map(|(plane, _)| plane);
@@ -141,7 +141,7 @@ fn a_wrong_plane_in_the_address_costs_time_and_no_packet() {
     let mut wrong = Geographic::new(1);
     let mut bare = Geographic::new(1).with_bare_places();
     let survey = Survey { samples: 2_000, failed_share: 0.05, ..Survey::default() };
-    let each = |sample: &Sample<'_>| {
+    let each = |sample: &PairSample<'_>| {
         wrong.refresh(sample.view);
         let (from, to) = sample.ends;
         let place = sample.view.position(to).expect("terminals stay");

@@ -8,7 +8,7 @@
 mod testing;
 
 use skyhop_orbit::{Constellation, Terminal};
-use skyhop_routing::{Metric, Router, one_way_delay_path};
+use skyhop_routing::{PathMetric, Router, one_way_delay_path};
 use skyhop_topology::{LinkKind, Rules, Topology};
 
 #[test]
@@ -27,7 +27,7 @@ fn new_york_to_san_francisco_stays_plausible_for_a_day() {
     let fibre_ms = topology.one_way_delay_s(from, to, 0.0).expect("both are there") * 1e3;
     assert!((20.15..20.35).contains(&fibre_ms), "{fibre_ms} ms through fibre");
 
-    let mut router = Router::new(Metric::Delay);
+    let mut router = Router::new(PathMetric::Delay);
     let mut delays_ms = Vec::new();
     for step in 0..8640 {
         let t_s = f64::from(step) * 10.0;

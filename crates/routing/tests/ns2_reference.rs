@@ -10,7 +10,7 @@ mod testing;
 use std::path::{Path, PathBuf};
 
 use skyhop_orbit::{Terminal, preset};
-use skyhop_routing::{Metric, Router, Walk, one_way_delay_path};
+use skyhop_routing::{PathMetric, Router, Walk, one_way_delay_path};
 use skyhop_topology::{NodeId, Rules, Topology};
 
 const TOLERANCE_MS: f64 = 0.01;
@@ -83,7 +83,7 @@ fn check_file(file: &Path) -> Vec<String> {
     let name = file.file_stem().expect("a csv file has a name").to_string_lossy().into_owned();
     let parts: Vec<&str> = name.split('_').collect();
     let hops = parts.contains(&"hop");
-    let mut router = Router::new(if hops { Metric::Hops } else { Metric::Delay });
+    let mut router = Router::new(if hops { PathMetric::Hops } else { PathMetric::Delay });
     let mut topology = network(&parts);
     let (mut next_update_s, mut worst_ms, mut compared) = (0.0, 0.0f64, 0);
     let mut failures = Vec::new();

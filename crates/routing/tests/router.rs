@@ -5,7 +5,7 @@
 //! Left out: speed.
 
 use skyhop_orbit::{Terminal, preset};
-use skyhop_routing::{Metric, Router, one_way_delay_path};
+use skyhop_routing::{PathMetric, Router, one_way_delay_path};
 use skyhop_topology::{NodeId, Rules, Topology};
 
 fn network() -> Topology {
@@ -20,15 +20,15 @@ fn network() -> Topology {
 }
 
 /// Least cost from every node to `destination`, by relaxing all links until nothing improves.
-fn least_costs(topology: &Topology, metric: Metric, destination: NodeId, t_s: f64) -> Vec<f64> {
+fn least_costs(topology: &Topology, metric: PathMetric, destination: NodeId, t_s: f64) -> Vec<f64> {
     let mut costs = vec![f64::INFINITY; topology.nodes()];
     costs[destination.index()] = 0.0;
     let relays = |node: NodeId| topology.is_satellite(node) || node == destination;
     for _ in 0..topology.nodes() {
         for link in topology.links().iter().filter(|link| link.up) {
             let weight = match metric {
-                Metric::Delay => topology.one_way_delay_s(link.a, link.b, t_s).expect("both are there"),
-                Metric::Hops => 1.0,
+                PathMetric::Delay => topology.one_way_delay_s(link.a, link.b, t_s).expect("both are there"),
+                PathMetric::Hops => 1.0,
             };
             for (from, to) in [(link.a, link.b), (link.b, link.a)] {
                 if relays(to) {
@@ -43,7 +43,7 @@ fn least_costs(topology: &Topology, metric: Metric, destination: NodeId, t_s: f6
 #[test]
 fn every_path_costs_the_least() {
     let topology = network();
-    for metric in [Metric::Delay, Metric::Hops] {
+    for metric in [PathMetric::Delay, PathMetric::Hops] {
         let mut router = Router::new(metric);
         router.refresh(&topology, 1995.0);
         for destination in (0..topology.nodes() as u32).map(NodeId) {
@@ -59,10 +59,10 @@ fn every_path_costs_the_least() {
                 let cost: f64 = path
                     .windows(2)
                     .map(|hop| match metric {
-                        Metric::Delay => {
+                        PathMetric::Delay => {
                             topology.one_way_delay_s(hop[0], hop[1], 1995.0).expect("both are there")
                         }
-                        Metric::Hops => 1.0,
+                        PathMetric::Hops => 1.0,
                     })
                     .sum();
                 assert!((cost - least[from.index()]).abs() < 1e-12, "{cost} of {}", least[from.index()]);
@@ -74,7 +74,7 @@ fn every_path_costs_the_least() {
 #[test]
 fn next_hops_name_links_that_are_up() {
     let topology = network();
-    let mut router = Router::new(Metric::Delay);
+    let mut router = Router::new(PathMetric::Delay);
     router.refresh(&topology, 1995.0);
     let destination = topology.terminal_named("d").expect("a terminal");
     for node in (0..topology.nodes() as u32).map(NodeId).filter(|&node| node != destination) {
@@ -90,7 +90,7 @@ fn equal_paths_are_chosen_alike_in_every_run() {
     let topology = network();
     let destination = topology.terminal_named("b").expect("a terminal");
     let table = |asked_before: &[u32]| {
-        let mut router = Router::new(Metric::Hops);
+        let mut router = Router::new(PathMetric::Hops);
         router.refresh(&topology, 0.0);
         router.refresh(&topology, 1995.0);
         asked_before.iter().for_each(|&other| drop(router.path(NodeId(3), NodeId(other))));
@@ -104,7 +104,7 @@ fn equal_paths_are_chosen_alike_in_every_run() {
 #[test]
 fn unknown_and_cut_off_nodes_have_no_route() {
     let topology = network();
-    let mut router = Router::new(Metric::Delay);
+    let mut router = Router::new(PathMetric::Delay);
     assert_eq!(router.next_hop(NodeId(0), NodeId(1)), None, "it knows no links before a refresh");
     router.refresh(&topology, 1995.0);
     assert_eq!(router.next_hop(NodeId(9999), NodeId(1)), None);
@@ -130,7 +130,7 @@ fn geostationary_hop_agrees_with_the_closed_form() {
     let constellation = preset::geo(&[0.0]).with_earth(earth);
     let mut topology = Topology::new(constellation, terminals.to_vec(), Rules::geo()).expect("sound");
     topology.update(0.0);
-    let mut router = Router::new(Metric::Delay);
+    let mut router = Router::new(PathMetric::Delay);
     let walk = one_way_delay_path(&mut router, &topology, NodeId(1), NodeId(2), 0.01)
         .expect("one satellite sees both");
     assert_eq!(walk.nodes, [NodeId(1), NodeId(0), NodeId(2)]);

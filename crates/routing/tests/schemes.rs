@@ -5,8 +5,8 @@
 //! Left out: random failures, which have tests of their own.
 
 use skyhop_orbit::{Terminal, preset};
-use skyhop_routing::scheme::Outcome;
-use skyhop_routing::{Centralised, Geographic, Hybrid, Metric, Scheme, Shortest, Snapshot, send};
+use skyhop_routing::scheme::TripEnd;
+use skyhop_routing::{Centralised, Geographic, Hybrid, PathMetric, Scheme, Shortest, Snapshot, send};
 use skyhop_topology::{Failing, LinkId, LinkKind, NodeId, Outage, Rules, Topology};
 
 const CITIES: [(&str, f64, f64); 6] = [
@@ -27,7 +27,7 @@ fn teledesic() -> Topology {
 fn every_scheme_delivers_between_cities_and_none_beats_the_least_delay() {
     let mut topology = teledesic();
     let mut schemes: Vec<Box<dyn Scheme>> = vec![
-        Box::new(Shortest::new(Metric::Delay)),
+        Box::new(Shortest::new(PathMetric::Delay)),
         Box::new(Geographic::new(1)),
         Box::new(Centralised::new()),
         Box::new(Hybrid::default()),
@@ -47,7 +47,7 @@ fn every_scheme_delivers_between_cities_and_none_beats_the_least_delay() {
             let [from, to] = [from, to].map(|city| NodeId(288 + city));
             let trips: Vec<_> =
                 schemes.iter_mut().map(|scheme| send(&mut **scheme, &view, from, to)).collect();
-            assert_eq!(trips[0].outcome, Outcome::Delivered);
+            assert_eq!(trips[0].outcome, TripEnd::Delivered);
             for (scheme, trip) in trips.iter().enumerate() {
                 if trip.delivered() {
                     worst[scheme] = worst[scheme].max(trip.delay_s / trips[0].delay_s);

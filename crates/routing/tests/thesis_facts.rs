@@ -6,7 +6,7 @@
 
 use skyhop_chance::Seed;
 use skyhop_orbit::{Terminal, preset};
-use skyhop_routing::{Metric, Router};
+use skyhop_routing::{PathMetric, Router};
 use skyhop_topology::{NodeId, Rules, Topology};
 
 const PINGS: usize = 10_000;
@@ -31,7 +31,7 @@ fn pings(rules: Rules) -> (Vec<Ping>, usize) {
     let constellation = preset::teledesic();
     let satellites = constellation.len() as u32;
     let mut topology = Topology::new(constellation, places[0].to_vec(), rules).expect("sound");
-    let mut routers = [Metric::Delay, Metric::Hops].map(Router::new);
+    let mut routers = [PathMetric::Delay, PathMetric::Hops].map(Router::new);
     let (mut next_s, mut lost) = (0.0, 0);
     let mut pings = Vec::new();
     for (t_s, ends) in times_s.into_iter().zip(&places) {

@@ -4,7 +4,7 @@
 //! Differs from reading a file where it is used: all files are read before a run begins, and only commands touch disks.
 //! Leaves out the meaning of the bytes.
 
-use crate::fleets::Fleet;
+use crate::fleets::PlacedFleet;
 use crate::model::{Scenario, Track};
 use crate::path::KeyPath;
 use crate::rates::for_each_table;
@@ -40,7 +40,7 @@ pub(crate) fn tables_of_populations(scenario: &Scenario) -> Vec<Named<'_>> {
 /// All other files that `scenario` names.
 pub(crate) fn named(scenario: &Scenario) -> Vec<Named<'_>> {
     let mut all = Vec::new();
-    for Fleet { at, model, .. } in scenario.fleets() {
+    for PlacedFleet { at, model, .. } in scenario.fleets() {
         let files = [("tle", &model.tle), ("omm", &model.omm)];
         all.extend(
             files

@@ -18,12 +18,12 @@ pub struct Finding {
 
 /// Findings, up to a largest number.
 #[derive(Debug, Default)]
-pub(crate) struct Findings {
+pub(crate) struct FindingList {
     pub list: Vec<Finding>,
     pub more: usize,
 }
 
-impl Findings {
+impl FindingList {
     // Path and message are made only if they are kept: the search for the nearest of many names takes time.
     pub fn push(&mut self, path: impl FnOnce() -> KeyPath, message: impl FnOnce() -> String) {
         if self.list.len() < MOST_PROBLEMS {

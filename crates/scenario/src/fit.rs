@@ -6,8 +6,8 @@
 
 use crate::error::{MOST_PROBLEMS, expected, quoted};
 use crate::path::KeyPath;
-use crate::shape::{Field, Shape};
-use crate::tree::{Origin, Table, TreeNode, Value};
+use crate::shape::{Field, ValueShape};
+use crate::tree::{Origin, TreeNode, TreeTable, Value};
 use skyhop_text::spelling::{hint, nearest};
 
 /// The mistakes found: origin, key and message; beyond the largest number they are only counted.
@@ -29,7 +29,7 @@ impl Mistakes {
 }
 
 /// Compares `node` with `shape`.
-pub(crate) fn fit(shape: &Shape, node: &TreeNode, path: &KeyPath, out: &mut Mistakes) {
+pub(crate) fn fit(shape: &ValueShape, node: &TreeNode, path: &KeyPath, out: &mut Mistakes) {
     let mut wrong = |what: &str| {
         out.push(
             node.origin,
@@ -38,23 +38,23 @@ pub(crate) fn fit(shape: &Shape, node: &TreeNode, path: &KeyPath, out: &mut Mist
         );
     };
     match (shape, &node.value) {
-        (Shape::Table(fields), Value::Table(table)) => fit_table(fields, None, node, table, path, out),
-        (Shape::Table(_) | Shape::Map(_), _) if node.table().is_none() => wrong("a table"),
-        (Shape::Tagged { noun, kinds }, Value::Table(table)) => {
+        (ValueShape::Table(fields), Value::Table(table)) => fit_table(fields, None, node, table, path, out),
+        (ValueShape::Table(_) | ValueShape::Map(_), _) if node.table().is_none() => wrong("a table"),
+        (ValueShape::Tagged { noun, kinds }, Value::Table(table)) => {
             fit_tagged(noun, kinds, node, table, path, out)
         }
-        (Shape::Tagged { kinds, .. }, value) => {
+        (ValueShape::Tagged { kinds, .. }, value) => {
             let given = if let Value::Text(text) = value { text.as_str() } else { "" };
             let like =
                 kinds.iter().find(|(k, _)| k == given).or(kinds.first()).map_or("", |(k, _)| k.as_str());
             wrong(&format!("a table such as {{ kind = \"{like}\" }}"));
         }
-        (Shape::Map(item), Value::Table(table)) => {
+        (ValueShape::Map(item), Value::Table(table)) => {
             for (key, entry) in table {
                 fit(item, &entry.node, &path.key(key), out);
             }
         }
-        (Shape::List(item, length), Value::List(items)) => {
+        (ValueShape::List(item, length), Value::List(items)) => {
             if let Some(n) = length.filter(|n| *n != items.len()) {
                 wrong(&format!("an array of {n}"));
             }
@@ -62,56 +62,60 @@ pub(crate) fn fit(shape: &Shape, node: &TreeNode, path: &KeyPath, out: &mut Mist
                 fit(item, entry, &path.index(i), out);
             }
         }
-        (Shape::List(item, _), Value::Table(_)) if matches!(**item, Shape::Table(_)) => {
+        (ValueShape::List(item, _), Value::Table(_)) if matches!(**item, ValueShape::Table(_)) => {
             wrong(&format!("an array of tables, each headed [[{path}]]"));
         }
-        (Shape::List(..), _) => wrong("an array"),
-        (Shape::Names, Value::Text(_)) => {}
-        (Shape::Names, Value::List(items)) => {
+        (ValueShape::List(..), _) => wrong("an array"),
+        (ValueShape::Names, Value::Text(_)) => {}
+        (ValueShape::Names, Value::List(items)) => {
             for (i, entry) in items.iter().enumerate() {
-                fit(&Shape::Text, entry, &path.index(i), out);
+                fit(&ValueShape::Text, entry, &path.index(i), out);
             }
         }
-        (Shape::Names, _) => wrong("a string, or an array of strings"),
-        (Shape::Quantity { parse, .. }, Value::Text(text)) => {
+        (ValueShape::Names, _) => wrong("a string, or an array of strings"),
+        (ValueShape::Quantity { parse, .. }, Value::Text(text)) => {
             if let Err(message) = parse(text) {
                 out.push(node.origin, || path.clone(), || message);
             }
         }
-        (Shape::Quantity { expecting, .. }, Value::Integer(_) | Value::HugeInteger(_) | Value::Float(_)) => {
+        (
+            ValueShape::Quantity { expecting, .. },
+            Value::Integer(_) | Value::HugeInteger(_) | Value::Float(_),
+        ) => {
             let value = node.value.describe();
             out.push(node.origin, || path.clone(), || format!("{value} has no unit; expected {expecting}"));
         }
-        (Shape::Quantity { expecting, .. }, _) => wrong(expecting),
-        (Shape::Choice { noun, values }, Value::Text(text)) => {
+        (ValueShape::Quantity { expecting, .. }, _) => wrong(expecting),
+        (ValueShape::Choice { noun, values }, Value::Text(text)) => {
             if !values.contains(text) {
                 let names = values.iter().map(String::as_str);
                 let message = || format!("unknown {noun} {}{}", quoted(text), expected(text, names));
                 out.push(node.origin, || path.clone(), message);
             }
         }
-        (Shape::Choice { values, .. }, _) => wrong(&format!("one of {}", values.join(", "))),
-        (Shape::Switch { noun, values }, Value::Text(text)) => {
+        (ValueShape::Choice { values, .. }, _) => wrong(&format!("one of {}", values.join(", "))),
+        (ValueShape::Switch { noun, values }, Value::Text(text)) => {
             if !values.contains(text) {
                 let names = ["true", "false"].into_iter().chain(values.iter().map(String::as_str));
                 let message = || format!("unknown {noun} {}{}", quoted(text), expected(text, names));
                 out.push(node.origin, || path.clone(), message);
             }
         }
-        (Shape::Text, Value::Text(_)) | (Shape::Boolean | Shape::Switch { .. }, Value::Boolean(_)) => {}
-        (Shape::Number, Value::Integer(_) | Value::Float(_)) => {}
-        (Shape::Integer { least, most }, Value::Integer(n)) if (*least..=*most).contains(n) => {}
-        (Shape::Integer { least, most }, _) => wrong(&format!("a whole number from {least} to {most}")),
-        (Shape::Count { least, most, .. }, Value::Integer(n)) if (*least..=*most).contains(n) => {}
-        (Shape::Count { word, .. }, Value::Text(text)) if text == word => {}
-        (Shape::Count { least, most, word }, _) => {
+        (ValueShape::Text, Value::Text(_))
+        | (ValueShape::Boolean | ValueShape::Switch { .. }, Value::Boolean(_)) => {}
+        (ValueShape::Number, Value::Integer(_) | Value::Float(_)) => {}
+        (ValueShape::Integer { least, most }, Value::Integer(n)) if (*least..=*most).contains(n) => {}
+        (ValueShape::Integer { least, most }, _) => wrong(&format!("a whole number from {least} to {most}")),
+        (ValueShape::Count { least, most, .. }, Value::Integer(n)) if (*least..=*most).contains(n) => {}
+        (ValueShape::Count { word, .. }, Value::Text(text)) if text == word => {}
+        (ValueShape::Count { least, most, word }, _) => {
             wrong(&format!("a whole number from {least} to {most}, or \"{word}\""));
         }
-        (Shape::Text, _) => wrong("a string"),
-        (Shape::Number, _) => wrong("a number"),
-        (Shape::Boolean, _) => wrong("true or false"),
-        (Shape::Switch { values, .. }, _) => wrong(&switch(values)),
-        (Shape::Table(_) | Shape::Map(_) | Shape::Any, _) => {}
+        (ValueShape::Text, _) => wrong("a string"),
+        (ValueShape::Number, _) => wrong("a number"),
+        (ValueShape::Boolean, _) => wrong("true or false"),
+        (ValueShape::Switch { values, .. }, _) => wrong(&switch(values)),
+        (ValueShape::Table(_) | ValueShape::Map(_) | ValueShape::Any, _) => {}
     }
 }
 
@@ -119,7 +123,7 @@ fn fit_tagged(
     noun: &str,
     kinds: &[(String, Vec<Field>)],
     node: &TreeNode,
-    table: &Table,
+    table: &TreeTable,
     path: &KeyPath,
     out: &mut Mistakes,
 ) {
@@ -147,7 +151,7 @@ fn fit_table(
     fields: &[Field],
     kinds: Option<&[(String, Vec<Field>)]>,
     node: &TreeNode,
-    table: &Table,
+    table: &TreeTable,
     path: &KeyPath,
     out: &mut Mistakes,
 ) {
@@ -176,7 +180,12 @@ fn fit_table(
     }
 }
 
-fn unknown_key(key: &str, fields: &[Field], kinds: Option<&[(String, Vec<Field>)]>, table: &Table) -> String {
+fn unknown_key(
+    key: &str,
+    fields: &[Field],
+    kinds: Option<&[(String, Vec<Field>)]>,
+    table: &TreeTable,
+) -> String {
     let elsewhere = kinds.into_iter().flatten().find(|(_, other)| other.iter().any(|f| f.name == *key));
     let given = table.get("kind").and_then(|k| k.node.text());
     let names = fields.iter().map(|f| f.name.as_str());
@@ -198,22 +207,22 @@ fn unknown_key(key: &str, fields: &[Field], kinds: Option<&[(String, Vec<Field>)
 }
 
 /// The expected value of a missing key.
-fn describe(shape: &Shape) -> String {
+fn describe(shape: &ValueShape) -> String {
     match shape {
-        Shape::Table(_) | Shape::Map(_) => "a table".into(),
-        Shape::Tagged { kinds, .. } => {
+        ValueShape::Table(_) | ValueShape::Map(_) => "a table".into(),
+        ValueShape::Tagged { kinds, .. } => {
             format!("a table such as {{ kind = \"{}\" }}", kinds.first().map_or("", |(k, _)| k.as_str()))
         }
-        Shape::List(..) => "an array".into(),
-        Shape::Quantity { expecting, .. } => expecting.clone(),
-        Shape::Choice { values, .. } => format!("one of {}", values.join(", ")),
-        Shape::Text => "a string".into(),
-        Shape::Names => "a string, or an array of strings".into(),
-        Shape::Integer { .. } | Shape::Count { .. } => "a whole number".into(),
-        Shape::Number => "a number".into(),
-        Shape::Boolean => "true or false".into(),
-        Shape::Switch { values, .. } => switch(values),
-        Shape::Any => "a value".into(),
+        ValueShape::List(..) => "an array".into(),
+        ValueShape::Quantity { expecting, .. } => expecting.clone(),
+        ValueShape::Choice { values, .. } => format!("one of {}", values.join(", ")),
+        ValueShape::Text => "a string".into(),
+        ValueShape::Names => "a string, or an array of strings".into(),
+        ValueShape::Integer { .. } | ValueShape::Count { .. } => "a whole number".into(),
+        ValueShape::Number => "a number".into(),
+        ValueShape::Boolean => "true or false".into(),
+        ValueShape::Switch { values, .. } => switch(values),
+        ValueShape::Any => "a value".into(),
     }
 }
 

@@ -8,7 +8,7 @@ use crate::path::KeyPath;
 
 /// A constellation and its place in the scenario.
 #[derive(Debug, Clone)]
-pub struct Fleet<'a> {
+pub struct PlacedFleet<'a> {
     /// Name of the constellation; "constellation" for that of `[constellation]`.
     pub name: &'a str,
     /// Key of its table.
@@ -17,7 +17,7 @@ pub struct Fleet<'a> {
     pub model: &'a Constellation,
 }
 
-impl Fleet<'_> {
+impl PlacedFleet<'_> {
     /// Returns true if a terminal sees it, which is the default.
     pub fn is_seen_by(&self, terminal: &Terminal) -> bool {
         terminal.sees.as_ref().is_none_or(|seen| seen.iter().any(|name| name == self.name))
@@ -26,15 +26,18 @@ impl Fleet<'_> {
 
 impl Scenario {
     /// The constellations in order of name.
-    pub fn fleets(&self) -> impl Iterator<Item = Fleet<'_>> {
-        let one = self.constellation.iter().map(|model| Fleet {
+    pub fn fleets(&self) -> impl Iterator<Item = PlacedFleet<'_>> {
+        let one = self.constellation.iter().map(|model| PlacedFleet {
             name: "constellation",
             at: KeyPath::default().key("constellation"),
             model,
         });
         let all = KeyPath::default().key("constellations");
-        let several =
-            self.constellations.iter().map(move |(name, model)| Fleet { name, at: all.key(name), model });
+        let several = self.constellations.iter().map(move |(name, model)| PlacedFleet {
+            name,
+            at: all.key(name),
+            model,
+        });
         one.chain(several)
     }
 

@@ -41,7 +41,7 @@ mod tree;
 pub use error::{Errors, Place, Problem};
 pub use files::{Files, LARGEST_FILE};
 pub use finding::Finding;
-pub use fleets::Fleet;
+pub use fleets::PlacedFleet;
 pub use model::*;
 pub use path::{KeyPath, KeyStep};
 pub use read::{Given, LARGEST_SCENARIO, Loaded, load, load_given, load_stdin, parse, parse_with};

@@ -3,7 +3,7 @@
 //! The innermost table applies: a direction's own before the one around it; a link's own before its terminal's and its kind's.
 //! Differs from the model, whose tables are incomplete. Leaves out which links exist.
 
-use crate::fleets::Fleet;
+use crate::fleets::PlacedFleet;
 use crate::model::{
     Constellation, Gsl, Interval, Loss, OneWay, Override, OwnGsl, Queue, Radio, Scenario, Terminal,
 };
@@ -23,12 +23,12 @@ pub struct Rates<'a> {
     /// Loss model.
     pub loss: &'a Loss,
     /// Changes by the clock.
-    pub clock: Option<Clock<'a>>,
+    pub clock: Option<LinkClock<'a>>,
 }
 
 /// The changes by the clock of one direction of a link: a schedule, or a trace.
 #[derive(Debug, Clone)]
-pub struct Clock<'a> {
+pub struct LinkClock<'a> {
     /// Key of the table.
     pub at: KeyPath,
     /// Intervals; empty if there is a trace.
@@ -40,7 +40,7 @@ pub struct Clock<'a> {
 }
 
 /// The keys that a table has for a link or a direction.
-pub(crate) struct Said<'a> {
+pub(crate) struct GivenKeys<'a> {
     pub rate: Option<Rate>,
     pub queue: Option<Queue>,
     pub loss: Option<&'a Loss>,
@@ -51,7 +51,7 @@ pub(crate) struct Said<'a> {
 
 macro_rules! said {
     ($table:expr) => {
-        Said {
+        GivenKeys {
             rate: $table.rate,
             queue: $table.queue,
             loss: $table.loss.as_ref(),
@@ -62,7 +62,7 @@ macro_rules! said {
     };
 }
 
-impl Said<'_> {
+impl GivenKeys<'_> {
     /// Returns true if it changes nothing.
     pub fn is_silent(&self) -> bool {
         let Self { rate, queue, loss, schedule, trace, repeat: _ } = self;
@@ -71,13 +71,13 @@ impl Said<'_> {
 }
 
 impl OneWay {
-    pub(crate) fn said(&self) -> Said<'_> {
+    pub(crate) fn said(&self) -> GivenKeys<'_> {
         said!(self)
     }
 }
 
 impl OwnGsl {
-    pub(crate) fn said(&self) -> Said<'_> {
+    pub(crate) fn said(&self) -> GivenKeys<'_> {
         said!(self)
     }
 
@@ -88,14 +88,14 @@ impl OwnGsl {
 }
 
 impl Override {
-    pub(crate) fn said(&self) -> Said<'_> {
+    pub(crate) fn said(&self) -> GivenKeys<'_> {
         said!(self)
     }
 }
 
 impl Gsl {
-    pub(crate) fn said(&self) -> Said<'_> {
-        Said {
+    pub(crate) fn said(&self) -> GivenKeys<'_> {
+        GivenKeys {
             rate: self.rate,
             queue: Some(self.queue),
             loss: Some(&self.loss),
@@ -174,7 +174,7 @@ impl<'a> Rates<'a> {
         }
     }
 
-    fn take(&mut self, said: Said<'a>, at: &KeyPath) {
+    fn take(&mut self, said: GivenKeys<'a>, at: &KeyPath) {
         if said.rate.is_some() || said.queue.is_some() {
             self.at = at.clone();
         }
@@ -183,14 +183,14 @@ impl<'a> Rates<'a> {
         self.loss = said.loss.unwrap_or(self.loss);
         if said.schedule.is_some() || said.trace.is_some() {
             let schedule = said.schedule.unwrap_or_default();
-            self.clock = Some(Clock { at: at.clone(), schedule, trace: said.trace, repeat: said.repeat });
+            self.clock = Some(LinkClock { at: at.clone(), schedule, trace: said.trace, repeat: said.repeat });
         }
     }
 }
 
 /// Calls `each` for every table about the links of a constellation by direction, terminal or name, with its key.
-pub(crate) fn for_each_table<'a>(scenario: &'a Scenario, mut each: impl FnMut(KeyPath, Said<'a>)) {
-    let mut both = |at: &KeyPath, said: Said<'a>, ways: &[(&str, Option<&'a OneWay>)]| {
+pub(crate) fn for_each_table<'a>(scenario: &'a Scenario, mut each: impl FnMut(KeyPath, GivenKeys<'a>)) {
+    let mut both = |at: &KeyPath, said: GivenKeys<'a>, ways: &[(&str, Option<&'a OneWay>)]| {
         each(at.clone(), said);
         for (key, way) in ways {
             if let Some(way) = way {
@@ -199,7 +199,7 @@ pub(crate) fn for_each_table<'a>(scenario: &'a Scenario, mut each: impl FnMut(Ke
         }
     };
     let ways = [Direction::Forward, Direction::Reverse];
-    for Fleet { at, model, .. } in scenario.fleets() {
+    for PlacedFleet { at, model, .. } in scenario.fleets() {
         both(&at.key("gsl"), model.gsl.said(), &ways.map(|way| model.gsl.one_way(way)));
         for (i, own) in model.overrides.iter().enumerate() {
             both(&at.key("overrides").index(i), own.said(), &[("reverse", own.reverse.as_ref())]);

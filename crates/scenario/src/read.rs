@@ -44,7 +44,7 @@ pub struct Loaded {
     pub files: Files,
     /// Warnings of settings that are valid but look like mistakes.
     pub warnings: Vec<Problem>,
-    source: Source,
+    source: SourceText,
     /// Folder of the files that it names.
     folder: PathBuf,
 }
@@ -190,9 +190,9 @@ pub fn parse_with(
 }
 
 /// Contents of given files, and the folder of the others; without one only tables of populations are read.
-type Beside<'a> = (Files, Option<&'a Path>);
+type GivenFiles<'a> = (Files, Option<&'a Path>);
 
-fn read(bytes: &[u8], file: &str, sets: &[(String, String)], beside: Beside) -> Result<Loaded, Errors> {
+fn read(bytes: &[u8], file: &str, sets: &[(String, String)], beside: GivenFiles) -> Result<Loaded, Errors> {
     let whole = |message: &str| Err(Errors::one(Place::File { file: file.to_owned() }, "", message));
     if bytes.len() as u64 > LARGEST_SCENARIO {
         return whole(&too_large(bytes.len() as u64, "4 MB"));
@@ -219,7 +219,7 @@ fn read(bytes: &[u8], file: &str, sets: &[(String, String)], beside: Beside) -> 
         return Err(syntax_errors(text, &syntax, line_of));
     }
 
-    let source = Source {
+    let source = SourceText {
         file: file.to_owned(),
         lines: Some(lines),
         top: TreeNode::top(table.into_inner()),
@@ -233,11 +233,11 @@ fn read(bytes: &[u8], file: &str, sets: &[(String, String)], beside: Beside) -> 
 
 /// The scenario of a tree with some values set.
 fn finish(
-    mut source: Source,
+    mut source: SourceText,
     sha256: String,
     mut before: Vec<(String, String)>,
     sets: &[(String, String)],
-    (mut files, folder): Beside,
+    (mut files, folder): GivenFiles,
 ) -> Result<Loaded, Errors> {
     source.set(sets)?;
     // A tree that fits the shape fits the types, so an error here is our bug; it is still better reported than lost.
@@ -355,7 +355,7 @@ impl Scenario {
 
 /// The tree of the text, which relates keys to lines.
 #[derive(Debug, Clone, PartialEq)]
-struct Source {
+struct SourceText {
     file: String,
     /// Offsets of the ends of its lines, if it has any.
     lines: Option<Vec<usize>>,
@@ -366,9 +366,9 @@ struct Source {
     origins: Origins,
 }
 
-impl Source {
+impl SourceText {
     /// The same without a table of the top level.
-    fn without(&self, key: &str) -> Source {
+    fn without(&self, key: &str) -> SourceText {
         let mut alone = self.clone();
         if let Value::Table(table) = &mut alone.top.value {
             table.remove(key);

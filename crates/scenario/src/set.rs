@@ -6,8 +6,8 @@
 
 use crate::error::{Errors, Place, expected, quoted};
 use crate::path::split;
-use crate::shape::{Field, Shape};
-use crate::tree::{Entry, Origin, Table, TreeNode, Value};
+use crate::shape::{Field, ValueShape};
+use crate::tree::{Origin, TableEntry, TreeNode, TreeTable, Value};
 
 /// Splits an argument `path=value` of `--set`.
 pub fn parse_set(text: &str) -> Result<(String, String), Errors> {
@@ -27,7 +27,7 @@ pub fn parse_set(text: &str) -> Result<(String, String), Errors> {
 /// Sets the value at `path`; new nodes have `origin`. The value is checked later with the rest of the tree.
 pub(crate) fn apply(
     top: &mut TreeNode,
-    shape: &Shape,
+    shape: &ValueShape,
     (path, value): (&str, &str),
     origin: Origin,
 ) -> Result<(), Errors> {
@@ -38,15 +38,15 @@ pub(crate) fn apply(
     for (depth, step) in steps.iter().enumerate() {
         let last = depth + 1 == steps.len();
         let below = match shape {
-            Shape::List(item, _) => {
+            ValueShape::List(item, _) => {
                 node = element(node, step).map_err(&wrong)?;
                 shape = item;
                 continue;
             }
-            Shape::Map(item) => Below { shape: item, default_kind: None, named: true },
-            Shape::Table(fields) => field(fields, step, &wrong)?,
+            ValueShape::Map(item) => Below { shape: item, default_kind: None, named: true },
+            ValueShape::Table(fields) => field(fields, step, &wrong)?,
             // The kind may be set next, so a key of any kind is accepted here; the check of the tree is stricter.
-            Shape::Tagged { kinds, .. } if step != "kind" => {
+            ValueShape::Tagged { kinds, .. } if step != "kind" => {
                 let given = node.table().and_then(|t| t.get("kind")).and_then(|k| k.node.text());
                 let own = kinds.iter().find(|(k, _)| Some(k.as_str()) == given);
                 let mut all = own.into_iter().chain(kinds);
@@ -62,7 +62,7 @@ pub(crate) fn apply(
                     }
                 }
             }
-            Shape::Tagged { .. } => Below { shape: &Shape::Text, default_kind: None, named: false },
+            ValueShape::Tagged { .. } => Below { shape: &ValueShape::Text, default_kind: None, named: false },
             _ => {
                 return Err(wrong(format!(
                     "{} has no keys, so {} is not one",
@@ -86,16 +86,16 @@ pub(crate) fn apply(
     *node = TreeNode::from_set(value, origin);
     // "--set name=5" is a text if the scenario expects a text.
     let text = match shape {
-        Shape::Text | Shape::Choice { .. } => true,
-        Shape::Names => !matches!(node.value, Value::List(_)),
+        ValueShape::Text | ValueShape::Choice { .. } => true,
+        ValueShape::Names => !matches!(node.value, Value::List(_)),
         _ => false,
     };
     if text && !matches!(node.value, Value::Text(_)) {
         node.value = Value::Text(value.to_owned());
     }
     // "--set record.pcap=*" is an array of one.
-    if let (Shape::List(item, None), Value::Text(_)) = (shape, &node.value)
-        && matches!(**item, Shape::Text)
+    if let (ValueShape::List(item, None), Value::Text(_)) = (shape, &node.value)
+        && matches!(**item, ValueShape::Text)
     {
         node.value = Value::List(vec![TreeNode { origin, value: node.value.clone() }]);
     }
@@ -103,7 +103,7 @@ pub(crate) fn apply(
 }
 
 struct Below<'a> {
-    shape: &'a Shape,
+    shape: &'a ValueShape,
     default_kind: Option<&'a str>,
     /// True if the key is a name chosen by the file, not one of the format.
     named: bool,
@@ -118,13 +118,13 @@ fn field<'a>(fields: &'a [Field], step: &str, wrong: &dyn Fn(String) -> Errors) 
 }
 
 /// A table that the file left out, with its default kind.
-fn fresh(kind: Option<&str>, origin: Origin) -> Entry {
-    let mut table = Table::new();
+fn fresh(kind: Option<&str>, origin: Origin) -> TableEntry {
+    let mut table = TreeTable::new();
     if let Some(kind) = kind {
         let node = TreeNode { origin, value: Value::Text(kind.to_owned()) };
-        table.insert("kind".into(), Entry { origin, node });
+        table.insert("kind".into(), TableEntry { origin, node });
     }
-    Entry { origin, node: TreeNode { origin, value: Value::Table(table) } }
+    TableEntry { origin, node: TreeNode { origin, value: Value::Table(table) } }
 }
 
 /// An array element by its number or its `name`.

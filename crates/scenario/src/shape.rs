@@ -11,7 +11,7 @@ use std::sync::LazyLock;
 
 /// The form of a value.
 #[derive(Debug, Clone)]
-pub(crate) enum Shape {
+pub(crate) enum ValueShape {
     /// A table with fixed keys.
     Table(Vec<Field>),
     /// A table whose `kind` determines its other keys.
@@ -20,9 +20,9 @@ pub(crate) enum Shape {
         kinds: Vec<(String, Vec<Field>)>,
     },
     /// A table whose keys are names.
-    Map(Box<Shape>),
+    Map(Box<ValueShape>),
     /// An array, and its length if that is fixed.
-    List(Box<Shape>, Option<usize>),
+    List(Box<ValueShape>, Option<usize>),
     /// A string with a number and a unit.
     Quantity {
         expecting: String,
@@ -61,14 +61,14 @@ pub(crate) enum Shape {
 #[derive(Debug, Clone)]
 pub(crate) struct Field {
     pub name: String,
-    pub shape: Shape,
+    pub shape: ValueShape,
     pub required: bool,
     /// The `kind` that applies if the whole table is left out.
     pub default_kind: Option<String>,
 }
 
 /// The shape of a scenario.
-pub(crate) static SCENARIO: LazyLock<Shape> = LazyLock::new(|| {
+pub(crate) static SCENARIO: LazyLock<ValueShape> = LazyLock::new(|| {
     let schema = schemars::schema_for!(Scenario).to_value();
     ShapeReader { defs: &schema["$defs"] }.shape(&schema, "scenario")
 });
@@ -79,16 +79,17 @@ struct ShapeReader<'a> {
 
 impl ShapeReader<'_> {
     // Panics on an unknown form, which is a new kind of field in the model; the tests reach it first.
-    fn shape(&self, json: &Json, noun: &str) -> Shape {
+    fn shape(&self, json: &Json, noun: &str) -> ValueShape {
         if json == &Json::Bool(true) {
-            return Shape::Any;
+            return ValueShape::Any;
         }
         if let Some(name) = json["$ref"].as_str().and_then(|r| r.strip_prefix("#/$defs/")) {
             let def = &self.defs[name];
             return match quantity(name) {
-                Some(parse) => {
-                    Shape::Quantity { expecting: def["description"].as_str().unwrap_or(name).into(), parse }
-                }
+                Some(parse) => ValueShape::Quantity {
+                    expecting: def["description"].as_str().unwrap_or(name).into(),
+                    parse,
+                },
                 None => self.shape(def, &words(name)),
             };
         }
@@ -99,20 +100,20 @@ impl ShapeReader<'_> {
         if let Some([count, word]) = json["oneOf"].as_array().map(Vec::as_slice)
             && count["type"] == "integer"
         {
-            let Shape::Integer { least, most } = integer(count) else { unreachable!("it is one") };
-            return Shape::Count { least, most, word: string(&word["const"]) };
+            let ValueShape::Integer { least, most } = integer(count) else { unreachable!("it is one") };
+            return ValueShape::Count { least, most, word: string(&word["const"]) };
         }
         if let Some([text, list]) = json["oneOf"].as_array().map(Vec::as_slice)
             && text["type"] == "string"
             && list["type"] == "array"
         {
-            return Shape::Names;
+            return ValueShape::Names;
         }
         if let Some([switch, words]) = json["oneOf"].as_array().map(Vec::as_slice)
             && switch["type"] == "boolean"
         {
             let values = words["enum"].as_array().into_iter().flatten().map(string).collect();
-            return Shape::Switch { noun: noun.into(), values };
+            return ValueShape::Switch { noun: noun.into(), values };
         }
         if let Some(choices) = json["oneOf"].as_array() {
             return self.one_of(choices, noun);
@@ -121,27 +122,27 @@ impl ShapeReader<'_> {
         match kind {
             Some("string") => match json["enum"].as_array() {
                 Some(values) => {
-                    Shape::Choice { noun: noun.into(), values: values.iter().map(string).collect() }
+                    ValueShape::Choice { noun: noun.into(), values: values.iter().map(string).collect() }
                 }
-                None => Shape::Text,
+                None => ValueShape::Text,
             },
-            Some("boolean") => Shape::Boolean,
-            Some("number") => Shape::Number,
+            Some("boolean") => ValueShape::Boolean,
+            Some("number") => ValueShape::Number,
             Some("integer") => integer(json),
             Some("array") => {
                 let fixed = json["minItems"].as_u64().map(|n| n as usize);
                 assert_eq!(json["minItems"], json["maxItems"], "an array is of any length or of one: {json}");
-                Shape::List(Box::new(self.shape(&json["items"], noun)), fixed)
+                ValueShape::List(Box::new(self.shape(&json["items"], noun)), fixed)
             }
             Some("object") if json["additionalProperties"].is_object() => {
-                Shape::Map(Box::new(self.shape(&json["additionalProperties"], noun)))
+                ValueShape::Map(Box::new(self.shape(&json["additionalProperties"], noun)))
             }
-            Some("object") => Shape::Table(self.fields(json)),
+            Some("object") => ValueShape::Table(self.fields(json)),
             _ => panic!("no shape for {json}"),
         }
     }
 
-    fn one_of(&self, choices: &[Json], noun: &str) -> Shape {
+    fn one_of(&self, choices: &[Json], noun: &str) -> ValueShape {
         if choices.iter().all(|c| c["type"] == "string") {
             // An alias of a choice is an extension of the schema, which schemars does not take from serde.
             let aliases =
@@ -150,10 +151,10 @@ impl ShapeReader<'_> {
                 Some(values) => values.iter().map(string).collect(),
                 None => [vec![string(&c["const"])], aliases(c)].concat(),
             });
-            return Shape::Choice { noun: noun.into(), values: values.collect() };
+            return ValueShape::Choice { noun: noun.into(), values: values.collect() };
         }
         let kinds = choices.iter().map(|c| (string(&c["properties"]["kind"]["const"]), self.fields(c)));
-        Shape::Tagged { noun: noun.into(), kinds: kinds.collect() }
+        ValueShape::Tagged { noun: noun.into(), kinds: kinds.collect() }
     }
 
     fn fields(&self, json: &Json) -> Vec<Field> {
@@ -172,14 +173,14 @@ impl ShapeReader<'_> {
     }
 }
 
-fn integer(json: &Json) -> Shape {
+fn integer(json: &Json) -> ValueShape {
     let most = match json["format"].as_str() {
         Some("uint8") => i64::from(u8::MAX),
         Some("uint16") => i64::from(u16::MAX),
         Some("uint32") => i64::from(u32::MAX),
         _ => i64::MAX,
     };
-    Shape::Integer {
+    ValueShape::Integer {
         least: json["minimum"].as_i64().unwrap_or(i64::MIN),
         most: json["maximum"].as_i64().unwrap_or(i64::MAX).min(most),
     }
@@ -233,7 +234,7 @@ mod tests {
 
     #[test]
     fn the_model_is_understood() {
-        let Shape::Table(fields) = &*SCENARIO else { panic!() };
+        let ValueShape::Table(fields) = &*SCENARIO else { panic!() };
         let names: Vec<&str> = fields.iter().map(|f| f.name.as_str()).collect();
         assert!(
             names.contains(&"links") && names.contains(&"flows") && names.contains(&"record"),

@@ -27,13 +27,13 @@ pub(crate) struct TreeNode {
 
 /// An entry of a table: the key's origin and the value.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Entry {
+pub(crate) struct TableEntry {
     pub origin: Origin,
     pub node: TreeNode,
 }
 
 /// A table: keys in alphabetical order.
-pub(crate) type Table = BTreeMap<String, Entry>;
+pub(crate) type TreeTable = BTreeMap<String, TableEntry>;
 
 /// A TOML value.
 #[derive(Debug, Clone, PartialEq)]
@@ -46,7 +46,7 @@ pub(crate) enum Value {
     Boolean(bool),
     Datetime(toml::value::Datetime),
     List(Vec<TreeNode>),
-    Table(Table),
+    Table(TreeTable),
 }
 
 impl Value {
@@ -78,7 +78,7 @@ impl TreeNode {
         }
     }
 
-    pub fn table(&self) -> Option<&Table> {
+    pub fn table(&self) -> Option<&TreeTable> {
         if let Value::Table(table) = &self.value { Some(table) } else { None }
     }
 
@@ -143,13 +143,13 @@ impl TreeNode {
     }
 }
 
-fn convert_table(table: DeTable<'_>, set: Option<Origin>) -> Table {
-    let mut out = Table::new();
+fn convert_table(table: DeTable<'_>, set: Option<Origin>) -> TreeTable {
+    let mut out = TreeTable::new();
     for (key, value) in table {
         let origin = set.unwrap_or(Origin::File(key.span().start));
         let at = set.unwrap_or(Origin::File(value.span().start));
         let node = TreeNode { origin: at, value: convert(value.into_inner(), set) };
-        out.insert(key.into_inner().into_owned(), Entry { origin, node });
+        out.insert(key.into_inner().into_owned(), TableEntry { origin, node });
     }
     out
 }

@@ -4,7 +4,7 @@
 //! Differs from `crates/sim/tests/rates.rs`, where packets fill the links: there is no traffic here.
 //! Leaves out single links, since no path is known before a run.
 
-use skyhop_scenario::network::{Pass, SkyWay, resolve};
+use skyhop_scenario::network::{SatelliteSegment, SkyWay, resolve};
 use skyhop_units::Span;
 
 /// Key and rate of the narrowest link, bit/s, and the rate in the other direction, bit/s, from `from` to `to`.
@@ -19,7 +19,10 @@ fn narrowest(gsl: &str, from: &str, to: &str, traffic: &str) -> (String, u64, u6
     let loaded = skyhop_scenario::parse(text.as_bytes(), "t.toml", &[]).unwrap_or_else(|e| panic!("{e}"));
     let network = resolve(&loaded.scenario).unwrap();
     let ends = [from.to_owned(), to.to_owned()];
-    let way = SkyWay { rtt: Span::from_millis(40), passes: vec![Pass::Fleet { fleet: 0, ends, isls: true }] };
+    let way = SkyWay {
+        rtt: Span::from_millis(40),
+        passes: vec![SatelliteSegment::Fleet { fleet: 0, ends, isls: true }],
+    };
     let legs = network.legs(&loaded.scenario, 0, &[], &|_, _| Some(way.clone()));
     let [leg] = legs.as_slice() else { panic!("{} legs", legs.len()) };
     (leg.bottleneck.clone(), leg.rate.as_bps(), leg.return_rate.as_bps())

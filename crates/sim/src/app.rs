@@ -4,13 +4,13 @@
 //! Differs: files of measured distributions are read here, where their bytes are.
 //! Leaves out hosts, which carry out what applications ask for.
 
-use crate::given::Given;
+use crate::given::RunInput;
 
 use skyhop_chance::{Seed, Stream};
 use skyhop_network::{BuildError, bytes_of};
 use skyhop_scenario::{self as scenario, Files, Traffic};
 use skyhop_traffic::{
-    Application, Between, Browsing, Bulk, Datagrams, Distribution, End, Mah, Measured, Transfers, Web,
+    Application, Browsing, Bulk, Datagrams, Distribution, End, Interpolation, Mah, Measured, Transfers, Web,
 };
 use skyhop_units::{Bytes, Span};
 use std::sync::Arc;
@@ -26,14 +26,14 @@ pub fn application_of(
     seed: u64,
     flow: usize,
 ) -> Result<Application, BuildError> {
-    let given = Given { scenario, files, seed: Seed(seed) };
+    let given = RunInput { scenario, files, seed: Seed(seed) };
     let (name, key) = (scenario.flow_name(flow), format!("flows.{flow}"));
     application(given, &scenario.flows[flow], &name, &key).map(|(application, _)| application)
 }
 
 /// The application of traffic over connections, and the ends whose segments the results count.
 pub(crate) fn application(
-    given: Given<'_>,
+    given: RunInput<'_>,
     flow: &scenario::Flow,
     name: &str,
     key: &str,
@@ -175,7 +175,7 @@ fn seconds(s: f64) -> Span {
 
 /// The source of traffic in datagrams.
 pub(crate) fn datagrams(
-    given: Given<'_>,
+    given: RunInput<'_>,
     traffic: &Traffic,
     name: &str,
     key: &str,
@@ -258,8 +258,8 @@ impl AppReader<'_> {
     ) -> Result<Distribution, BuildError> {
         let key = format!("{}.file", self.at(key));
         let between = match between {
-            scenario::Between::Step => Between::Step,
-            scenario::Between::Line => Between::Line,
+            scenario::Between::Step => Interpolation::Step,
+            scenario::Between::Line => Interpolation::Line,
         };
         let bytes = bytes_of(self.files, file, &key)?;
         let measured = Measured::parse(bytes, between).map_err(|e| BuildError::in_file(&key, file, e))?;

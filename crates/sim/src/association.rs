@@ -5,8 +5,8 @@
 //! Leaves out datagrams, whose flows go over UDP, and its END: it stays until the run is over.
 
 use crate::ids::ConversationId;
-use crate::stp::{Carrier, Envelope};
-use crate::stream::{Ending, Phase, StreamEnd};
+use crate::stp::{Envelope, StpCarrier};
+use crate::stream::{SendPhase, StreamEnd, StreamEnding};
 use skyhop_chance::Stream;
 use skyhop_network::{Account, Slot};
 use skyhop_results::AssociationResult;
@@ -64,13 +64,13 @@ impl Opened {
 /// Parts of an association.
 pub(crate) struct Making {
     pub config: Config,
-    pub carrier: Carrier,
+    pub carrier: StpCarrier,
     /// Addresses of its two ends: the `from` of its first flow, and the `to`.
     pub addresses: [SocketAddrV4; 2],
     pub initial_sequence: [Stream; 2],
 }
 
-struct End {
+struct AssociationEnd {
     trunk: Trunk<Length>,
     envelope: Envelope,
 }
@@ -88,7 +88,7 @@ struct Counted {
 }
 
 impl Counted {
-    fn add(&mut self, end: &End) {
+    fn add(&mut self, end: &AssociationEnd) {
         let stats = end.trunk.path_stats();
         self.segments_sent += stats.packets_sent;
         self.segments_retransmitted += stats.packets_retransmitted;
@@ -109,7 +109,7 @@ pub(crate) struct Association {
     pub due: bool,
     making: Making,
     /// Its ends by side: of the first flow's `from`, and of its `to`.
-    ends: Option<Box<[End; 2]>>,
+    ends: Option<Box<[AssociationEnd; 2]>>,
     /// The side that has opened it, whose streams have even numbers.
     initiator: u8,
     /// Streams by the side that opened them.
@@ -162,12 +162,12 @@ impl Association {
             };
             trunk.count_limits(now);
             trunk.set_path_up(now, up);
-            End { trunk, envelope: Envelope::new(*carrier, [local, remote]) }
+            AssociationEnd { trunk, envelope: Envelope::new(*carrier, [local, remote]) }
         };
         self.ends = Some(Box::new([end(0), end(1)]));
     }
 
-    fn side(&mut self, side: usize) -> Option<&mut End> {
+    fn side(&mut self, side: usize) -> Option<&mut AssociationEnd> {
         self.ends.as_mut().map(|ends| &mut ends[side])
     }
 
@@ -217,7 +217,7 @@ impl Association {
     }
 
     /// The stream waits for something else.
-    pub fn hold(&self, now: Time, stream: &mut StreamEnd, phase: Phase) {
+    pub fn hold(&self, now: Time, stream: &mut StreamEnd, phase: SendPhase) {
         if let Some(ends) = &self.ends {
             stream.held.change(now, phase, ends[usize::from(stream.side)].trunk.limits());
         }
@@ -231,19 +231,19 @@ impl Association {
             let bytes = std::mem::take(&mut stream.unwritten);
             let left = end.trunk.write(id, Length(bytes)).map_or(0, |left| left.0);
             stream.written += bytes - left;
-            self.hold(now, stream, Phase::Sending);
+            self.hold(now, stream, SendPhase::Sending);
         }
         let Some(end) = self.side(side) else { return };
         match stream.ending {
-            Ending::Open | Ending::Told => return,
-            Ending::Due => end.trunk.shutdown(id),
-            Ending::Stopped => {
+            StreamEnding::Open | StreamEnding::Told => return,
+            StreamEnding::Due => end.trunk.shutdown(id),
+            StreamEnding::Stopped => {
                 stream.written -= end.trunk.unsent(id).min(stream.written);
                 end.trunk.stop_writing(id);
-                self.hold(now, stream, Phase::Sent);
+                self.hold(now, stream, SendPhase::Sent);
             }
         }
-        stream.ending = Ending::Told;
+        stream.ending = StreamEnding::Told;
     }
 
     /// Takes what a stream's end has to know of the machine up to `now`.
@@ -343,7 +343,7 @@ impl Association {
 
     /// Bytes that either side may have in flight, and has: where there is a rate and no window, what it sends in a round trip.
     pub fn windows(&self) -> [[u64; 2]; 2] {
-        let of = |end: &End| {
+        let of = |end: &AssociationEnd| {
             let trunk = &end.trunk;
             let window = match (trunk.window(), trunk.rate_bps(), trunk.srtt()) {
                 (u64::MAX, Some(bps), Some(srtt)) => (bps / 8.0 * srtt.as_secs_f64()) as u64,

@@ -8,21 +8,23 @@ use crate::app::{application, datagrams};
 use crate::association::{ASSOCIATION_LEG, Association, Making};
 use crate::config;
 use crate::conversation::{Conversations, Sockets};
-use crate::datagrams::Sending;
-use crate::echo::{Delays, Pinging};
-use crate::endpoint::Protocol;
-use crate::flow::{App, Flow, Stream};
-use crate::given::Given;
+use crate::datagrams::DatagramFlow;
+use crate::echo::{Pinging, SpanStats};
+use crate::endpoint::EndProtocol;
+use crate::flow::{App, AppStream, Flow};
+use crate::given::RunInput;
 use crate::ids::Owner;
 use crate::observe::Observer;
 use crate::programs::Programs;
 use crate::sample::NOWHERE;
 use crate::simulation::Simulation;
-use crate::splice::{Place, Splicing};
+use crate::splice::{SpliceCounts, Splicing};
 use crate::stream::StreamOf;
 use crate::unfinished::Unfinished;
 use skyhop_chance::Seed;
-use skyhop_network::{Agenda, BuildError, Network, Over, Pinned, Rank, Route, Slot, Step, Way, address};
+use skyhop_network::{
+    Agenda, BuildError, Network, Pinned, PinnedStep, Rank, Route, Slot, StepOver, Way, address,
+};
 use skyhop_results::PopulationResult;
 use skyhop_scenario::network::{
     Crossing, Direction, Network as Plan, Over as Leading, Route as Planned, Step as Planning, resolve,
@@ -64,7 +66,7 @@ impl Simulation {
                 |f| BuildError::new(&f.path.to_string(), f.message),
             )
         })?;
-        let given = Given { scenario, files, seed: Seed(seed) };
+        let given = RunInput { scenario, files, seed: Seed(seed) };
         let mut agenda = Agenda::default();
         let mut network = Network::new(scenario, &plan, files, given.seed, &mut agenda)?;
         let crossings = plan.crossings(scenario);
@@ -121,7 +123,7 @@ impl Simulation {
             network.keep_corrupted();
         }
         network.start(&mut agenda);
-        let places: Vec<Place> = scenario.splices.keys().map(|name| Place::new(name)).collect();
+        let places: Vec<SpliceCounts> = scenario.splices.keys().map(|name| SpliceCounts::new(name)).collect();
         let observer = Observer::new(scenario, &mut flows, &network, (&places, &built));
         if observer.has_clock() {
             agenda.wake(first_slot, Time::ZERO);
@@ -194,7 +196,7 @@ fn side_of(plan: &Plan, first: usize, flow: usize) -> bool {
 
 /// Makes a flow, and its routes in the network.
 struct FlowBuilder<'a> {
-    given: Given<'a>,
+    given: RunInput<'a>,
     plan: &'a Plan,
     /// Those that satellites can be reached from, by name.
     nodes: &'a BTreeMap<String, NodeId>,
@@ -236,13 +238,13 @@ impl<'a> FlowBuilder<'a> {
                 identifier: index as u16,
                 next: 0,
                 twins: Default::default(),
-                forward: Delays::default(),
-                round_trip: Delays::default(),
+                forward: SpanStats::default(),
+                round_trip: SpanStats::default(),
                 series: NOWHERE,
             })),
             traffic if traffic.in_datagrams() => {
                 let source = datagrams(given, traffic, &name, &key)?;
-                App::Datagrams(Box::new(Sending::new(source, config::version(flow.ip), ends)))
+                App::Datagrams(Box::new(DatagramFlow::new(source, config::version(flow.ip), ends)))
             }
             _ => {
                 let own = |leg: usize, backward: bool| network.own_mtu(&ways[leg], backward);
@@ -251,7 +253,7 @@ impl<'a> FlowBuilder<'a> {
                 let sockets = self.sockets(&name, ends, &mtus, narrow);
                 let (application, senders) = application(given, flow, &name, &key)?;
                 let conversations = Conversations::new(sockets, senders);
-                App::Stream(Box::new(Stream { application, conversations }))
+                App::Stream(Box::new(AppStream { application, conversations }))
             }
         };
         let through_space = matches!(ways[..], [Way::Space(_) | Way::Pinned(_)]);
@@ -294,7 +296,7 @@ impl<'a> FlowBuilder<'a> {
         let narrow = network.is_narrow(&ways[0], largest(flow, 1).0, false);
         let protocol = config::protocol(&flow.transport, flow.ip);
         let protocol = if narrow { protocol.over_narrow() } else { protocol };
-        let Protocol::Stp(config, carrier) = protocol else {
+        let EndProtocol::Stp(config, carrier) = protocol else {
             return Err(BuildError::new(&format!("flows.{index}.transport"), "only STP has associations"));
         };
         let account = network.open_account();
@@ -375,15 +377,15 @@ impl<'a> FlowBuilder<'a> {
         let step = |step: &Planning| {
             let over = match step.over {
                 Leading::Link(link, direction) => {
-                    Over::Wire(2 * link as u32 + u32::from(direction == Direction::Reverse))
+                    StepOver::Wire(2 * link as u32 + u32::from(direction == Direction::Reverse))
                 }
-                Leading::Fleet(fleet) => Over::Space(Some(fleet as u32)),
-                Leading::Any => Over::Space(None),
+                Leading::Fleet(fleet) => StepOver::Space(Some(fleet as u32)),
+                Leading::Any => StepOver::Space(None),
             };
-            Ok(Step { over, to: node(&step.to, step.place)? })
+            Ok(PinnedStep { over, to: node(&step.to, step.place)? })
         };
         let begin = node(from, 0)?;
-        let steps: Vec<Step> = steps.iter().map(step).collect::<Result<_, BuildError>>()?;
+        let steps: Vec<PinnedStep> = steps.iter().map(step).collect::<Result<_, BuildError>>()?;
         let end = steps.last().map_or(begin, |step| step.to);
         let cuts = || self.crossings.iter().map(|crossing| crossing.hop);
         let legs = std::iter::once(0).chain(cuts()).zip(cuts().chain([steps.len()]));
@@ -403,7 +405,7 @@ impl<'a> FlowBuilder<'a> {
         mtus: &[[Option<u32>; 2]],
         narrow: bool,
     ) -> Sockets {
-        let Given { scenario, seed, .. } = self.given;
+        let RunInput { scenario, seed, .. } = self.given;
         let splices: Vec<_> = scenario.splices.iter().collect();
         let protocols = config::protocols(self.flow, self.crossings.iter().map(|c| splices[c.splice].1));
         let splicing = self.crossings.iter().enumerate().map(|(leg, crossing)| {
@@ -412,7 +414,7 @@ impl<'a> FlowBuilder<'a> {
             Splicing::new(crossing.splice, splice_name, splice, name, self.flow, seed).with_mtus(mtus)
         });
         Sockets {
-            protocols: if narrow { protocols.map(Protocol::over_narrow) } else { protocols },
+            protocols: if narrow { protocols.map(EndProtocol::over_narrow) } else { protocols },
             mtus: [mtus[0][0], mtus[mtus.len() - 1][1]],
             narrow,
             addresses,

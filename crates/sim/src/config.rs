@@ -4,8 +4,8 @@
 //! Differs: nothing; what a file leaves out came from its host when it was read.
 //! Leaves out checks, which the scenario has had.
 
-use crate::endpoint::Protocol;
-use crate::stp::Carrier;
+use crate::endpoint::EndProtocol;
+use crate::stp::StpCarrier;
 use skyhop_scenario as scenario;
 use skyhop_transport::stp;
 use skyhop_transport::tcp::{Config, DelayedAck, Increase, Open, Saved};
@@ -16,7 +16,7 @@ use skyhop_wire::Version;
 pub(crate) fn protocols<'a>(
     flow: &scenario::Flow,
     mut splices: impl DoubleEndedIterator<Item = &'a scenario::Splice> + Clone,
-) -> [Protocol; 2] {
+) -> [EndProtocol; 2] {
     let with = |splice: Option<&scenario::Splice>, side: usize| match splice
         .map(|s| s.transports(&flow.transport)[side])
     {
@@ -27,13 +27,13 @@ pub(crate) fn protocols<'a>(
 }
 
 /// Protocol and configuration of a scenario's transport. Streams over UDP are refused by the scenario's checks.
-pub(crate) fn protocol(transport: &scenario::Transport, ip: scenario::Ip) -> Protocol {
+pub(crate) fn protocol(transport: &scenario::Transport, ip: scenario::Ip) -> EndProtocol {
     match transport {
-        scenario::Transport::Tcp(keys) => Protocol::Tcp(Box::new(tcp(keys, ip))),
+        scenario::Transport::Tcp(keys) => EndProtocol::Tcp(Box::new(tcp(keys, ip))),
         scenario::Transport::Stp(keys) => {
-            Protocol::Stp(Box::new(stp(keys, ip)), Carrier { over: keys.over(), ip: version(ip) })
+            EndProtocol::Stp(Box::new(stp(keys, ip)), StpCarrier { over: keys.over(), ip: version(ip) })
         }
-        scenario::Transport::Udp => Protocol::Tcp(Box::default()),
+        scenario::Transport::Udp => EndProtocol::Tcp(Box::default()),
     }
 }
 

@@ -5,7 +5,7 @@
 //! Leaves out packets; the simulation moves those.
 
 use crate::cache::Diverted;
-use crate::endpoint::{Endpoint, Protocol, Sent};
+use crate::endpoint::{EndProtocol, FlowEndpoint, SentCounts};
 use crate::ids::{Actor, ConversationId};
 use crate::splice::{Joint, Splicing};
 use crate::stp::StpEnd;
@@ -27,7 +27,7 @@ pub(crate) struct Conversation {
     /// The application's number for it.
     pub connection: u32,
     /// The client's end and the server's.
-    pub ends: [Endpoint; 2],
+    pub ends: [FlowEndpoint; 2],
     /// Their slots in the agenda.
     pub slots: [Slot; 2],
     /// Splices, the first next to the client.
@@ -40,7 +40,7 @@ pub(crate) struct Conversation {
 impl Conversation {
     /// Returns true if it is over, with no event left to come.
     pub fn over(&self) -> bool {
-        self.ends.iter().all(Endpoint::over)
+        self.ends.iter().all(FlowEndpoint::over)
     }
 
     /// Does that part of an action that concerns a cache. Returns the cache's splice if it has something to do now, and
@@ -57,7 +57,7 @@ impl Conversation {
     #[inline]
     pub fn takes_tcp(&self, actor: Actor, packet: &Packet) -> bool {
         match actor {
-            Actor::End(end) => matches!(self.ends[end as usize], Endpoint::Tcp(_)),
+            Actor::End(end) => matches!(self.ends[end as usize], FlowEndpoint::Tcp(_)),
             Actor::Splice(_) => matches!(packet.transport, Transport::Tcp(_) | Transport::TooLarge(_)),
         }
     }
@@ -67,7 +67,7 @@ impl Conversation {
     pub fn handle_tcp(&mut self, now: Time, actor: Actor, backward: bool, packet: &Packet) {
         match actor {
             Actor::End(end) => {
-                if let Endpoint::Tcp(tcp) = &mut self.ends[end as usize] {
+                if let FlowEndpoint::Tcp(tcp) = &mut self.ends[end as usize] {
                     tcp.handle_packet(now, packet);
                 }
             }
@@ -79,7 +79,7 @@ impl Conversation {
     pub fn handle_stp(&mut self, now: Time, actor: Actor, backward: bool, packet: &StpPacket<Length>) {
         match actor {
             Actor::End(end) => {
-                if let Endpoint::Stp(stp) = &mut self.ends[end as usize]
+                if let FlowEndpoint::Stp(stp) = &mut self.ends[end as usize]
                     && let StpEnd::Alone(stp) = &mut **stp
                 {
                     stp.machine.handle_packet(now, packet);
@@ -127,8 +127,8 @@ impl Totals {
     }
 
     /// Counters of those ends that send what the flow is for.
-    fn add_sender(&mut self, end: &Endpoint, now: Time) {
-        let Sent { segments, segments_retransmitted, timeouts, rtt, limits } = end.sent(now);
+    fn add_sender(&mut self, end: &FlowEndpoint, now: Time) {
+        let SentCounts { segments, segments_retransmitted, timeouts, rtt, limits } = end.sent(now);
         self.segments_sent += segments;
         self.segments_retransmitted += segments_retransmitted;
         self.timeouts += timeouts;
@@ -150,7 +150,7 @@ impl Totals {
 /// Parameters of a flow's connections.
 pub(crate) struct Sockets {
     /// Protocols of the client's and the server's end; they differ if a splice is between them.
-    pub protocols: [Protocol; 2],
+    pub protocols: [EndProtocol; 2],
     /// MTU of each end's own link.
     pub mtus: [Option<u32>; 2],
     /// True if a link on the path may be narrower than a packet, so that the MTU found is remembered.
@@ -181,10 +181,10 @@ impl Sockets {
         addresses
     }
 
-    fn connect(&mut self, connection: u32) -> [Endpoint; 2] {
+    fn connect(&mut self, connection: u32) -> [FlowEndpoint; 2] {
         if let Some(of) = self.stream {
             return [true, false]
-                .map(|client| Endpoint::Stp(Box::new(StpEnd::Stream(StreamEnd::new(of, client)))));
+                .map(|client| FlowEndpoint::Stp(Box::new(StpEnd::Stream(StreamEnd::new(of, client)))));
         }
         let addresses = self.addresses_of(connection);
         let mut stream = format!("flow/{}", self.name);
@@ -192,7 +192,7 @@ impl Sockets {
             stream = format!("{stream}/connection/{connection}");
         }
         let [client, server] = &self.protocols;
-        let mut end = |protocol: &Protocol, end, name| {
+        let mut end = |protocol: &EndProtocol, end, name| {
             let chance = self.seed.stream(&format!("{stream}/{name}"));
             protocol.end(
                 end,
@@ -279,14 +279,14 @@ impl Conversations {
     }
 
     /// Tells the ends of a new connection what earlier ones have left.
-    fn remember(&mut self, ends: [Endpoint; 2]) -> [Endpoint; 2] {
+    fn remember(&mut self, ends: [FlowEndpoint; 2]) -> [FlowEndpoint; 2] {
         let ends = match &mut self.memory {
             None => ends,
             Some(hosts) => {
                 for (end, memory) in hosts.iter_mut().enumerate() {
                     let mut open = Vec::new();
                     for conversation in self.places.iter_mut().flatten() {
-                        let Endpoint::Tcp(tcp) = &mut conversation.ends[end] else { continue };
+                        let FlowEndpoint::Tcp(tcp) = &mut conversation.ends[end] else { continue };
                         memory.merge(tcp.memory());
                         if tcp.state() == State::Established {
                             open.push(tcp);
@@ -301,7 +301,7 @@ impl Conversations {
                 [a.with_memory(client), b.with_memory(server)]
             }
         };
-        self.memory = Some(ends.each_ref().map(Endpoint::memory));
+        self.memory = Some(ends.each_ref().map(FlowEndpoint::memory));
         ends
     }
 
@@ -358,7 +358,7 @@ impl Conversations {
     }
 
     /// Protocol of the end that sends the flow's data, or of the end that receives it.
-    pub fn protocol(&self, sends: bool) -> &Protocol {
+    pub fn protocol(&self, sends: bool) -> &EndProtocol {
         &self.sockets.protocols[usize::from((self.senders == [End::Client]) != sends)]
     }
 

@@ -4,7 +4,7 @@
 //! Differs: the receiver knows when each was sent, since both ends have one clock here.
 //! Leaves out answers; nothing goes back.
 
-use crate::echo::Delays;
+use crate::echo::SpanStats;
 use crate::twins::Twins;
 use skyhop_results::DatagramResult;
 use skyhop_traffic::Datagrams;
@@ -13,13 +13,13 @@ use skyhop_wire::{Ecn, Ip, Packet, Transport, Udp, Version};
 use std::net::SocketAddrV4;
 
 /// Datagrams from end 0 to end 1.
-pub(crate) struct Sending {
+pub(crate) struct DatagramFlow {
     pub source: Datagrams,
     ip: Version,
     addresses: [SocketAddrV4; 2],
     sent: u64,
     pub twins: Twins,
-    delays: Delays,
+    delays: SpanStats,
     /// Sent latest of those that arrived, and the delay of the one that arrived last.
     newest: Option<Time>,
     last_delay: Option<Span>,
@@ -32,7 +32,7 @@ pub(crate) struct Sending {
     sample_from: Time,
 }
 
-impl Sending {
+impl DatagramFlow {
     pub fn new(source: Datagrams, ip: Version, addresses: [SocketAddrV4; 2]) -> Self {
         Self {
             source,
@@ -40,7 +40,7 @@ impl Sending {
             addresses,
             sent: 0,
             twins: Twins::default(),
-            delays: Delays::default(),
+            delays: SpanStats::default(),
             newest: None,
             last_delay: None,
             reordered: 0,

@@ -18,8 +18,8 @@ pub(crate) struct Pinging {
     pub identifier: u16,
     pub next: u64,
     pub twins: Twins,
-    pub forward: Delays,
-    pub round_trip: Delays,
+    pub forward: SpanStats,
+    pub round_trip: SpanStats,
     /// Series of one-way delays, at the instants of sending.
     pub series: usize,
 }
@@ -45,14 +45,14 @@ impl Pinging {
 
 /// Smallest, largest and mean of a number of spans.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Delays {
+pub(crate) struct SpanStats {
     pub count: u64,
     sum_ns: u128,
     min: Option<Span>,
     max: Option<Span>,
 }
 
-impl Delays {
+impl SpanStats {
     pub fn add(&mut self, span: Span) {
         self.count += 1;
         self.sum_ns += span.as_nanos() as u128;

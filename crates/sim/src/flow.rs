@@ -5,7 +5,7 @@
 //! Leaves out the applications themselves, which the `traffic` crate holds.
 
 use crate::conversation::Conversations;
-use crate::datagrams::Sending;
+use crate::datagrams::DatagramFlow;
 use crate::echo::Pinging;
 use crate::programs::Programs;
 use skyhop_network::Account;
@@ -36,22 +36,22 @@ pub(crate) struct Flow {
 
 pub(crate) enum App {
     /// An application over connections.
-    Stream(Box<Stream>),
+    Stream(Box<AppStream>),
     /// Echoes.
     Ping(Box<Pinging>),
     /// Datagrams one way.
-    Datagrams(Box<Sending>),
+    Datagrams(Box<DatagramFlow>),
     /// Traffic of programs.
     Programs(Box<Programs>),
 }
 
 /// An application and its connections.
-pub(crate) struct Stream {
+pub(crate) struct AppStream {
     pub application: Application,
     pub conversations: Conversations,
 }
 
-impl Stream {
+impl AppStream {
     /// Returns true if a finished connection is kept, because its numbers are the flow's.
     pub fn keeps(&self) -> bool {
         match &self.application {
@@ -80,7 +80,8 @@ impl Flow {
     pub fn finished(&self, now: Time, account: &Account) -> bool {
         match &self.app {
             App::Stream(stream) => {
-                let over = |s: &Stream| s.broken() || s.application.finished() && s.conversations.all_over();
+                let over =
+                    |s: &AppStream| s.broken() || s.application.finished() && s.conversations.all_over();
                 self.started && over(stream)
             }
             App::Ping(_) | App::Datagrams(_) => {
@@ -143,7 +144,7 @@ impl Flow {
         }
     }
 
-    fn completions_result(&self, stream: &Stream, all: &Completions, end: Time) -> CompletionsResult {
+    fn completions_result(&self, stream: &AppStream, all: &Completions, end: Time) -> CompletionsResult {
         let totals = stream.conversations.totals(end);
         // The goodput of the web is counted at the browser, that of transfers at the receiver.
         let towards = match &stream.application {
@@ -176,7 +177,7 @@ impl Flow {
         }
     }
 
-    fn transfer_result(&self, stream: &Stream, bulk: &Bulk, end: Time) -> TransferResult {
+    fn transfer_result(&self, stream: &AppStream, bulk: &Bulk, end: Time) -> TransferResult {
         let totals = stream.conversations.totals(end);
         let delivered = totals.delivered[1];
         let until = bulk.completed().unwrap_or(self.stop.map_or(end, |stop| stop.min(end)));

@@ -5,7 +5,7 @@ use skyhop_scenario::{Files, Scenario};
 
 /// A checked scenario, the files that it names, and the seed of the run.
 #[derive(Clone, Copy)]
-pub(crate) struct Given<'a> {
+pub(crate) struct RunInput<'a> {
     pub scenario: &'a Scenario,
     pub files: &'a Files,
     pub seed: Seed,

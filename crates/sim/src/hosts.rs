@@ -6,7 +6,7 @@
 
 use crate::cache::Decision;
 use crate::conversation::Conversation;
-use crate::endpoint::{Endpoint, Event};
+use crate::endpoint::{Event, FlowEndpoint};
 use crate::flow::App;
 use crate::ids::{Actor, ConversationId, Owner};
 use crate::programs::Arrived;
@@ -15,7 +15,7 @@ use crate::splice::count;
 use crate::stp::StpEnd;
 use skyhop_network::{Delivery, Frame, Inside};
 use skyhop_splice::Side;
-use skyhop_traffic::{Action, Application, End, Notice};
+use skyhop_traffic::{Action, AppNotice, Application, End};
 use skyhop_units::Time;
 use skyhop_wire::{Packet, Transport};
 
@@ -277,13 +277,13 @@ impl Simulation {
                 }
                 let leg = if end == End::Client { 0 } else { flow.routes.len() - 1 } as u8;
                 match &mut conversation.ends[end as usize] {
-                    Endpoint::Tcp(tcp) => {
+                    FlowEndpoint::Tcp(tcp) => {
                         if let Some(packet) = tcp.poll_transmit(self.now) {
                             self.send(index, id, leg, end == End::Server, self.now, packet, None);
                             continue;
                         }
                     }
-                    Endpoint::Stp(stp) => {
+                    FlowEndpoint::Stp(stp) => {
                         let StpEnd::Alone(stp) = &mut **stp else {
                             self.flush_stream(index, id, end);
                             break;
@@ -321,7 +321,7 @@ impl Simulation {
                 let notice = match decision {
                     Some(Decision::Hit(bytes)) => {
                         place.result.hits += 1;
-                        Some(Notice::Delivered { connection, end: End::Server, bytes })
+                        Some(AppNotice::Delivered { connection, end: End::Server, bytes })
                     }
                     Some(Decision::Miss) => {
                         place.result.misses += 1;
@@ -329,7 +329,7 @@ impl Simulation {
                     }
                     // A client that has finished, and no server that would hear of it.
                     None if finished && !joint.splice.begun(Side::Server) => {
-                        Some(Notice::PeerFinished { connection, end: End::Server })
+                        Some(AppNotice::PeerFinished { connection, end: End::Server })
                     }
                     None => None,
                 };
@@ -407,28 +407,30 @@ fn tell(application: &mut Application, conversation: &mut Conversation, end: End
     while let Some(event) = side.poll_event() {
         told = true;
         let notice = match event {
-            Event::Connected => Notice::Opened { connection, end },
+            Event::Connected => AppNotice::Opened { connection, end },
             Event::Received(bytes) => {
                 side.read();
-                Notice::Delivered { connection, end, bytes }
+                AppNotice::Delivered { connection, end, bytes }
             }
             // Before its FIN is acknowledged, an end knows only that a splice has it all.
             Event::AllAcknowledged if !conversation.joints.is_empty() && side.closing() => {
                 conversation.unsure[end as usize] = true;
                 continue;
             }
-            Event::AllAcknowledged => Notice::AllAcknowledged { connection, end, bytes: side.acknowledged() },
-            Event::PeerFinished => Notice::PeerFinished { connection, end },
-            Event::Reset => Notice::Reset { connection, end },
+            Event::AllAcknowledged => {
+                AppNotice::AllAcknowledged { connection, end, bytes: side.acknowledged() }
+            }
+            Event::PeerFinished => AppNotice::PeerFinished { connection, end },
+            Event::Reset => AppNotice::Reset { connection, end },
             Event::Closed => continue,
         };
         application.handle(now, notice);
     }
     if conversation.unsure[end as usize] {
         let notice = if side.fin_acknowledged() {
-            Notice::AllAcknowledged { connection, end, bytes: side.acknowledged() }
+            AppNotice::AllAcknowledged { connection, end, bytes: side.acknowledged() }
         } else if side.closed() {
-            Notice::Reset { connection, end }
+            AppNotice::Reset { connection, end }
         } else {
             return told;
         };

@@ -4,7 +4,7 @@
 //! Differs from the check of a scenario: this knows what happened.
 //! Leaves out causes, which the transports find.
 
-use crate::endpoint::Protocol;
+use crate::endpoint::EndProtocol;
 use crate::flow::{App, Flow};
 use skyhop_network::Network;
 use skyhop_results::{Cause, FlowKind, FlowResult};
@@ -69,7 +69,7 @@ fn too_small(flow: &Flow, network: &Network, result: &FlowResult, wire: u32, end
     let sends = cause == Cause::SendBuffer;
     let (key, size, packet) = match stream.conversations.protocol(sends) {
         // The maximum of a buffer that tunes itself is its limit.
-        Protocol::Tcp(tcp) => {
+        EndProtocol::Tcp(tcp) => {
             let (key, first, most) = match sends {
                 true => ("send_buffer", tcp.send_buffer, tcp.send_buffer_max),
                 false => ("window", tcp.window, tcp.window_max),
@@ -77,7 +77,9 @@ fn too_small(flow: &Flow, network: &Network, result: &FlowResult, wire: u32, end
             let key = if most > first { format!("{key}_max") } else { key.to_owned() };
             (key, first.max(most), u64::from(tcp.mss + tcp.headers()))
         }
-        Protocol::Stp(stp, _) => ("window".to_owned(), stp.window, u64::from(stp.packet_size + stp.overhead)),
+        EndProtocol::Stp(stp, _) => {
+            ("window".to_owned(), stp.window, u64::from(stp.packet_size + stp.overhead))
+        }
     };
     let (rate, queue) = network.capacity(wire);
     let product = rate.as_bps() as f64 / 8.0 * transfer.rtt_min_s?;

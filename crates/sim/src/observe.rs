@@ -7,7 +7,7 @@
 use crate::association::Association;
 use crate::flow::{App, Flow};
 use crate::sample::Samples;
-use crate::splice::Place;
+use crate::splice::SpliceCounts;
 use skyhop_network::Network;
 use skyhop_results::Series;
 use skyhop_scenario::Scenario;
@@ -55,7 +55,7 @@ impl Observer {
         scenario: &Scenario,
         flows: &mut [Flow],
         network: &Network,
-        (places, associations): (&[Place], &[Association]),
+        (places, associations): (&[SpliceCounts], &[Association]),
     ) -> Self {
         let mut observer = Self { completions: true, ..Self::default() };
         if !scenario.record.members {
@@ -141,7 +141,7 @@ impl Observer {
         now: Time,
         flows: &[Flow],
         network: &mut Network,
-        places: &[Place],
+        places: &[SpliceCounts],
         associations: &[Association],
     ) -> Time {
         for &(flow, series) in &self.transfers {

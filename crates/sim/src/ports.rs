@@ -8,7 +8,7 @@ use crate::programs::Arrived;
 use crate::simulation::Simulation;
 use skyhop_chance::Seed;
 use skyhop_link::FlippedBit;
-use skyhop_network::{Epoch, Frame, Outlook};
+use skyhop_network::{Frame, NetworkEpoch, Outlook};
 use skyhop_scenario::Link;
 use skyhop_units::Time;
 use skyhop_wire::Packet;
@@ -102,7 +102,7 @@ impl Simulation {
     }
 
     /// Takes an epoch that is to come, in their order.
-    pub fn look_ahead(&mut self, epoch: Epoch) {
+    pub fn look_ahead(&mut self, epoch: NetworkEpoch) {
         self.network.look_ahead(epoch);
     }
 

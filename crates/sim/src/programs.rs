@@ -3,7 +3,7 @@
 //! Differs from other flows: their bytes are with the emulator, which finds them by a tag.
 //! Leaves out how packets come in and go out, which `ports` holds.
 
-use crate::echo::Delays;
+use crate::echo::SpanStats;
 use skyhop_network::Frame;
 use skyhop_results::ProgramsResult;
 use skyhop_units::Time;
@@ -18,7 +18,7 @@ pub(crate) struct Programs {
     /// Packets handed in, there and back.
     sent: [u64; 2],
     /// Delays of those that arrived, there and back.
-    delays: [Delays; 2],
+    delays: [SpanStats; 2],
 }
 
 /// A packet for a program.
@@ -57,7 +57,7 @@ pub enum Content {
 
 impl Programs {
     pub fn between(ends: [Ipv4Addr; 2]) -> Self {
-        Self { ends, held: None, sent: [0; 2], delays: [Delays::default(), Delays::default()] }
+        Self { ends, held: None, sent: [0; 2], delays: [SpanStats::default(), SpanStats::default()] }
     }
 
     /// A packet has been handed in.

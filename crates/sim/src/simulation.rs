@@ -10,7 +10,7 @@ use crate::ids::{Actor, ConversationId, Owner};
 use crate::limited::flow_results;
 use crate::observe::Observer;
 use crate::programs::Arrived;
-use crate::splice::Place;
+use crate::splice::SpliceCounts;
 use crate::unfinished::Unfinished;
 use skyhop_link::FlippedBit;
 use skyhop_network::{Agenda, Capture, Network, Slot};
@@ -48,7 +48,7 @@ pub struct Simulation {
     /// Actors that have something to do at this instant.
     pub(crate) touched: Vec<(ConversationId, Actor)>,
     /// Splices by name, and what they have counted.
-    pub(crate) places: Vec<Place>,
+    pub(crate) places: Vec<SpliceCounts>,
     pub(crate) observer: Observer,
     pub(crate) events: u64,
     pub(crate) unfinished: Unfinished,

@@ -7,7 +7,7 @@
 use crate::cache::Cache;
 use crate::config;
 use crate::endpoint;
-use crate::stp::{Carrier, Envelope};
+use crate::stp::{Envelope, StpCarrier};
 use skyhop_chance::{Seed, Stream};
 use skyhop_network::Slot;
 use skyhop_results::SpliceResult;
@@ -24,7 +24,7 @@ pub(crate) struct Splicing {
     /// Initial sequence numbers of the sides to the client and to the server.
     initial_sequence: [Stream; 2],
     /// Carrier of STP's packets on each side that speaks STP.
-    carriers: [Option<Carrier>; 2],
+    carriers: [Option<StpCarrier>; 2],
     /// Share of requests that its cache answers, if it has one.
     hit_ratio: Option<f64>,
 }
@@ -41,8 +41,8 @@ impl Splicing {
         let name = format!("splice/{splice_name}/flow/{flow_name}");
         let sides =
             splice.transports(&flow.transport).map(|transport| match config::protocol(transport, flow.ip) {
-                endpoint::Protocol::Tcp(config) => (Protocol::Tcp(config), None),
-                endpoint::Protocol::Stp(config, carrier) => (Protocol::Stp(config), Some(carrier)),
+                endpoint::EndProtocol::Tcp(config) => (Protocol::Tcp(config), None),
+                endpoint::EndProtocol::Stp(config, carrier) => (Protocol::Stp(config), Some(carrier)),
             });
         let carriers = sides.each_ref().map(|(_, carrier)| *carrier);
         let sides = sides.map(|(protocol, _)| protocol);
@@ -123,19 +123,19 @@ pub(crate) struct Joint {
 }
 
 /// Counters of the splices of one name.
-pub(crate) struct Place {
+pub(crate) struct SpliceCounts {
     pub held: u64,
     pub result: SpliceResult,
 }
 
-impl Place {
+impl SpliceCounts {
     pub fn new(name: &str) -> Self {
         Self { held: 0, result: SpliceResult { name: name.to_owned(), ..SpliceResult::default() } }
     }
 }
 
 /// Counts what has happened. True if the client has finished.
-pub(crate) fn count(joint: &mut Joint, place: &mut Place) -> bool {
+pub(crate) fn count(joint: &mut Joint, place: &mut SpliceCounts) -> bool {
     let mut finished = false;
     while let Some(event) = joint.splice.poll_event() {
         let result = &mut place.result;

@@ -5,7 +5,7 @@
 //! Leaves out encryption: a sealed packet is longer by its seal, and nothing else.
 
 use crate::stream::StreamEnd;
-use crate::told::{Event, Sent, event};
+use crate::told::{Event, SentCounts, event};
 use skyhop_scenario::StpOver;
 use skyhop_traffic::End;
 use skyhop_transport::stp::{Config, Connection, Ends, Length};
@@ -17,7 +17,7 @@ use std::net::SocketAddrV4;
 
 /// The protocol that carries STP's packets, and the network layer beneath it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Carrier {
+pub(crate) struct StpCarrier {
     pub over: StpOver,
     pub ip: Version,
 }
@@ -25,14 +25,14 @@ pub(crate) struct Carrier {
 /// Puts STP's packets into the network layer's; UDP's ports repeat STP's.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Envelope {
-    carrier: Carrier,
+    carrier: StpCarrier,
     local: SocketAddrV4,
     remote: SocketAddrV4,
     identification: u16,
 }
 
 impl Envelope {
-    pub fn new(carrier: Carrier, [local, remote]: [SocketAddrV4; 2]) -> Self {
+    pub fn new(carrier: StpCarrier, [local, remote]: [SocketAddrV4; 2]) -> Self {
         Self { carrier, local, remote, identification: 0 }
     }
 
@@ -83,7 +83,7 @@ pub(crate) struct Alone {
 impl Alone {
     /// The client's end, which opens, or the server's. `count` tells connections of the two hosts apart.
     pub fn new(
-        (config, carrier): (&Config, Carrier),
+        (config, carrier): (&Config, StpCarrier),
         end: End,
         addresses: [SocketAddrV4; 2],
         count: u32,
@@ -113,7 +113,7 @@ impl Alone {
     }
 }
 
-/// The verbs of [`crate::endpoint::Endpoint`].
+/// The verbs of [`crate::endpoint::FlowEndpoint`].
 impl StpEnd {
     pub fn over(&self) -> bool {
         match self {
@@ -228,11 +228,11 @@ impl StpEnd {
     }
 
     /// Counters of the sending half; packets and round trips of a stream are the association's.
-    pub fn sent(&self, now: Time) -> Sent {
+    pub fn sent(&self, now: Time) -> SentCounts {
         match self {
             StpEnd::Alone(end) => {
                 let stats = end.machine.stats();
-                Sent {
+                SentCounts {
                     segments: stats.packets_sent,
                     segments_retransmitted: stats.packets_retransmitted,
                     timeouts: stats.timeouts,
@@ -240,7 +240,7 @@ impl StpEnd {
                     limits: end.machine.limits().spent(now),
                 }
             }
-            StpEnd::Stream(end) => Sent {
+            StpEnd::Stream(end) => SentCounts {
                 segments: 0,
                 segments_retransmitted: 0,
                 timeouts: 0,

@@ -22,7 +22,7 @@ pub(crate) struct StreamOf {
 
 /// State of a direction's end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ending {
+pub(crate) enum StreamEnding {
     /// The application may write more.
     Open,
     /// The application has written all, and the association is to be told.
@@ -45,7 +45,7 @@ pub(crate) struct StreamEnd {
     pub id: Option<u64>,
     /// Bytes that the application has written and the association has not been given.
     pub unwritten: u64,
-    pub ending: Ending,
+    pub ending: StreamEnding,
     /// Bytes that the association has been given.
     pub written: u64,
     pub acknowledged: u64,
@@ -65,7 +65,7 @@ impl StreamEnd {
             asked: client.then_some(false),
             id: None,
             unwritten: 0,
-            ending: Ending::Open,
+            ending: StreamEnding::Open,
             written: 0,
             acknowledged: 0,
             delivered: 0,
@@ -85,31 +85,31 @@ impl StreamEnd {
     }
 
     pub fn write(&mut self, bytes: u64) {
-        if self.ending == Ending::Open {
+        if self.ending == StreamEnding::Open {
             self.unwritten += bytes;
         }
     }
 
     pub fn shutdown(&mut self) {
-        if self.ending == Ending::Open {
-            self.ending = Ending::Due;
+        if self.ending == StreamEnding::Open {
+            self.ending = StreamEnding::Due;
         }
     }
 
     pub fn stop_writing(&mut self) {
         self.unwritten = 0;
-        self.ending = Ending::Stopped;
+        self.ending = StreamEnding::Stopped;
     }
 
     /// Returns true if this direction is closed, and the peer is not known to have all of it.
     pub fn closing(&self) -> bool {
-        self.ending != Ending::Open && !self.over
+        self.ending != StreamEnding::Open && !self.over
     }
 }
 
 /// State of a stream's sending half: the event that it waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Phase {
+pub(crate) enum SendPhase {
     /// Waits for its number: the peer takes no more streams yet, or the association is not open.
     Opening,
     /// Waits for its opener.
@@ -131,7 +131,7 @@ pub(crate) enum Phase {
 pub(crate) struct Held {
     /// True if its causes are counted.
     pub counts: bool,
-    phase: Option<Phase>,
+    phase: Option<SendPhase>,
     since: Time,
     /// The association's counters at that time.
     then: [Span; Cause::COUNT],
@@ -140,8 +140,8 @@ pub(crate) struct Held {
 
 impl Held {
     /// The stream waits for something else from `now` on; `limits` are the association's at this side.
-    pub fn change(&mut self, now: Time, phase: Phase, limits: &Limits) {
-        if self.counts && self.phase != Some(phase) && self.phase != Some(Phase::Over) {
+    pub fn change(&mut self, now: Time, phase: SendPhase, limits: &Limits) {
+        if self.counts && self.phase != Some(phase) && self.phase != Some(SendPhase::Over) {
             self.settle(now, limits);
             self.phase = Some(phase);
         }
@@ -160,7 +160,7 @@ impl Held {
     }
 
     /// Accounts for `passed`, of which the association has had `all` less `then`.
-    fn add(&mut self, phase: Phase, passed: Span, all: &[Span; Cause::COUNT]) {
+    fn add(&mut self, phase: SendPhase, passed: Span, all: &[Span; Cause::COUNT]) {
         let mut left = passed;
         let mut give = |cause: Cause, span: Span| {
             let span = span.min(left);
@@ -168,18 +168,18 @@ impl Held {
             self.spent[cause as usize] += span;
         };
         let rest = match phase {
-            Phase::Over => return,
-            Phase::Idle => Cause::Application,
-            Phase::Opening | Phase::Sending => Cause::ReceiveWindow,
-            Phase::Sent => Cause::Application,
-            Phase::Listening => Cause::Handshake,
+            SendPhase::Over => return,
+            SendPhase::Idle => Cause::Application,
+            SendPhase::Opening | SendPhase::Sending => Cause::ReceiveWindow,
+            SendPhase::Sent => Cause::Application,
+            SendPhase::Listening => Cause::Handshake,
         };
         let counts = |cause: Cause| match phase {
-            Phase::Idle | Phase::Over => false,
-            Phase::Opening => matches!(cause, Cause::Handshake | Cause::NoLink),
-            Phase::Listening => cause == Cause::NoLink,
-            Phase::Sending => cause != Cause::Application,
-            Phase::Sent => matches!(cause, Cause::Recovery | Cause::NoLink),
+            SendPhase::Idle | SendPhase::Over => false,
+            SendPhase::Opening => matches!(cause, Cause::Handshake | Cause::NoLink),
+            SendPhase::Listening => cause == Cause::NoLink,
+            SendPhase::Sending => cause != Cause::Application,
+            SendPhase::Sent => matches!(cause, Cause::Recovery | Cause::NoLink),
         };
         // Time taken back from one cause, when a timeout showed the true one, is in another.
         for cause in Cause::ALL.into_iter().filter(|cause| counts(*cause)) {

@@ -5,25 +5,25 @@
 //! Leaves out whose a stream is, which the association knows.
 
 use crate::association::{ASSOCIATION_LEG, Association, Owned};
-use crate::endpoint::{Endpoint, Event};
+use crate::endpoint::{Event, FlowEndpoint};
 use crate::flow::{App, Flow};
 use crate::ids::{Actor, ConversationId};
 use crate::simulation::Simulation;
 use crate::stp::StpEnd;
-use crate::stream::{Ending, Phase, StreamEnd};
+use crate::stream::{SendPhase, StreamEnd, StreamEnding};
 use skyhop_network::{Delivery, Frame, Inside};
 use skyhop_traffic::End;
 use skyhop_transport::stp::TrunkEvent;
 use skyhop_wire::stp::{Frame as StreamFrame, Frames, Length, Packet};
 
 /// The end of a stream, if it is one.
-fn as_stream(end: &mut Endpoint) -> Option<&mut StreamEnd> {
+fn as_stream(end: &mut FlowEndpoint) -> Option<&mut StreamEnd> {
     match end {
-        Endpoint::Stp(end) => match &mut **end {
+        FlowEndpoint::Stp(end) => match &mut **end {
             StpEnd::Stream(end) => Some(end),
             StpEnd::Alone(_) => None,
         },
-        Endpoint::Tcp(_) => None,
+        FlowEndpoint::Tcp(_) => None,
     }
 }
 
@@ -50,11 +50,11 @@ impl Simulation {
         if end == End::Client && client.asked == Some(false) {
             client.asked = Some(true);
             association.begin(now, client.side, !self.network.is_out(association.route));
-            association.hold(now, client, Phase::Opening);
-            association.hold(now, server, Phase::Listening);
+            association.hold(now, client, SendPhase::Opening);
+            association.hold(now, server, SendPhase::Listening);
             if association.open((index as u32, id), client, true) {
                 client.tell(Event::Connected);
-                association.hold(now, client, Phase::Idle);
+                association.hold(now, client, SendPhase::Idle);
                 self.touched.push((id, Actor::End(End::Client)));
             }
         }
@@ -132,7 +132,7 @@ impl Simulation {
                 && let Some(owner) = association.owner(*id)
                 && let Some((_, end)) = end_at(flows, owner, side)
             {
-                association.hold(*now, end, Phase::Sent);
+                association.hold(*now, end, SendPhase::Sent);
             }
         }
     }
@@ -157,7 +157,7 @@ impl Simulation {
             TrunkEvent::Opened(_) => {
                 end.id = Some(id);
                 end.tell(Event::Connected);
-                association.hold(self.now, end, Phase::Idle);
+                association.hold(self.now, end, SendPhase::Idle);
                 // Data written before the stream was known.
                 association.flush(self.now, end);
             }
@@ -170,8 +170,8 @@ impl Simulation {
                 let waits = association.unacknowledged(side, id);
                 end.acknowledged = end.written.saturating_sub(waits);
                 if waits == 0 {
-                    let closed = end.ending == Ending::Told;
-                    association.hold(self.now, end, if closed { Phase::Over } else { Phase::Idle });
+                    let closed = end.ending == StreamEnding::Told;
+                    association.hold(self.now, end, if closed { SendPhase::Over } else { SendPhase::Idle });
                 }
                 end.tell(Event::AllAcknowledged);
             }
@@ -200,7 +200,7 @@ impl Simulation {
                 return;
             }
             end.tell(Event::Connected);
-            association.hold(self.now, end, Phase::Idle);
+            association.hold(self.now, end, SendPhase::Idle);
             association.flush(self.now, end);
             self.tell_stream(owner, which);
         }
@@ -248,7 +248,7 @@ impl Simulation {
 /// Handles the end of a stream's half, which has no further events.
 fn finish(association: &Association, end: &mut StreamEnd, now: skyhop_units::Time, event: Event) {
     if !std::mem::replace(&mut end.over, true) {
-        association.hold(now, end, Phase::Over);
+        association.hold(now, end, SendPhase::Over);
         end.in_flight = 0;
         end.tell(event);
     }

@@ -12,7 +12,7 @@ use skyhop_units::Span;
 pub(crate) use skyhop_transport::tcp::Event;
 
 /// Counters of a sending end.
-pub(crate) struct Sent {
+pub(crate) struct SentCounts {
     pub segments: u64,
     pub segments_retransmitted: u64,
     pub timeouts: u64,

@@ -5,7 +5,7 @@
 use skyhop_network::topology_of;
 use skyhop_orbit::visibility::elevation_rad;
 use skyhop_results::{FlowKind, RunResult};
-use skyhop_scenario::network::Pass;
+use skyhop_scenario::network::SatelliteSegment;
 use skyhop_sim::Simulation;
 
 /// A farm and a teleport in the Atlantic, under a geostationary satellite and a LEO constellation with holes.
@@ -209,7 +209,7 @@ fn the_way_of_a_packet_among_parallel_and_lopsided_links_is_what_check_says() {
     let links: Vec<usize> = way
         .passes
         .iter()
-        .filter_map(|pass| if let Pass::Link(link, _) = pass { Some(*link) } else { None })
+        .filter_map(|pass| if let SatelliteSegment::Link(link, _) = pass { Some(*link) } else { None })
         .collect();
     assert_eq!(links, [0, 2], "internet and lan-thin, which is the shorter");
     while simulation.step() {}

@@ -41,13 +41,13 @@ impl std::error::Error for TableError {}
 
 /// A row of a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Row {
+pub struct TableRow {
     /// The line on which the row begins, from 1.
     pub line: usize,
     cells: StringRecord,
 }
 
-impl Row {
+impl TableRow {
     /// The cells, without blanks around them.
     pub fn cells(&self) -> impl Iterator<Item = &str> {
         self.cells.iter()
@@ -58,7 +58,7 @@ impl Row {
         self.cells.len()
     }
 
-    /// Always false for a row of a table; here because [`Row::len`] is.
+    /// Always false for a row of a table; here because [`TableRow::len`] is.
     pub fn is_empty(&self) -> bool {
         self.cells.is_empty()
     }
@@ -70,7 +70,7 @@ impl Row {
 }
 
 /// The rows of a table that has its separator in every row.
-pub struct Rows<'a> {
+pub struct TableRows<'a> {
     text: &'a str,
     records: StringRecordsIntoIter<&'a [u8]>,
     /// The byte up to which lines have been counted, and the number of lines up to it.
@@ -101,7 +101,7 @@ pub fn text(file: &[u8]) -> Result<&str, TableError> {
 }
 
 /// The rows of a file, blank lines and comments left out.
-pub fn rows(file: &[u8]) -> Result<Rows<'_>, TableError> {
+pub fn rows(file: &[u8]) -> Result<TableRows<'_>, TableError> {
     let text = text(file)?;
     let records = ReaderBuilder::new()
         .has_headers(false)
@@ -111,10 +111,10 @@ pub fn rows(file: &[u8]) -> Result<Rows<'_>, TableError> {
         .trim(csv::Trim::All)
         .from_reader(text.as_bytes())
         .into_records();
-    Ok(Rows { text, records, counted: (0, 1) })
+    Ok(TableRows { text, records, counted: (0, 1) })
 }
 
-impl Rows<'_> {
+impl TableRows<'_> {
     /// The line on which the record that starts at or after byte `from` begins; passes over comments and blank lines.
     fn line(&mut self, from: usize) -> usize {
         let (counted, lines) = &mut self.counted;
@@ -132,8 +132,8 @@ impl Rows<'_> {
     }
 }
 
-impl Iterator for Rows<'_> {
-    type Item = Result<Row, TableError>;
+impl Iterator for TableRows<'_> {
+    type Item = Result<TableRow, TableError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
@@ -147,7 +147,7 @@ impl Iterator for Rows<'_> {
             if cells.iter().all(str::is_empty) && cells.len() == 1 || cells[0].starts_with('#') {
                 continue;
             }
-            return Some(Ok(Row { line, cells }));
+            return Some(Ok(TableRow { line, cells }));
         }
     }
 }

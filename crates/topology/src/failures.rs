@@ -42,14 +42,14 @@ impl Outage {
 
 /// The scheduled failures, and the objects that had failed at the last update.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Failures {
+pub(crate) struct ScheduledFailures {
     outages: Vec<Outage>,
     satellites: Vec<u32>,
     links: Vec<LinkId>,
     stations: Vec<u32>,
 }
 
-impl Failures {
+impl ScheduledFailures {
     /// Sets the schedule, which takes effect at the next update.
     pub fn schedule(&mut self, outages: Vec<Outage>) {
         self.outages = outages;

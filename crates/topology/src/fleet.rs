@@ -25,7 +25,7 @@ pub struct Fleet {
 
 /// A constellation with the ranges of its numbers.
 #[derive(Debug, Clone)]
-struct Placed {
+struct NumberedFleet {
     fleet: Fleet,
     satellites: Range<u32>,
     /// Indices of its ISLs.
@@ -35,8 +35,8 @@ struct Placed {
 /// All constellations of a network, at least one.
 #[derive(Debug, Clone)]
 pub struct Fleets {
-    first: Placed,
-    others: Vec<Placed>,
+    first: NumberedFleet,
+    others: Vec<NumberedFleet>,
 }
 
 impl Fleets {
@@ -51,7 +51,7 @@ impl Fleets {
                 links.extend(isl::possible(&fleet.constellation, &fleet.rules).into_iter().map(|link| {
                     LinkState { a: NodeId(link.a.0 + first), b: NodeId(link.b.0 + first), ..link }
                 }));
-                Placed { fleet, satellites: first..satellites, isls: begin..links.len() }
+                NumberedFleet { fleet, satellites: first..satellites, isls: begin..links.len() }
             };
         let mut placed = fleets.into_iter().map(place);
         let first = placed.next()?;
@@ -65,7 +65,7 @@ impl Fleets {
         Ok(all.with_earth(common_earth(self.iter().map(|fleet| &fleet.constellation))))
     }
 
-    fn placed(&self) -> impl Iterator<Item = &Placed> {
+    fn placed(&self) -> impl Iterator<Item = &NumberedFleet> {
         std::iter::once(&self.first).chain(&self.others)
     }
 
@@ -80,7 +80,7 @@ impl Fleets {
         1 + self.others.len()
     }
 
-    fn at(&self, satellite: NodeId) -> (usize, &Placed) {
+    fn at(&self, satellite: NodeId) -> (usize, &NumberedFleet) {
         let behind = self.others.partition_point(|placed| placed.satellites.start <= satellite.0);
         (behind, behind.checked_sub(1).map_or(&self.first, |index| &self.others[index]))
     }
@@ -91,7 +91,7 @@ impl Fleets {
     }
 
     /// The constellation with this index, or the first if there is none.
-    fn numbered(&self, index: usize) -> &Placed {
+    fn numbered(&self, index: usize) -> &NumberedFleet {
         index.checked_sub(1).and_then(|index| self.others.get(index)).unwrap_or(&self.first)
     }
 
@@ -127,7 +127,7 @@ impl Fleets {
 
     /// Returns true if a satellite may serve terminals. Where there are planes, satellites outside of them are spares.
     pub(crate) fn serves(&self, satellite: NodeId) -> bool {
-        let (_, Placed { fleet, satellites, .. }) = self.at(satellite);
+        let (_, NumberedFleet { fleet, satellites, .. }) = self.at(satellite);
         let planes = fleet.constellation.planes();
         fleet.rules.spares_serve
             || planes.is_empty()
@@ -136,14 +136,14 @@ impl Fleets {
 
     /// Name of a satellite, such as `3.4`, or `leo:3.4` among several constellations.
     pub fn satellite_name(&self, satellite: NodeId) -> String {
-        let (index, Placed { fleet, satellites, .. }) = self.at(satellite);
+        let (index, NumberedFleet { fleet, satellites, .. }) = self.at(satellite);
         let name = fleet.constellation.name(satellite.0.wrapping_sub(satellites.start));
         self.name(index).map_or(name.clone(), |fleet| format!("{fleet}:{name}"))
     }
 
     /// Plane and slot of a satellite within its constellation, or its name if it has none.
     pub(crate) fn place_name(&self, satellite: NodeId) -> String {
-        let (_, Placed { fleet, satellites, .. }) = self.at(satellite);
+        let (_, NumberedFleet { fleet, satellites, .. }) = self.at(satellite);
         let local = satellite.0.wrapping_sub(satellites.start);
         match fleet.constellation.plane_slot(local) {
             Some((plane, slot)) => format!("{plane}.{slot}"),

@@ -41,7 +41,7 @@ pub(crate) struct Sight<'a> {
 
 /// A satellite in view of a terminal.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Seen {
+pub struct VisibleSatellite {
     /// Number of the satellite.
     pub satellite: u32,
     /// Elevation above the terminal's horizon.
@@ -83,7 +83,7 @@ pub struct Seen {
 pub trait HandoverPolicy: std::fmt::Debug + Send + Sync {
     /// Chooses one of the satellites above the mask, which are in order of number; `None` for none. `held` is the satellite that
     /// the terminal holds, if it is still among them.
-    fn choose(&self, seen: &[Seen], held: Option<u32>, t_s: f64) -> Option<u32>;
+    fn choose(&self, seen: &[VisibleSatellite], held: Option<u32>, t_s: f64) -> Option<u32>;
 }
 
 /// The new state of a GSL. `attached` is true if the terminal holds the satellite `link.b`, as it may before the first update.
@@ -271,10 +271,10 @@ impl Sight<'_> {
     }
 
     /// The satellites in view that the rules allow.
-    fn seen(&self) -> Vec<Seen> {
+    fn seen(&self) -> Vec<VisibleSatellite> {
         let Site { place, up } = self.site;
         let of = |(satellite, position): (u32, Ecef)| {
-            self.allows(satellite, position).then(|| Seen {
+            self.allows(satellite, position).then(|| VisibleSatellite {
                 satellite,
                 elevation_rad: elevation_rad(place, up, position),
                 slant_range_m: position.distance_m(place),

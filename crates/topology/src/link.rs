@@ -73,7 +73,7 @@ impl LinkState {
 
 /// A link that came up, went down or moved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Change {
+pub struct LinkChange {
     /// The link that changed.
     pub link: LinkId,
     /// State before the update.

@@ -13,13 +13,13 @@ use skyhop_chance::Stream;
 use skyhop_orbit::{Constellation, Course, Ecef, MixtureError, Terminal, TerminalError};
 
 use crate::checks::Checks;
-use crate::failures::{Failures, Outage};
+use crate::failures::{Outage, ScheduledFailures};
 use crate::fleet::{Fleet, Fleets};
 use crate::geometry::Geometry;
 use crate::ground::{Ground, GroundLink};
 use crate::gsl::{self, HandoverPolicy, Sight};
 use crate::isl::{self, LinkRule};
-use crate::link::{Change, LinkId, LinkKind, LinkState, NodeId};
+use crate::link::{LinkChange, LinkId, LinkKind, LinkState, NodeId};
 use crate::rules::{Handover, Rules, RulesError};
 use crate::shells;
 use crate::station::{self, Fibre, Station};
@@ -47,8 +47,8 @@ pub struct Topology {
     attached: Vec<bool>,
     /// Candidates of a terminal with several antennas; kept so that the memory is reused.
     sky: gsl::Candidates,
-    changes: Vec<Change>,
-    failures: Failures,
+    changes: Vec<LinkChange>,
+    failures: ScheduledFailures,
     updated_s: Option<f64>,
     /// Time of each terminal's last check, s; `None` before the first.
     looked_s: Vec<Option<f64>>,
@@ -158,7 +158,7 @@ impl Topology {
             gsls,
             sky: gsl::Candidates::default(),
             changes: Vec::new(),
-            failures: Failures::default(),
+            failures: ScheduledFailures::default(),
             updated_s: None,
             looked_s: vec![None; stations.len()],
         })
@@ -191,7 +191,7 @@ impl Topology {
     ///
     /// Hand-offs depend on the state before, so call it in order, at multiples of the rules' interval. With acquisition times,
     /// gaps or asynchronous checks, call [`Self::settle`] in between.
-    pub fn update(&mut self, t_s: f64) -> &[Change] {
+    pub fn update(&mut self, t_s: f64) -> &[LinkChange] {
         self.locate(t_s);
         self.changes.clear();
         self.finish(t_s);
@@ -251,7 +251,7 @@ impl Topology {
     }
 
     /// Handles the events that are due by `t_s` between updates, without checking all links. Returns the changes.
-    pub fn settle(&mut self, t_s: f64) -> &[Change] {
+    pub fn settle(&mut self, t_s: f64) -> &[LinkChange] {
         self.changes.clear();
         self.finish(t_s);
         let Some(mut checks) = self.checks.take() else { return &self.changes };
@@ -462,7 +462,7 @@ impl Topology {
         terminal: usize,
         to: &Terminal,
         t_s: f64,
-    ) -> Result<&[Change], TopologyError> {
+    ) -> Result<&[LinkChange], TopologyError> {
         to.check().map_err(TopologyError::Terminal)?;
         let count = self.terminals().len();
         let unknown = TopologyError::UnknownTerminal { index: terminal, count };
@@ -503,7 +503,7 @@ impl Topology {
     fn set(&mut self, link: usize, is: LinkState) {
         let was = std::mem::replace(&mut self.links[link], is);
         if was != is {
-            self.changes.push(Change { link: LinkId(link as u32), was, is });
+            self.changes.push(LinkChange { link: LinkId(link as u32), was, is });
         }
     }
 

@@ -10,8 +10,8 @@ use skyhop_chance::Seed;
 use skyhop_orbit::visibility::elevation_rad;
 use skyhop_orbit::{Terminal, preset};
 use skyhop_topology::{
-    Failing, Fibre, Handover, HandoverPolicy, LinkKind, LinkState, NodeId, Outage, Reliability, Rules, Seen,
-    Station, Topology,
+    Failing, Fibre, Handover, HandoverPolicy, LinkKind, LinkState, NodeId, Outage, Reliability, Rules,
+    Station, Topology, VisibleSatellite,
 };
 
 fn place(name: &str, latitude_deg: f64, longitude_deg: f64) -> Terminal {
@@ -224,7 +224,7 @@ fn several_antennas_of_a_cell_hold_what_is_highest_over_its_centre() {
 struct Lowest;
 
 impl HandoverPolicy for Lowest {
-    fn choose(&self, seen: &[Seen], held: Option<u32>, _t_s: f64) -> Option<u32> {
+    fn choose(&self, seen: &[VisibleSatellite], held: Option<u32>, _t_s: f64) -> Option<u32> {
         let lowest = seen.iter().min_by(|a, b| a.elevation_rad.total_cmp(&b.elevation_rad));
         held.or(lowest.map(|one| one.satellite))
     }

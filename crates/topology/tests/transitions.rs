@@ -25,7 +25,7 @@ fn rules() -> Rules {
 fn hour(topology: &mut Topology) -> Vec<(f64, LinkState, LinkState)> {
     let mut seen = Vec::new();
     let gsl = topology.gsl(0).expect("a terminal");
-    let mut note = |t_s: f64, changes: &[skyhop_topology::Change]| {
+    let mut note = |t_s: f64, changes: &[skyhop_topology::LinkChange]| {
         seen.extend(changes.iter().filter(|c| c.link == gsl).map(|c| (t_s, c.was, c.is)));
     };
     for step in 0..360 {

@@ -3,7 +3,7 @@
 //! Follows traces/README.md of SpaceNetLab/LeoCC. Differs: there each file begins again by itself; here both end with the shorter.
 //! Leaves out the losses, which that replayer takes as one number for a whole run.
 
-use crate::{Pieces, Sample, Trace, Written, linkem, mahimahi};
+use crate::{Pieces, Sample, Trace, WrittenTrace, linkem, mahimahi};
 use skyhop_text::table::TableError;
 use skyhop_units::{Span, Time};
 
@@ -45,7 +45,7 @@ pub fn join(rates: &Trace, delays: &Trace) -> (Trace, Option<String>) {
 }
 
 /// Writes both files: rates, then delays.
-pub fn write(pieces: &Pieces) -> Result<[Written; 2], String> {
+pub fn write(pieces: &Pieces) -> Result<[WrittenTrace; 2], String> {
     let rates = mahimahi::write(pieces)?;
     let mut notes = Vec::new();
     let text = linkem::delays(pieces, INTERVAL, "\n", &mut notes)?;
@@ -54,7 +54,7 @@ pub fn write(pieces: &Pieces) -> Result<[Written; 2], String> {
         note if note.contains("losses") => note.replace("mahimahi", "leocc"),
         note => note,
     });
-    Ok([Written { text: rates.text, notes: said.collect() }, Written { text, notes }])
+    Ok([WrittenTrace { text: rates.text, notes: said.collect() }, WrittenTrace { text, notes }])
 }
 
 #[cfg(test)]

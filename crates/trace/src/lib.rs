@@ -91,7 +91,7 @@ pub struct Read {
 
 /// A file of another form, and what it does not hold.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Written {
+pub struct WrittenTrace {
     /// The text.
     pub text: String,
     /// Sentences for the user.
@@ -155,7 +155,7 @@ mod tests {
             }
             let second = Span::from_secs(1);
             let epochs = netsatbench::read(&[("e1.json", &bytes)], None).ok();
-            let log = log::read(&bytes, &log::Columns::autobahn(false), Some(second)).ok();
+            let log = log::read(&bytes, &log::LogColumns::autobahn(false), Some(second)).ok();
             let theaterq = theaterq::read(&bytes).ok();
             let read = [
                 read(&bytes).ok(),

@@ -4,7 +4,7 @@
 //! to come at an even interval, and an entry holds for that long.
 //! Leaves out Link'Em's models of losses, which are netem's.
 
-use crate::{LATEST, LONGEST_DELAY, Losses, Pieces, Sample, Trace, Written};
+use crate::{LATEST, LONGEST_DELAY, Losses, Pieces, Sample, Trace, WrittenTrace};
 use skyhop_text::table::{TableError, shown, text};
 use skyhop_units::{Span, Time};
 use std::fmt::Write;
@@ -85,12 +85,12 @@ impl Entries {
 }
 
 /// Writes delays, one each `interval`, with a blank behind the last.
-pub fn write_delays(pieces: &Pieces, interval: Span) -> Result<Written, String> {
+pub fn write_delays(pieces: &Pieces, interval: Span) -> Result<WrittenTrace, String> {
     let mut notes = Vec::new();
     pieces.without_rates("linkem-delay", &mut notes);
     pieces.without_losses("linkem-delay", &mut notes);
     let text = delays(pieces, interval, " ", &mut notes)?;
-    Ok(Written { text, notes })
+    Ok(WrittenTrace { text, notes })
 }
 
 /// Delays in whole milliseconds, one each `interval`, with `end` behind each.
@@ -116,7 +116,7 @@ pub(crate) fn delays(
 }
 
 /// Writes losses, one packet each `interval`. An error says where they are neither none nor all.
-pub fn write_losses(pieces: &Pieces, interval: Span) -> Result<Written, String> {
+pub fn write_losses(pieces: &Pieces, interval: Span) -> Result<WrittenTrace, String> {
     let mut notes = Vec::new();
     pieces.without_rates("linkem-loss", &mut notes);
     pieces.without_delays("linkem-loss", &mut notes);
@@ -130,7 +130,7 @@ pub fn write_losses(pieces: &Pieces, interval: Span) -> Result<Written, String> 
         });
     }
     between(pieces, interval, |a, b| a.loss != b.loss, "loss", &mut notes);
-    Ok(Written { text, notes })
+    Ok(WrittenTrace { text, notes })
 }
 
 fn instants(pieces: &Pieces, interval: Span) -> Result<impl Iterator<Item = Time>, String> {
@@ -179,7 +179,7 @@ mod tests {
         assert_eq!(trace.samples.len(), 9);
         assert_eq!(
             write_delays(&whole(&trace), INTERVAL).unwrap(),
-            Written { text: text.into(), notes: vec![] }
+            WrittenTrace { text: text.into(), notes: vec![] }
         );
         // Lines are joined.
         assert_eq!(read_delays(b"42 39\n25\n25 65 54 51 33 454 0 0", INTERVAL).unwrap(), trace);
@@ -188,7 +188,7 @@ mod tests {
         assert_eq!(trace.samples[0].losses, Some(Losses::Packets(1.0)));
         assert_eq!(
             write_losses(&whole(&trace), INTERVAL).unwrap(),
-            Written { text: text.into(), notes: vec![] }
+            WrittenTrace { text: text.into(), notes: vec![] }
         );
     }
 

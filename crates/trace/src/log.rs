@@ -7,7 +7,7 @@
 use crate::{HIGHEST_RATE_BPS, LATEST, LONGEST_DELAY, Losses, Read, Sample, Trace};
 use skyhop_orbit::Epoch;
 use skyhop_text::spelling;
-use skyhop_text::table::{Row, TableError, number, rows, shown};
+use skyhop_text::table::{TableError, TableRow, number, rows, shown};
 use skyhop_units::{Span, Time};
 
 /// A column, and what one of its numbers is in SI.
@@ -27,7 +27,7 @@ impl Column {
 
 /// The columns of a log.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Columns {
+pub struct LogColumns {
     /// Times: numbers, in this unit, or dates and times in UTC or with a zone.
     pub time: Column,
     /// Rates.
@@ -40,10 +40,10 @@ pub struct Columns {
     pub loss: Option<Column>,
 }
 
-impl Columns {
+impl LogColumns {
     /// FjordLink's logs of a Starlink terminal at sea.
     pub fn fjordlink() -> Self {
-        Columns {
+        LogColumns {
             time: Column::new("@timestamp", 1.0),
             rate: None,
             rtt: Some(Column::new("dish_status.pop_ping_latency_ms", 1e-3)),
@@ -56,7 +56,7 @@ impl Columns {
     pub fn autobahn(up: bool) -> Self {
         let (time, rate) =
             if up { ("timestamp_start_ul", "upload") } else { ("timestamp_start_dl", "download") };
-        Columns {
+        LogColumns {
             time: Column::new(time, 1.0),
             rate: Some(Column::new(rate, 1e6)),
             rtt: None,
@@ -71,7 +71,7 @@ impl Columns {
 }
 
 /// Reads a log. A pause longer than `pause` is closed up: what follows goes on one usual step later.
-pub fn read(bytes: &[u8], columns: &Columns, pause: Option<Span>) -> Result<Read, TableError> {
+pub fn read(bytes: &[u8], columns: &LogColumns, pause: Option<Span>) -> Result<Read, TableError> {
     let mut rows = rows(bytes)?;
     let Some(head) = rows.next().transpose()? else {
         return Err(TableError::whole("is empty; expected a line of column names"));
@@ -81,7 +81,7 @@ pub fn read(bytes: &[u8], columns: &Columns, pause: Option<Span>) -> Result<Read
     for (found, column) in places.iter_mut().zip(columns.values()) {
         *found = column.map(|column| Ok((place(&head, column)?, column))).transpose()?;
     }
-    let (mut samples, mut clock): (Vec<Sample>, _) = (vec![], Clock::default());
+    let (mut samples, mut clock): (Vec<Sample>, _) = (vec![], LogClock::default());
     let (mut empty, mut twice) = ([0_u64; 4], 0_u64);
     for row in rows {
         let row = row?;
@@ -116,7 +116,7 @@ pub fn read(bytes: &[u8], columns: &Columns, pause: Option<Span>) -> Result<Read
 }
 
 /// Position of a column.
-fn place(head: &Row, column: &Column) -> Result<usize, TableError> {
+fn place(head: &TableRow, column: &Column) -> Result<usize, TableError> {
     let name = column.name.as_str();
     head.cells().position(|cell| cell == name).ok_or_else(|| {
         let near = spelling::hint(name, head.cells());
@@ -134,7 +134,7 @@ const LIMITS: [(f64, &str); 4] = [
 ];
 
 /// A cell in SI; nothing if it says that there is nothing.
-fn value(row: &Row, cell: &str, column: &Column, which: usize) -> Result<Option<f64>, TableError> {
+fn value(row: &TableRow, cell: &str, column: &Column, which: usize) -> Result<Option<f64>, TableError> {
     if ["", "nan", "null", "none", "na"].contains(&cell.to_ascii_lowercase().as_str()) {
         return Ok(None);
     }
@@ -158,7 +158,7 @@ fn sample(from: Time, [rate, rtt, delay, loss]: [Option<f64>; 4]) -> Sample {
 
 /// The first row's time, by which all count.
 #[derive(Default)]
-struct Clock {
+struct LogClock {
     date: Option<Epoch>,
     /// Offset of its zone from UTC.
     ahead_s: Option<f64>,
@@ -182,7 +182,7 @@ fn zone(cell: &str) -> (&str, f64) {
     found().unwrap_or((cell, 0.0))
 }
 
-impl Clock {
+impl LogClock {
     fn at(&mut self, cell: &str, unit: f64) -> Result<Span, String> {
         let seconds = match cell.parse::<f64>() {
             Ok(number) if self.date.is_none() => (number - *self.number.get_or_insert(number)) * unit,
@@ -205,7 +205,7 @@ impl Clock {
 /// Closes pauses up, and says what was assumed.
 fn finish(
     mut samples: Vec<Sample>,
-    columns: &Columns,
+    columns: &LogColumns,
     empty: [u64; 4],
     pause: Option<Span>,
 ) -> Result<Read, TableError> {
@@ -262,8 +262,8 @@ mod tests {
     use super::*;
     use crate::table;
 
-    fn columns() -> Columns {
-        Columns {
+    fn columns() -> LogColumns {
+        LogColumns {
             time: Column::new("time", 1e-3),
             rate: Some(Column::new("down", 1e6)),
             rtt: Some(Column::new("rtt", 1e-3)),
@@ -296,7 +296,7 @@ mod tests {
         // An hour is there twice when summer ends.
         let text = "@timestamp,dish_status.pop_ping_latency_ms,dish_status.pop_ping_drop_rate\n\
                     2024-10-27T02:59:59.5+02:00,30,0\n2024-10-27T02:00:00.5+01:00,40,0.5\n";
-        let trace = read(text.as_bytes(), &Columns::fjordlink(), None).unwrap().trace;
+        let trace = read(text.as_bytes(), &LogColumns::fjordlink(), None).unwrap().trace;
         assert_eq!(table::write(&trace), "t_s,delay_s,loss\n0,0.015,0\n1,0.02,0.5\n");
     }
 
@@ -315,14 +315,14 @@ mod tests {
     fn dates_are_times_and_pauses_are_said_or_closed() {
         let text = "timestamp_start_dl,download\n2024-04-19 16:23:00.5,1\n2024-04-19 16:23:01.5,2\n\
                     2024-04-19 16:23:02.5,3\n2024-04-19 17:00:00.5,4\n";
-        let got = read(text.as_bytes(), &Columns::autobahn(false), None).unwrap();
+        let got = read(text.as_bytes(), &LogColumns::autobahn(false), None).unwrap();
         assert_eq!(got.trace.samples[3].from, Time::ZERO + Span::from_secs(2220));
         assert!(
             got.notes.iter().any(|n| n.starts_with("pauses of more than 3 s: 1, of 2217 s in all")),
             "{:?}",
             got.notes
         );
-        let closed = read(text.as_bytes(), &Columns::autobahn(false), Some(Span::from_secs(2))).unwrap();
+        let closed = read(text.as_bytes(), &LogColumns::autobahn(false), Some(Span::from_secs(2))).unwrap();
         assert_eq!(closed.trace.samples[3].from, Time::ZERO + Span::from_secs(3));
         assert_eq!(closed.trace.samples[2].rate_bps, Some(3_000_000));
     }

@@ -4,7 +4,7 @@
 //! Differs: the bytes of a millisecond leave evenly in the one that ends there, and not all at its end.
 //! Leaves out delays and losses, which Mahimahi has in shells of their own.
 
-use crate::{Pieces, Sample, Trace, Written};
+use crate::{Pieces, Sample, Trace, WrittenTrace};
 use skyhop_text::table::{TableError, rows, shown};
 use skyhop_units::{Span, Time};
 use std::fmt::Write;
@@ -73,7 +73,7 @@ fn rates(mut opportunities: Vec<(u64, u64)>) -> Result<Trace, TableError> {
 }
 
 /// Writes a trace: an opportunity at the end of the millisecond in which its 1500 bytes are complete.
-pub fn write(pieces: &Pieces) -> Result<Written, String> {
+pub fn write(pieces: &Pieces) -> Result<WrittenTrace, String> {
     let mut notes = Vec::new();
     pieces.without_delays("mahimahi", &mut notes);
     pieces.without_losses("mahimahi", &mut notes);
@@ -107,7 +107,7 @@ pub fn write(pieces: &Pieces) -> Result<Written, String> {
             "the last opportunity is at {last_ms} ms, where Mahimahi begins again, and not at {end_ms} ms"
         ));
     }
-    Ok(Written { text, notes })
+    Ok(WrittenTrace { text, notes })
 }
 
 fn nanos(from: Time, to: Time) -> u128 {
@@ -119,7 +119,7 @@ mod tests {
     use super::*;
     use crate::{Own, pieces};
 
-    fn back(trace: &Trace) -> Written {
+    fn back(trace: &Trace) -> WrittenTrace {
         write(&pieces(trace, Own::default(), None).unwrap()).unwrap()
     }
 
@@ -135,7 +135,10 @@ mod tests {
     #[test]
     fn what_is_read_is_written_line_by_line() {
         for text in ["1\n", "1\n1\n4\n5\n6\n", "22\n22\n22\n30\n45\n45\n120\n"] {
-            assert_eq!(back(&read(text.as_bytes()).unwrap()), Written { text: text.into(), notes: vec![] });
+            assert_eq!(
+                back(&read(text.as_bytes()).unwrap()),
+                WrittenTrace { text: text.into(), notes: vec![] }
+            );
         }
         // The same instants, seen from the round before.
         assert_eq!(back(&read(b"0\n1\n3\n").unwrap()).text, "1\n3\n3\n");

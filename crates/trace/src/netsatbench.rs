@@ -17,28 +17,28 @@ const MOST: usize = 100_000;
 
 /// The two ends of a link, in order of their names: it is one in both directions.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Ends(String, String);
+pub struct LinkEnds(String, String);
 
-impl Ends {
+impl LinkEnds {
     /// The link between two nodes.
     pub fn new(a: &str, b: &str) -> Self {
         let (a, b) = if a <= b { (a, b) } else { (b, a) };
-        Ends(a.into(), b.into())
+        LinkEnds(a.into(), b.into())
     }
 }
 
-impl std::fmt::Display for Ends {
+impl std::fmt::Display for LinkEnds {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{},{}", self.0, self.1)
     }
 }
 
 /// A file of epochs, by its name and its bytes.
-pub type File<'a> = (&'a str, &'a [u8]);
+pub type EpochFile<'a> = (&'a str, &'a [u8]);
 
 /// The values of a link at one place; `None` stays as it was.
 #[derive(Debug, Clone, Copy, Default)]
-struct Said {
+struct LinkValues {
     rate_bps: Option<u64>,
     delay: Option<Span>,
     loss: Option<f64>,
@@ -49,13 +49,13 @@ struct Said {
 struct Instant {
     at: Epoch,
     /// Links by the list that names them: added, deleted, updated, in the order in which NetSatBench applies them.
-    lists: [Vec<(Ends, Said)>; 3],
+    lists: [Vec<(LinkEnds, LinkValues)>; 3],
 }
 
 const LISTS: [&str; 3] = ["links-add", "links-del", "links-update"];
 
 /// Reads the trace of one link, which need not be named if there is only one.
-pub fn read(files: &[File], link: Option<&Ends>) -> Result<Read, String> {
+pub fn read(files: &[EpochFile], link: Option<&LinkEnds>) -> Result<Read, String> {
     let mut files = files.to_vec();
     files.sort_by_key(|(name, _)| last_number(name));
     let mut epochs: Vec<Instant> = Vec::new();
@@ -67,10 +67,10 @@ pub fn read(files: &[File], link: Option<&Ends>) -> Result<Read, String> {
         epochs.push(epoch);
     }
     let Some(begin) = epochs.first().map(|first| first.at) else { return Err("no files".into()) };
-    let all: BTreeSet<&Ends> =
+    let all: BTreeSet<&LinkEnds> =
         epochs.iter().flat_map(|e| e.lists.iter().flatten().map(|(ends, _)| ends)).collect();
     let link = chosen(&all, link)?;
-    let (mut trace, mut now, mut limit) = (Trace::default(), None::<Said>, false);
+    let (mut trace, mut now, mut limit) = (Trace::default(), None::<LinkValues>, false);
     for epoch in &epochs {
         for (list, said) in epoch.lists.iter().zip(LISTS) {
             for (_, news) in list.iter().filter(|(ends, _)| *ends == link) {
@@ -78,7 +78,7 @@ pub fn read(files: &[File], link: Option<&Ends>) -> Result<Read, String> {
                 now = match (said, now) {
                     ("links-add", _) => Some(*news),
                     ("links-del", _) => None,
-                    (_, was) => was.map(|was| Said {
+                    (_, was) => was.map(|was| LinkValues {
                         rate_bps: news.rate_bps.or(was.rate_bps),
                         delay: news.delay.or(was.delay),
                         loss: news.loss.or(was.loss),
@@ -100,7 +100,7 @@ pub fn read(files: &[File], link: Option<&Ends>) -> Result<Read, String> {
     Ok(Read { trace, notes })
 }
 
-fn sample(from: Time, now: Option<Said>) -> Sample {
+fn sample(from: Time, now: Option<LinkValues>) -> Sample {
     match now {
         None => Sample { from, losses: Some(Losses::Packets(1.0)), ..Sample::default() },
         Some(said) => Sample {
@@ -113,7 +113,7 @@ fn sample(from: Time, now: Option<Said>) -> Sample {
 }
 
 /// The link that is asked for, or the only one.
-fn chosen(all: &BTreeSet<&Ends>, link: Option<&Ends>) -> Result<Ends, String> {
+fn chosen(all: &BTreeSet<&LinkEnds>, link: Option<&LinkEnds>) -> Result<LinkEnds, String> {
     let names: Vec<String> = all.iter().map(ToString::to_string).collect();
     match link {
         Some(link) if all.contains(link) => Ok(link.clone()),
@@ -161,12 +161,12 @@ fn instant(bytes: &[u8]) -> Result<Instant, String> {
     Ok(Instant { at, lists })
 }
 
-fn entry(link: &Map<String, Value>, values: bool) -> Result<(Ends, Said), String> {
+fn entry(link: &Map<String, Value>, values: bool) -> Result<(LinkEnds, LinkValues), String> {
     let end = |key: &str| {
         link.get(key).and_then(Value::as_str).ok_or_else(|| format!("{key}: missing; expected a node's name"))
     };
-    let ends = Ends::new(end("endpoint1")?, end("endpoint2")?);
-    let mut said = Said::default();
+    let ends = LinkEnds::new(end("endpoint1")?, end("endpoint2")?);
+    let mut said = LinkValues::default();
     if values {
         said.limit = link.contains_key("limit");
         said.rate_bps = link.get("rate").map(rate_bps).transpose().map_err(|e| format!("rate: {e}"))?;
@@ -248,7 +248,7 @@ pub struct Epochs {
 }
 
 /// Writes the epochs of one link, the first at `start`.
-pub fn write(pieces: &Pieces, link: &Ends, start: Epoch) -> Result<Epochs, String> {
+pub fn write(pieces: &Pieces, link: &LinkEnds, start: Epoch) -> Result<Epochs, String> {
     let mut notes =
         vec![format!("{link}, from {start} on; that it ends after {} is not in it", pieces.end())];
     // An update leaves a rate as it was and cannot take it away: all pieces have one, or none.
@@ -309,21 +309,21 @@ mod tests {
     const DELETE: &str = r#"{"time": "2024-06-01T12:02:00Z", "links-add": [], "links-del": [
         {"endpoint1": "usr1", "endpoint2": "sat6", "rate": "nonsense"}]}"#;
 
-    fn three() -> [File<'static>; 3] {
+    fn three() -> [EpochFile<'static>; 3] {
         // In the order of a shell's star.
         [("x/e1.json", ADD.as_bytes()), ("x/e10.json", DELETE.as_bytes()), ("x/e2.json", UPDATE.as_bytes())]
     }
 
     #[test]
     fn a_link_is_added_updated_and_deleted() {
-        let Read { trace, notes } = read(&three(), Some(&Ends::new("usr1", "sat6"))).unwrap();
+        let Read { trace, notes } = read(&three(), Some(&LinkEnds::new("usr1", "sat6"))).unwrap();
         let text = table::write(&trace);
         assert_eq!(
             text,
             "t_s,rate_bps,delay_s,loss\n0,20000000,0.005,0.005\n5,20000000,0.0055,0.005\n120,,,1\n"
         );
         assert!(notes[0].starts_with("sat6,usr1, from 2024-06-01T12:00:00Z on"), "{notes:?}");
-        let Read { notes, .. } = read(&three(), Some(&Ends::new("sat6", "grd1"))).unwrap();
+        let Read { notes, .. } = read(&three(), Some(&LinkEnds::new("sat6", "grd1"))).unwrap();
         assert!(notes[1].contains("limit"), "{notes:?}");
     }
 
@@ -332,11 +332,12 @@ mod tests {
         let text =
             "t_s,rate_bps,delay_s,loss\n0,10000001,0.123456789,0\n7,5000000,0.2,0.25\n20,5000000,0.2,1\n";
         let trace = table::read(text.as_bytes()).unwrap();
-        let (link, start) = (Ends::new("a", "b"), "2025-01-01T00:00:00Z".parse().unwrap());
+        let (link, start) = (LinkEnds::new("a", "b"), "2025-01-01T00:00:00Z".parse().unwrap());
         let Epochs { files, notes } =
             write(&pieces(&trace, Own::default(), None).unwrap(), &link, start).unwrap();
         assert_eq!(notes, ["a,b, from 2025-01-01T00:00:00Z on; that it ends after 33 s is not in it"]);
-        let files: Vec<File> = files.iter().map(|(name, text)| (name.as_str(), text.as_bytes())).collect();
+        let files: Vec<EpochFile> =
+            files.iter().map(|(name, text)| (name.as_str(), text.as_bytes())).collect();
         assert_eq!(files[1].0, "NetSatBench-epoch1.json");
         assert_eq!(table::write(&read(&files, None).unwrap().trace), text);
     }
@@ -344,7 +345,7 @@ mod tests {
     #[test]
     fn what_it_cannot_hold_is_said() {
         let trace = table::read(b"t_s,rate_bps\n0,5\n0.6,6\n1.1,0\n2,\n").unwrap();
-        let (link, start) = (Ends::new("a", "b"), "2025-01-01T00:00:00Z".parse().unwrap());
+        let (link, start) = (LinkEnds::new("a", "b"), "2025-01-01T00:00:00Z".parse().unwrap());
         let none = pieces(&trace, Own::default(), None).unwrap();
         assert!(write(&none, &link, start).unwrap_err().contains("no rate at t_s 2"));
         let own = Own { rate_bps: Some(9), ..Own::default() };
@@ -397,7 +398,7 @@ mod tests {
         }
         let error = read(&three(), None).unwrap_err();
         assert_eq!(error, "2 links; choose one with --link: grd1,sat6 sat6,usr1");
-        let error = read(&three(), Some(&Ends::new("usr1", "sat5"))).unwrap_err();
+        let error = read(&three(), Some(&LinkEnds::new("usr1", "sat5"))).unwrap_err();
         assert!(
             error.contains("no link sat5,usr1") && error.contains("did you mean \"sat6,usr1\"?"),
             "{error}"

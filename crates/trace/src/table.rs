@@ -5,7 +5,7 @@
 //! have no carrier, and it is passed over.
 
 use crate::{HIGHEST_RATE_BPS, LATEST, LONGEST_DELAY, Losses, Sample, Trace, seconds};
-use skyhop_text::table::{Row, TableError, number, rows, shown};
+use skyhop_text::table::{TableError, TableRow, number, rows, shown};
 use skyhop_units::{Span, Time};
 use std::fmt::Write;
 
@@ -34,7 +34,7 @@ pub fn read(bytes: &[u8]) -> Result<Trace, TableError> {
     Ok(Trace { samples, length: None })
 }
 
-fn check_names(head: &Row, names: &[&str]) -> Result<(), TableError> {
+fn check_names(head: &TableRow, names: &[&str]) -> Result<(), TableError> {
     for (i, name) in names.iter().enumerate() {
         if !COLUMNS.contains(name) {
             let near = skyhop_text::spelling::hint(name, COLUMNS);
@@ -54,7 +54,7 @@ fn check_names(head: &Row, names: &[&str]) -> Result<(), TableError> {
     Ok(())
 }
 
-fn sample(names: &[&str], row: &Row) -> Result<Sample, String> {
+fn sample(names: &[&str], row: &TableRow) -> Result<Sample, String> {
     if row.len() != names.len() {
         return Err(format!("{} values for {} columns", row.len(), names.len()));
     }

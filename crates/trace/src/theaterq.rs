@@ -4,7 +4,7 @@
 //! its extended form, with JITTER third, and duplicates and a route at the end. A rate of 0 is none there, and waits here.
 //! Leaves out limits, jitter, duplicates and routes, which are keys of a link and not of its trace.
 
-use crate::{HIGHEST_RATE_BPS, LATEST, LONGEST_DELAY, Losses, Pieces, Read, Sample, Trace, Written};
+use crate::{HIGHEST_RATE_BPS, LATEST, LONGEST_DELAY, Losses, Pieces, Read, Sample, Trace, WrittenTrace};
 use skyhop_text::table::{TableError, shown, text};
 use skyhop_units::{Span, Time};
 use std::fmt::Write;
@@ -27,7 +27,7 @@ pub fn read(bytes: &[u8]) -> Result<Read, TableError> {
             return Err(wrong(format!("{} numbers, where lines above have {width}", numbers.len())));
         }
         width = numbers.len();
-        let entry = Entry::of(&numbers).map_err(wrong)?;
+        let entry = TraceLine::of(&numbers).map_err(wrong)?;
         trace.put(entry.sample(Time::ZERO + end));
         end += Span::from_micros(entry.keep_us);
         if end > LATEST {
@@ -75,7 +75,7 @@ fn numbers(line: &str) -> Result<Vec<u64>, String> {
 }
 
 /// A line.
-struct Entry {
+struct TraceLine {
     keep_us: u64,
     delay: Span,
     rate_bps: u64,
@@ -86,7 +86,7 @@ struct Entry {
     routes: bool,
 }
 
-impl Entry {
+impl TraceLine {
     fn of(numbers: &[u64]) -> Result<Self, String> {
         let extended = numbers.len() > 5;
         let at = |simple: usize| numbers[if extended && simple > 1 { simple + 1 } else { simple }];
@@ -95,7 +95,7 @@ impl Entry {
             _ => Err(format!("{name}: {value} is outside {least} to {most}")),
         };
         let lost = within("LOSS", at(3), 0, u64::from(WHOLE))?;
-        Ok(Entry {
+        Ok(TraceLine {
             keep_us: within("KEEP", at(0), 1, LATEST.as_nanos() / 1000)?,
             delay: Span::from_nanos(within("LATENCY", at(1), 0, LONGEST_DELAY.as_nanos())?),
             rate_bps: within("RATE", at(2), 0, HIGHEST_RATE_BPS)?,
@@ -118,7 +118,7 @@ impl Entry {
 }
 
 /// Writes the simple form, with one limit for all lines.
-pub fn write(pieces: &Pieces, limit: u32) -> Result<Written, String> {
+pub fn write(pieces: &Pieces, limit: u32) -> Result<WrittenTrace, String> {
     let mut text = String::from("# KEEP,LATENCY,RATE,LOSS,LIMIT\n");
     let mut notes = vec![format!("LIMIT is {limit} packets in each line, which --limit changes")];
     let (mut told_us, mut waits, mut unlimited, mut rounded) = (0, false, false, 0);
@@ -147,7 +147,7 @@ pub fn write(pieces: &Pieces, limit: u32) -> Result<Written, String> {
     if rounded > 0 {
         notes.push(format!("rows of less than 1 us are left out: {rounded}"));
     }
-    Ok(Written { text, notes })
+    Ok(WrittenTrace { text, notes })
 }
 
 #[cfg(test)]
@@ -186,14 +186,15 @@ mod tests {
     fn what_it_cannot_hold_is_said() {
         let trace =
             table::read(b"t_s,rate_bps,delay_s\n0,0,0.1\n0.0000001,,0.1\n0.0000002,5000,0.1\n1,,\n").unwrap();
-        let Written { text, notes } = write(&pieces(&trace, Own::default(), None).unwrap(), 1000).unwrap();
+        let WrittenTrace { text, notes } =
+            write(&pieces(&trace, Own::default(), None).unwrap(), 1000).unwrap();
         assert_eq!(
             text.lines().skip(1).collect::<Vec<_>>(),
             ["1000000,100000000,5000,0,1000", "1000000,0,0,0,1000"]
         );
         assert!(notes.iter().any(|n| n == "rows of less than 1 us are left out: 2"), "{notes:?}");
         let trace = table::read(b"t_s,rate_bps\n0,0\n1,9\n").unwrap();
-        let Written { text, notes } = write(&pieces(&trace, Own::default(), None).unwrap(), 1).unwrap();
+        let WrittenTrace { text, notes } = write(&pieces(&trace, Own::default(), None).unwrap(), 1).unwrap();
         assert!(text.contains("\n1000000,0,0,4294967295,1\n"), "{text}");
         assert!(notes.iter().any(|n| n.contains("cannot make them wait")), "{notes:?}");
     }

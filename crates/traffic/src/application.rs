@@ -51,7 +51,7 @@ pub enum Action {
 
 /// A notice to the application.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Notice {
+pub enum AppNotice {
     /// The handshake is complete at `end`.
     Opened {
         /// Number of the connection.
@@ -124,7 +124,7 @@ impl Application {
     }
 
     /// Takes a notice about a connection.
-    pub fn handle(&mut self, now: Time, notice: Notice) {
+    pub fn handle(&mut self, now: Time, notice: AppNotice) {
         match self {
             Application::Bulk(bulk) => bulk.handle(now, notice),
             Application::Web(web) => web.handle(now, notice),

@@ -4,7 +4,7 @@
 //! Differs: the transfer is complete when the sender knows that all has arrived; each connection has an equal part, whatever its speed.
 //! Leaves out disks.
 
-use crate::{Action, End, Notice};
+use crate::{Action, AppNotice, End};
 use skyhop_units::Time;
 use std::collections::VecDeque;
 
@@ -70,10 +70,10 @@ impl Bulk {
         }
     }
 
-    pub(crate) fn handle(&mut self, now: Time, notice: Notice) {
+    pub(crate) fn handle(&mut self, now: Time, notice: AppNotice) {
         match notice {
             // All that a stopped transfer sent is acknowledged, but it is not complete.
-            Notice::AllAcknowledged { connection, end: End::Client, bytes }
+            AppNotice::AllAcknowledged { connection, end: End::Client, bytes }
                 if self.part(connection) == Some(bytes) =>
             {
                 if let Some(arrived) = self.arrived.get_mut(connection as usize) {
@@ -83,10 +83,10 @@ impl Bulk {
                     self.completed.get_or_insert(now);
                 }
             }
-            Notice::PeerFinished { connection, end: End::Server } => {
+            AppNotice::PeerFinished { connection, end: End::Server } => {
                 self.actions.push_back(Action::Shutdown { connection, end: End::Server });
             }
-            Notice::Reset { .. } => self.reset = true,
+            AppNotice::Reset { .. } => self.reset = true,
             _ => {}
         }
     }

@@ -16,23 +16,23 @@ use std::collections::BinaryHeap;
 pub struct Datagrams {
     size: u32,
     rate: Rate,
-    sources: Vec<Source>,
+    sources: Vec<DatagramSource>,
     /// Time of the next datagram of each source, and the source.
     due: BinaryHeap<Reverse<(Time, u32)>>,
 }
 
 #[derive(Debug)]
-struct Source {
+struct DatagramSource {
     /// Start and end of its burst, and the number of packets sent in it.
     begun: Time,
     ends: Option<Time>,
     packets: u64,
-    turns: Option<Turns>,
+    turns: Option<OnOffTimes>,
 }
 
 /// Distributions of a source's on and off times, s.
 #[derive(Debug)]
-struct Turns {
+struct OnOffTimes {
     on: Distribution,
     off: Distribution,
     chance: Stream,
@@ -41,7 +41,7 @@ struct Turns {
 impl Datagrams {
     /// One source that continuously sends `size` bytes of payload at a time, at `rate` of payload.
     pub fn constant(rate: Rate, size: u32) -> Self {
-        Self { size, rate, sources: vec![Source::new(None)], due: BinaryHeap::new() }
+        Self { size, rate, sources: vec![DatagramSource::new(None)], due: BinaryHeap::new() }
     }
 
     /// Sources with on times drawn from `on` and off times drawn from `off`, s; one for each of `streams`.
@@ -52,8 +52,8 @@ impl Datagrams {
         off: &Distribution,
         streams: impl Iterator<Item = Stream>,
     ) -> Self {
-        let turns = |chance| Turns { on: on.clone(), off: off.clone(), chance };
-        let sources = streams.map(|chance| Source::new(Some(turns(chance)))).collect();
+        let turns = |chance| OnOffTimes { on: on.clone(), off: off.clone(), chance };
+        let sources = streams.map(|chance| DatagramSource::new(Some(turns(chance)))).collect();
         Self { size, rate, sources, due: BinaryHeap::new() }
     }
 
@@ -107,8 +107,8 @@ impl Datagrams {
     }
 }
 
-impl Source {
-    fn new(turns: Option<Turns>) -> Self {
+impl DatagramSource {
+    fn new(turns: Option<OnOffTimes>) -> Self {
         Self { begun: Time::ZERO, ends: None, packets: 0, turns }
     }
 }

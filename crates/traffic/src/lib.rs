@@ -15,13 +15,13 @@ mod ping;
 mod transfers;
 mod web;
 
-pub use application::{Action, Application, End, Notice};
+pub use application::{Action, AppNotice, Application, End};
 pub use bulk::Bulk;
 pub use completions::{Completion, Completions};
 pub use datagrams::Datagrams;
 pub use distribution::Distribution;
 pub use mah::Mah;
-pub use measured::{Between, Measured};
+pub use measured::{Interpolation, Measured};
 pub use ping::Ping;
 pub use skyhop_text::table::TableError;
 pub use transfers::Transfers;

@@ -10,12 +10,12 @@ use skyhop_text::table::{TableError, number, rows};
 #[derive(Debug, Clone, PartialEq)]
 pub struct Measured {
     points: Vec<(f64, f64)>,
-    between: Between,
+    between: Interpolation,
 }
 
 /// Interpolation between two values of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Between {
+pub enum Interpolation {
     /// No interpolation: the upper of the two, so that only values of the file are drawn.
     Step,
     /// Linear interpolation.
@@ -26,7 +26,7 @@ pub enum Between {
 impl Measured {
     /// Reads a file with two or three columns per line: first the value, last the share of draws at or below it. Text after a `#`
     /// is a comment. Fails with the line of the mistake.
-    pub fn parse(bytes: &[u8], between: Between) -> Result<Self, TableError> {
+    pub fn parse(bytes: &[u8], between: Interpolation) -> Result<Self, TableError> {
         let mut points: Vec<(f64, f64)> = Vec::new();
         let mut last_line = 0;
         for row in rows(bytes)? {
@@ -53,7 +53,7 @@ impl Measured {
         let above = self.points.partition_point(|(_, share)| *share < u).min(self.points.len() - 1);
         let (value, share) = self.points[above];
         match (self.between, above.checked_sub(1).map(|below| self.points[below])) {
-            (Between::Line, Some((low, before))) if share > before => {
+            (Interpolation::Line, Some((low, before))) if share > before => {
                 low + (value - low) * ((u - before) / (share - before)).clamp(0.0, 1.0)
             }
             _ => value,
@@ -65,7 +65,9 @@ impl Measured {
         let above = self.points.partition_point(|(value, _)| *value <= x);
         let Some((low, before)) = above.checked_sub(1).map(|below| self.points[below]) else { return 0.0 };
         match (self.between, self.points.get(above)) {
-            (Between::Line, Some((value, share))) => before + (share - before) * (x - low) / (value - low),
+            (Interpolation::Line, Some((value, share))) => {
+                before + (share - before) * (x - low) / (value - low)
+            }
             _ => before,
         }
     }
@@ -75,7 +77,7 @@ impl Measured {
         let mut mean = self.points[0].0 * self.points[0].1;
         for pair in self.points.windows(2) {
             let [(low, before), (value, share)] = [pair[0], pair[1]];
-            let middle = if self.between == Between::Line { (low + value) / 2.0 } else { value };
+            let middle = if self.between == Interpolation::Line { (low + value) / 2.0 } else { value };
             mean += middle * (share - before);
         }
         mean
@@ -131,8 +133,8 @@ mod tests {
 
     #[test]
     fn values_are_found_by_their_shares() {
-        let steps = Measured::parse(TEXT, Between::Step).unwrap();
-        let lines = Measured::parse(TEXT, Between::Line).unwrap();
+        let steps = Measured::parse(TEXT, Interpolation::Step).unwrap();
+        let lines = Measured::parse(TEXT, Interpolation::Line).unwrap();
         let at = |measured: &Measured| [0.0, 0.4, 0.5, 0.65, 0.8, 0.9, 1.0].map(|u| measured.at(u));
         assert_eq!(at(&steps), [1.0, 1.0, 1.0, 2.0, 2.0, 10.0, 10.0]);
         let expected = [1.0, 1.0, 1.0, 1.5, 2.0, 6.0, 10.0];
@@ -148,15 +150,15 @@ mod tests {
 
     #[test]
     fn tables_of_spreadsheets_are_read() {
-        let expected = Measured::parse(TEXT, Between::Step).unwrap();
+        let expected = Measured::parse(TEXT, Interpolation::Step).unwrap();
         for text in [
             &b"\xef\xbb\xbf1,5,0.5\r\n2,3,0.8 # most\r\n10,2,1\r\n"[..],
             b"1;0.5\n2;0.8\n10;1\n",
             b"1\t5\t0.5\n2\t3\t0.8\n10\t2\t1\n",
         ] {
-            assert_eq!(Measured::parse(text, Between::Step).unwrap(), expected);
+            assert_eq!(Measured::parse(text, Interpolation::Step).unwrap(), expected);
         }
-        let comma = Measured::parse(b"1;0,5\n2;1\n", Between::Step).unwrap_err();
+        let comma = Measured::parse(b"1;0,5\n2;1\n", Interpolation::Step).unwrap_err();
         assert_eq!(comma.to_string(), "line 1: \"0,5\" has a decimal comma; write 0.5");
     }
 
@@ -179,7 +181,7 @@ mod tests {
             (b"1 1 0.5\n2 1 0.9\n", "line 2: the last share is 0.9; expected 1"),
             (b"1 1 0.5\n\xff 1 1\n", "line 2: is not text in UTF-8"),
         ] {
-            let error = Measured::parse(text, Between::Line).unwrap_err();
+            let error = Measured::parse(text, Interpolation::Line).unwrap_err();
             assert_eq!(error.to_string(), expected);
         }
     }

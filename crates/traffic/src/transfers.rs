@@ -5,7 +5,7 @@
 //! Leaves out arrivals that depend on each other.
 
 use crate::web::span;
-use crate::{Action, Completion, Completions, Distribution, End, Notice};
+use crate::{Action, AppNotice, Completion, Completions, Distribution, End};
 use skyhop_chance::Stream;
 use skyhop_units::Time;
 use std::collections::{BTreeMap, VecDeque};
@@ -96,9 +96,9 @@ impl Transfers {
         }
     }
 
-    pub(crate) fn handle(&mut self, now: Time, notice: Notice) {
+    pub(crate) fn handle(&mut self, now: Time, notice: AppNotice) {
         match notice {
-            Notice::Delivered { connection, end: End::Server, bytes } => {
+            AppNotice::Delivered { connection, end: End::Server, bytes } => {
                 let Some(under) = self.open.get_mut(&connection) else { return };
                 under.left = under.left.saturating_sub(bytes);
                 if under.left == 0 {
@@ -108,10 +108,10 @@ impl Transfers {
                     self.completions.all.push(Completion { started, took, bytes: size, files: 1 });
                 }
             }
-            Notice::PeerFinished { connection, end: End::Server } => {
+            AppNotice::PeerFinished { connection, end: End::Server } => {
                 self.actions.push_back(Action::Shutdown { connection, end: End::Server });
             }
-            Notice::Reset { connection, .. } if self.open.remove(&connection).is_some() => {
+            AppNotice::Reset { connection, .. } if self.open.remove(&connection).is_some() => {
                 self.completions.failed += 1;
             }
             _ => {}

@@ -6,7 +6,7 @@
 //! servers, so that a change of server is a change of connections.
 //! Leaves out contents, caches, name resolution, and connections that a server closes when idle.
 
-use crate::{Action, Completion, Completions, Distribution, End, Notice};
+use crate::{Action, AppNotice, Completion, Completions, Distribution, End};
 use skyhop_chance::Stream;
 use skyhop_units::{Span, Time};
 use std::collections::{BTreeMap, VecDeque};
@@ -42,7 +42,7 @@ pub struct Web {
     does: Browsing,
     chance: Chance,
     page: Option<Page>,
-    open: BTreeMap<u32, Line>,
+    open: BTreeMap<u32, WebConnection>,
     opened: u32,
     /// Number of pages still to come from this server.
     stays: u64,
@@ -91,7 +91,7 @@ struct Page {
 
 /// A connection in use.
 #[derive(Debug, Default)]
-struct Line {
+struct WebConnection {
     /// Exchanges whose reply the client waits for.
     asked: VecDeque<Exchange>,
     /// Exchanges whose request the server has not read.
@@ -199,7 +199,7 @@ impl Web {
             } else if self.open.len() < self.does.connections.max(1) as usize {
                 let connection = self.opened;
                 self.opened += 1;
-                self.open.insert(connection, Line::default());
+                self.open.insert(connection, WebConnection::default());
                 self.actions.push_back(Action::Open { connection });
                 connection
             } else if self.does.persistent && self.does.pipelining {
@@ -217,17 +217,19 @@ impl Web {
         }
     }
 
-    pub(crate) fn handle(&mut self, now: Time, notice: Notice) {
+    pub(crate) fn handle(&mut self, now: Time, notice: AppNotice) {
         match notice {
-            Notice::PeerFinished { connection, end } => {
+            AppNotice::PeerFinished { connection, end } => {
                 self.actions.push_back(Action::Shutdown { connection, end });
             }
             _ if self.stopped => {}
-            Notice::Delivered { connection, end: End::Server, bytes } => {
+            AppNotice::Delivered { connection, end: End::Server, bytes } => {
                 self.requested(now, connection, bytes)
             }
-            Notice::Delivered { connection, end: End::Client, bytes } => self.replied(now, connection, bytes),
-            Notice::Reset { connection, .. } => self.broken(now, connection),
+            AppNotice::Delivered { connection, end: End::Client, bytes } => {
+                self.replied(now, connection, bytes)
+            }
+            AppNotice::Reset { connection, .. } => self.broken(now, connection),
             _ => {}
         }
     }

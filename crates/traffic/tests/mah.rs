@@ -7,11 +7,11 @@
 #[path = "../../../tools/testing.rs"]
 mod testing;
 
-use skyhop_traffic::{Between, Mah, Measured};
+use skyhop_traffic::{Interpolation, Mah, Measured};
 
 // File, fit, distance, mean of the fit, mean of the data, median of both (the least value that half is at or below).
-type Row = (&'static str, Mah, f64, f64, f64, [f64; 2]);
-const FITS: [Row; 5] = [
+type TableRow = (&'static str, Mah, f64, f64, f64, [f64; 2]);
+const FITS: [TableRow; 5] = [
     ("HttpRequestLength", Mah::Request, 0.0475, 339.63, 337.35, [233.13, 231.0]),
     ("HttpReplyLength", Mah::Reply, 0.0518, 6695.8, 7231.0, [2071.0, 2112.0]),
     ("HttpThinkTime", Mah::Think, 0.0143, 1634.6, 1804.0, [16.794, 16.192]),
@@ -23,7 +23,7 @@ const FITS: [Row; 5] = [
 fn the_fits_are_as_far_from_the_data_as_is_printed() {
     for (file, fit, distance, mean, data_mean, [median, data_median]) in FITS {
         let Some(text) = testing::shared_text(&format!("data/http-mah/{file}.cdf")) else { return };
-        let data = Measured::parse(text.as_bytes(), Between::Step).unwrap();
+        let data = Measured::parse(text.as_bytes(), Interpolation::Step).unwrap();
         let fit = fit.distribution();
         let whole = matches!(file, "HttpConnections" | "HttpServerStay");
         let (mut before, mut found) = (0.0, 0.0f64);

@@ -54,7 +54,7 @@ causes! {
 
 /// State of a transport that has nothing more to send at an instant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum State {
+pub(crate) enum HoldState {
     /// This holds it up.
     Held(Cause),
     /// Nothing is to be sent and nothing is in flight: the state of the path does not matter.
@@ -67,7 +67,7 @@ pub(crate) enum State {
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
     /// `None` before anybody has asked for it: an end that only receives is not to pay for it.
-    state: Option<State>,
+    state: Option<HoldState>,
     /// True if the path is out.
     out: bool,
     /// Up to when time has been accounted for.
@@ -85,7 +85,7 @@ impl Limits {
     /// The application has asked for the connection.
     pub(crate) fn begin(&mut self, now: Time) {
         if self.state.is_none() {
-            (self.state, self.since) = (Some(State::Held(Cause::Handshake)), now);
+            (self.state, self.since) = (Some(HoldState::Held(Cause::Handshake)), now);
         }
     }
 
@@ -97,15 +97,15 @@ impl Limits {
 
     /// Sets the limit from now on.
     #[inline]
-    pub(crate) fn note(&mut self, now: Time, state: State) {
+    pub(crate) fn note(&mut self, now: Time, state: HoldState) {
         if self.state != Some(state) {
             self.change(now, state);
         }
     }
 
     #[inline(never)]
-    fn change(&mut self, now: Time, state: State) {
-        if self.state.is_none() || self.state == Some(State::Over) {
+    fn change(&mut self, now: Time, state: HoldState) {
+        if self.state.is_none() || self.state == Some(HoldState::Over) {
             return;
         }
         self.settle(now);
@@ -116,12 +116,12 @@ impl Limits {
     pub(crate) fn timed_out(&mut self, now: Time, wait: Span) {
         match self.state {
             // The SYN's timeout is the handshake's; with nothing under way there is nothing to be waited for.
-            None | Some(State::Over | State::Idle | State::Held(Cause::Handshake)) => return,
-            Some(State::Held(_)) => {}
+            None | Some(HoldState::Over | HoldState::Idle | HoldState::Held(Cause::Handshake)) => return,
+            Some(HoldState::Held(_)) => {}
         }
         let began = Time::from_nanos(now.as_nanos().saturating_sub(wait.as_nanos()));
         self.settle(if self.out { now } else { began.max(self.since) });
-        self.state = Some(State::Held(Cause::Recovery));
+        self.state = Some(HoldState::Held(Cause::Recovery));
     }
 
     /// Tells that there is a path to the peer and back, or none.
@@ -143,10 +143,10 @@ impl Limits {
     /// The present limit; `None` before the sender begins and when it is over.
     pub fn cause(&self) -> Option<Cause> {
         match self.state? {
-            State::Over => None,
-            State::Idle => Some(Cause::Application),
-            State::Held(_) if self.out => Some(Cause::NoLink),
-            State::Held(cause) => Some(cause),
+            HoldState::Over => None,
+            HoldState::Idle => Some(Cause::Application),
+            HoldState::Held(_) if self.out => Some(Cause::NoLink),
+            HoldState::Held(cause) => Some(cause),
         }
     }
 
@@ -182,16 +182,16 @@ mod tests {
     #[test]
     fn each_instant_has_one_cause_from_the_call_to_connect_until_the_end() {
         let mut limits = begun();
-        limits.note(at(700), State::Held(CongestionWindow));
-        limits.note(at(800), State::Held(CongestionWindow));
-        limits.note(at(1000), State::Held(ReceiveWindow));
-        limits.note(at(1500), State::Idle);
+        limits.note(at(700), HoldState::Held(CongestionWindow));
+        limits.note(at(800), HoldState::Held(CongestionWindow));
+        limits.note(at(1000), HoldState::Held(ReceiveWindow));
+        limits.note(at(1500), HoldState::Idle);
         assert_eq!(
             spent(&limits, 1750),
             [(Handshake, 600), (Application, 250), (ReceiveWindow, 500), (CongestionWindow, 300)]
         );
-        limits.note(at(2000), State::Over);
-        limits.note(at(2100), State::Held(Pacing));
+        limits.note(at(2000), HoldState::Over);
+        limits.note(at(2100), HoldState::Held(Pacing));
         let total: u64 = spent(&limits, 9000).iter().map(|(_, ms)| ms).sum();
         assert_eq!(total, 2000 - 100, "{:?}", spent(&limits, 9000));
     }
@@ -199,7 +199,7 @@ mod tests {
     #[test]
     fn an_end_that_nobody_asks_about_counts_nothing() {
         let mut limits = Limits::default();
-        limits.note(at(5), State::Held(Pacing));
+        limits.note(at(5), HoldState::Held(Pacing));
         limits.set_path_up(at(6), false);
         limits.timed_out(at(7), Span::from_millis(1));
         assert_eq!((spent(&limits, 100), limits.cause()), (vec![], None));
@@ -208,12 +208,12 @@ mod tests {
     #[test]
     fn a_path_that_is_out_comes_before_all_but_an_idle_sender() {
         let mut limits = begun();
-        limits.note(at(200), State::Held(CongestionWindow));
+        limits.note(at(200), HoldState::Held(CongestionWindow));
         limits.set_path_up(at(300), false);
         limits.set_path_up(at(310), false);
-        limits.note(at(400), State::Held(Recovery));
+        limits.note(at(400), HoldState::Held(Recovery));
         limits.set_path_up(at(600), true);
-        limits.note(at(900), State::Idle);
+        limits.note(at(900), HoldState::Idle);
         limits.set_path_up(at(1000), false);
         assert_eq!(
             spent(&limits, 2000),
@@ -224,12 +224,12 @@ mod tests {
     #[test]
     fn silence_that_ends_with_a_timeout_was_waiting_for_it() {
         let mut limits = begun();
-        limits.note(at(200), State::Held(CongestionWindow));
+        limits.note(at(200), HoldState::Held(CongestionWindow));
         limits.timed_out(at(2000), Span::from_millis(500));
         assert_eq!(spent(&limits, 2100), [(Handshake, 100), (CongestionWindow, 1300), (Recovery, 600)]);
         // Later states and outages are not taken back.
         let mut limits = begun();
-        limits.note(at(200), State::Held(CongestionWindow));
+        limits.note(at(200), HoldState::Held(CongestionWindow));
         limits.set_path_up(at(1000), false);
         limits.set_path_up(at(1800), true);
         limits.timed_out(at(2000), Span::from_secs(1));

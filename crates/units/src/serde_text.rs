@@ -8,8 +8,8 @@ macro_rules! text_quantity {
     ($type:ty, $name:literal, $example:literal, $pattern:literal) => {
         impl<'de> serde::Deserialize<'de> for $type {
             fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                struct Visitor;
-                impl serde::de::Visitor<'_> for Visitor {
+                struct TextVisitor;
+                impl serde::de::Visitor<'_> for TextVisitor {
                     type Value = $type;
                     fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                         f.write_str(concat!($name, " with its unit, such as ", $example))
@@ -31,7 +31,7 @@ macro_rules! text_quantity {
                     let rates = if name == "a rate" { " or \"1 MB/s\"" } else { "" };
                     format!("bare number {value} has no unit; write {name} as {example}{rates}")
                 }
-                deserializer.deserialize_any(Visitor)
+                deserializer.deserialize_any(TextVisitor)
             }
         }
 

@@ -109,12 +109,12 @@ fn parse_v6(bytes: &[u8], address: fn([u8; 16]) -> Option<Ipv4Addr>) -> Result<P
     Ok(Packet { ip, transport, payload_len: payload_len as u32 })
 }
 
-type TooLong = ValueTooBigError<usize>;
+type LengthError = ValueTooBigError<usize>;
 
 /// A TCP header and the length of the payload after it, bytes.
 fn tcp(
     body: &[u8],
-    sum: impl Fn(&etherparse::TcpHeader, &[u8]) -> Result<u16, TooLong>,
+    sum: impl Fn(&etherparse::TcpHeader, &[u8]) -> Result<u16, LengthError>,
 ) -> Result<(Transport, usize), ParseError> {
     let slice = TcpSlice::from_slice(body).map_err(malformed)?;
     let header = slice.to_header();
@@ -128,7 +128,7 @@ fn tcp(
 fn udp(
     body: &[u8],
     may_have_none: bool,
-    sum: impl Fn(&UdpHeader, &[u8]) -> Result<u16, TooLong>,
+    sum: impl Fn(&UdpHeader, &[u8]) -> Result<u16, LengthError>,
 ) -> Result<(Transport, usize), ParseError> {
     let slice = UdpSlice::from_slice(body).map_err(malformed)?;
     let header = slice.to_header();

@@ -10,7 +10,7 @@ use crate::engine;
 use crate::failure::Failure;
 use crate::table::count;
 use skyhop_scenario::check::about;
-use skyhop_scenario::network::{Direction, Leg, Network, Over, Route, resolve};
+use skyhop_scenario::network::{Direction, FlowLeg, Network, Over, Route, resolve};
 use skyhop_scenario::{Loaded, Scenario, Scheme};
 use skyhop_sim::LegWays;
 use skyhop_units::Depth;
@@ -154,7 +154,7 @@ fn way(network: &Network, names: &[&String], fleets: &[&str], route: &Route) -> 
 }
 
 /// The numbers that limit the goodput of one connection.
-fn capacity(leg: &Leg) -> String {
+fn capacity(leg: &FlowLeg) -> String {
     let product = leg.product();
     let share = if product > 0 { 100.0 * leg.queue_bytes() as f64 / product as f64 } else { f64::INFINITY };
     let queue = match leg.queue.limit() {

@@ -10,7 +10,7 @@ use crate::table::{self, Table};
 use clap::Args as ClapArgs;
 use serde_json::{Value, json};
 use skyhop_compare::contender::{Buffers, Contender};
-use skyhop_compare::measured::{Held, Measured, Metric};
+use skyhop_compare::measured::{HeldShares, JudgedMetric, MeasuredFlow};
 use skyhop_compare::verdict::{DRAWS, Judged, TOLERANCE, TOLERANCE_HELD, TOLERANCE_STP};
 use skyhop_compare::{emulated, simulated};
 use skyhop_emulate::namespace;
@@ -68,7 +68,7 @@ fn contender(name: &str) -> Result<Contender, String> {
 }
 
 /// A flow with a transport.
-struct Row {
+struct ComparedFlow {
     scenario: String,
     flow: String,
     contender: Contender,
@@ -84,7 +84,7 @@ struct Row {
     load: f64,
 }
 
-impl Row {
+impl ComparedFlow {
     fn verdict(&self) -> &'static str {
         match (&self.objection, &self.judged) {
             (Some(_), _) | (None, None) => "not valid",
@@ -108,7 +108,7 @@ impl Row {
     fn json(&self) -> Value {
         let judged = self.judged.as_ref();
         let held = judged.and_then(|judged| judged.held);
-        let share = |side: usize, part: fn(&Held) -> f64| held.map(|held| part(&held[side]));
+        let share = |side: usize, part: fn(&HeldShares) -> f64| held.map(|held| part(&held[side]));
         json!({
             "scenario": self.scenario,
             "flow": self.flow,
@@ -172,12 +172,12 @@ pub fn run(args: &Compare) -> Result<u8, Failure> {
         std::fs::write(out, csv(&rows)).map_err(|e| Failure::Run(format!("{}: {e}", out.display())))?;
     }
     if args.json {
-        let all: Vec<_> = rows.iter().map(Row::json).collect();
+        let all: Vec<_> = rows.iter().map(ComparedFlow::json).collect();
         super::print(&format!("{:#}\n", Value::from(all)))?;
     } else {
         super::print(&shown(&rows))?;
     }
-    Ok(if args.strict && !rows.iter().all(Row::stands) { DIFFERS } else { 0 })
+    Ok(if args.strict && !rows.iter().all(ComparedFlow::stands) { DIFFERS } else { 0 })
 }
 
 /// Fails if no flow of a scenario can be compared.
@@ -207,7 +207,7 @@ struct One<'a> {
 
 impl One<'_> {
     /// Measures simulated and emulated runs. Returns a row for each flow.
-    fn rows(&self) -> Result<Vec<Row>, Failure> {
+    fn rows(&self) -> Result<Vec<ComparedFlow>, Failure> {
         let load = load();
         let first = self.args.seed.unwrap_or(self.loaded.scenario.seed);
         let seeds =
@@ -219,7 +219,7 @@ impl One<'_> {
             simulated.extend(self.simulated(&seeds(self.args.runs, more))?);
         }
         let mut objection = None;
-        let mut emulated: Vec<Vec<Measured>> = Vec::new();
+        let mut emulated: Vec<Vec<MeasuredFlow>> = Vec::new();
         if self.with.0.available() {
             for seed in seeds(0, if lossy { self.args.runs } else { 1 }) {
                 let run = self.emulated(seed)?;
@@ -229,13 +229,13 @@ impl One<'_> {
         } else {
             objection = Some(format!("this kernel has no {}", self.with.0.name()));
         }
-        let of = |all: &[Vec<Measured>], flow: usize| all.iter().map(|run| run[flow]).collect::<Vec<_>>();
+        let of = |all: &[Vec<MeasuredFlow>], flow: usize| all.iter().map(|run| run[flow]).collect::<Vec<_>>();
         let row = |(place, flow): (usize, usize)| {
             let (simulated, emulated) = (of(&simulated, place), of(&emulated, place));
-            let again = |all: &[Measured]| {
+            let again = |all: &[MeasuredFlow]| {
                 all.iter().map(|one| one.segments_retransmitted as f64).sum::<f64>() / all.len().max(1) as f64
             };
-            Row {
+            ComparedFlow {
                 scenario: self.loaded.name.clone(),
                 flow: self.loaded.scenario.flow_name(flow),
                 contender: self.with.0,
@@ -250,15 +250,15 @@ impl One<'_> {
         Ok(real_flows(&self.loaded.scenario).into_iter().enumerate().map(row).collect())
     }
 
-    fn simulated(&self, seeds: &[u64]) -> Result<Vec<Vec<Measured>>, Failure> {
+    fn simulated(&self, seeds: &[u64]) -> Result<Vec<Vec<MeasuredFlow>>, Failure> {
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         simulated::measure(self.loaded, self.with, seeds, threads)
             .map_err(|(key, why)| Failure::Scenario(self.loaded.problem(&key, &why).to_string()))
     }
 
     /// An emulated run, repeated if a busy machine has spoilt it.
-    fn emulated(&self, seed: u64) -> Result<emulated::Run, Failure> {
-        let mut run = emulated::Run::default();
+    fn emulated(&self, seed: u64) -> Result<emulated::EmulatedRun, Failure> {
+        let mut run = emulated::EmulatedRun::default();
         for _ in 0..TRIES {
             run = emulated::measure(self.loaded, self.with, seed, &|| !engine::interrupted())
                 .map_err(super::emulate::failed)?;
@@ -284,10 +284,10 @@ fn tell(text: &str) {
 }
 
 /// Text of a row while others are still being measured.
-fn line(row: &Row) -> String {
+fn line(row: &ComparedFlow) -> String {
     let apart =
         row.judged.as_ref().map_or("-".into(), |judged| percent(judged.emulated / judged.simulated - 1.0));
-    let Row { scenario, flow, contender, buffers, .. } = row;
+    let ComparedFlow { scenario, flow, contender, buffers, .. } = row;
     format!("{scenario} {flow} {} ({}): {apart}, {}\n", contender.name(), buffers.name(), row.verdict())
 }
 
@@ -295,15 +295,15 @@ fn percent(share: f64) -> String {
     format!("{:+.1} %", 100.0 * share)
 }
 
-fn value(metric: Metric, value: f64) -> String {
+fn value(metric: JudgedMetric, value: f64) -> String {
     match metric {
-        Metric::Goodput => table::rate(value),
-        Metric::Completed | Metric::CompletionMean => table::time(value),
+        JudgedMetric::Goodput => table::rate(value),
+        JudgedMetric::Completed | JudgedMetric::CompletionMean => table::time(value),
     }
 }
 
 /// The table for people, and the rule behind its verdicts.
-fn shown(rows: &[Row]) -> String {
+fn shown(rows: &[ComparedFlow]) -> String {
     let mut table = Table::new([
         "scenario",
         "flow",
@@ -325,7 +325,7 @@ fn shown(rows: &[Row]) -> String {
         let bounds = judged.map_or("-".into(), |j| {
             format!("{} to {}", value(j.metric, j.bounds[0]), value(j.metric, j.bounds[1]))
         });
-        let held = |part: fn(&Held) -> f64| {
+        let held = |part: fn(&HeldShares) -> f64| {
             let both = judged.and_then(|j| j.held);
             both.map_or("-".into(), |[a, b]| format!("{:.0} / {:.0} %", 100.0 * part(&a), 100.0 * part(&b)))
         };
@@ -364,7 +364,7 @@ fn shown(rows: &[Row]) -> String {
 }
 
 /// All rows as CSV with a header line.
-fn csv(rows: &[Row]) -> String {
+fn csv(rows: &[ComparedFlow]) -> String {
     let mut text = String::new();
     for (index, row) in rows.iter().enumerate() {
         let Value::Object(cells) = row.json() else { continue };

@@ -32,7 +32,7 @@ pub enum ConstellationCommand {
         scenario: Option<PathBuf>,
     },
     /// Write a constellation for other programs.
-    Export(export::Export),
+    Export(export::ConstellationExport),
 }
 
 /// Runs the command.

@@ -8,15 +8,15 @@
 use super::doubts;
 use super::files::write_or_print;
 use super::satellites::{IslOptions, LoadedSatellites, SatelliteOptions};
-use super::values::{Times, hertz, instant, seconds};
+use super::values::{TimesArgs, hertz, instant, seconds};
 use crate::engine::interrupted;
 use crate::failure::Failure;
-use crate::progress::Progress;
+use crate::progress::RunProgress;
 use crate::table::Table;
 use clap::{Args, ValueEnum};
 use skyhop_orbit::Terminal;
 use skyhop_orbit::visibility::elevation_rad;
-use skyhop_routing::{Metric, Network, Walk};
+use skyhop_routing::{Network, PathMetric, Walk};
 use skyhop_topology::NodeId;
 use skyhop_units::Span;
 use std::fmt::Write;
@@ -24,7 +24,7 @@ use std::path::PathBuf;
 
 /// `skyhop delay`.
 #[derive(Debug, Args)]
-pub struct Delay {
+pub struct DelayArgs {
     /// Place of the sender: a city, or lat,lon in degrees.
     #[arg(allow_hyphen_values = true)]
     pub from: String,
@@ -81,11 +81,11 @@ pub enum Least {
     Hops,
 }
 
-impl From<Least> for Metric {
+impl From<Least> for PathMetric {
     fn from(least: Least) -> Self {
         match least {
-            Least::Delay => Metric::Delay,
-            Least::Hops => Metric::Hops,
+            Least::Delay => PathMetric::Delay,
+            Least::Hops => PathMetric::Hops,
         }
     }
 }
@@ -120,7 +120,7 @@ pub fn nodes(network: &Network, terminals: &[Terminal]) -> Vec<NodeId> {
 }
 
 /// Runs the command.
-pub fn run(args: &Delay) -> Result<(), Failure> {
+pub fn run(args: &DelayArgs) -> Result<(), Failure> {
     if let Some(folder) = &args.hypatia {
         return super::hypatia::delay(args, folder);
     }
@@ -131,7 +131,7 @@ pub fn run(args: &Delay) -> Result<(), Failure> {
     let named: Vec<&String> = [&args.from, &args.to].into_iter().chain(&args.also).collect();
     let (terminals, pairs) = pairs(&loaded, &named)?;
     let whole = if loaded.from_file { loaded.scenario.duration.as_secs_f64() } else { 86_400.0 };
-    let times = Times {
+    let times = TimesArgs {
         start_s: instant("--start", &args.start, loaded.constellation.epoch())?,
         duration_s: args.duration.unwrap_or(whole),
         step_s: args.step,
@@ -143,13 +143,13 @@ pub fn run(args: &Delay) -> Result<(), Failure> {
             args.step
         )));
     }
-    let mut network = loaded.network(&terminals, loaded.metric(args.metric.map(Metric::from)))?;
+    let mut network = loaded.network(&terminals, loaded.metric(args.metric.map(PathMetric::from)))?;
     let about = loaded.about(network.topology());
     let ends = nodes(&network, &terminals);
     let pairs: Vec<[NodeId; 2]> = pairs.iter().map(|pair| pair.map(|end| ends[end])).collect();
     let index = |node: NodeId| network.topology().terminal_index(node).unwrap_or(0);
     let stations: Vec<usize> = ends.iter().map(|&end| index(end)).collect();
-    let mut tallies = vec![Tally::default(); pairs.len()];
+    let mut tallies = vec![DelayTally::default(); pairs.len()];
     let mut out = String::new();
     if args.csv {
         out.push_str(if pairs.len() > 1 { "from,to," } else { "" });
@@ -167,7 +167,7 @@ pub fn run(args: &Delay) -> Result<(), Failure> {
     // Packets are sent at start, start + step, etc., before the end of the duration.
     let count = ((packets - 1e-9).ceil().max(1.0)) as u64;
     let sent = |k: u64| Span::from_nanos((k as f64 * args.step * 1e9) as u64);
-    let progress = Progress::new(&format!("{} to {}", args.from, args.to), sent(count), 1, false);
+    let progress = RunProgress::new(&format!("{} to {}", args.from, args.to), sent(count), 1, false);
     for k in 0..count {
         if interrupted() {
             return Err(Failure::Interrupted);
@@ -294,7 +294,7 @@ pub fn tell_unavailable(loaded: &LoadedSatellites, t_s: f64) {
 }
 
 #[derive(Debug, Clone, Default)]
-struct Tally {
+struct DelayTally {
     /// Delay of each packet; NaN without a path.
     delays_ms: Vec<f64>,
     /// Packets without a path although both ends held a satellite.
@@ -304,7 +304,7 @@ struct Tally {
     changes: usize,
 }
 
-impl Tally {
+impl DelayTally {
     fn add(&mut self, network: &Network, ends: [NodeId; 2], walk: Option<Walk>) {
         let Some(walk) = walk else {
             let serves = |end| network.topology().terminal_index(end).is_some_and(|end| network.serves(end));
@@ -326,7 +326,7 @@ impl Tally {
     }
 }
 
-fn heading(loaded: &LoadedSatellites, times: Times) -> String {
+fn heading(loaded: &LoadedSatellites, times: TimesArgs) -> String {
     format!(
         "{}: {} satellites, mask {:.1} deg{}; a packet every {} s for {} s\n",
         loaded.name,
@@ -338,7 +338,7 @@ fn heading(loaded: &LoadedSatellites, times: Times) -> String {
     )
 }
 
-fn statistics(network: &Network, pairs: &[[NodeId; 2]], tallies: &mut [Tally]) -> String {
+fn statistics(network: &Network, pairs: &[[NodeId; 2]], tallies: &mut [DelayTally]) -> String {
     let topology = network.topology();
     let earth = topology.constellation().earth();
     let mut table = Table::new([

@@ -10,7 +10,7 @@ use crate::args::Demo;
 use crate::engine::{self, Done};
 use crate::failure::Failure;
 use crate::table::{Table, rate, time};
-use skyhop_record::{Axis, Chart, Folder, Mark, Report, Section};
+use skyhop_record::{Chart, ChartAxis, Folder, HtmlReport, Mark, Section};
 use skyhop_results::FlowKind;
 use skyhop_scenario::{Loaded, parse};
 use std::path::Path;
@@ -28,7 +28,7 @@ pub fn demo(args: &Demo) -> Result<(), Failure> {
     for (name, text) in [("geo.toml", GEO), ("iridium.toml", IRIDIUM), ("iridium-download.toml", DOWNLOAD)] {
         folder.write(name, text.as_bytes())?;
     }
-    let mut report = Report::new("skyhop: Internet transport over satellites").lead(
+    let mut report = HtmlReport::new("skyhop: Internet transport over satellites").lead(
         "Each figure is a simulation, packet by packet, of a scenario file that lies beside this page.",
     );
     report = geo(args, report)?;
@@ -56,11 +56,11 @@ fn title(text: &str) -> Result<(), Failure> {
     super::print(&format!("{text}\n"))
 }
 
-fn geo(args: &Demo, report: Report) -> Result<Report, Failure> {
+fn geo(args: &Demo, report: HtmlReport) -> Result<HtmlReport, Failure> {
     const TITLE: &str = "10 MB over a geostationary satellite, 1.5 Mbit/s and 600 ms";
     title(TITLE)?;
     let mut table = show::transfer_table("variant");
-    let mut windows = Chart::new("Congestion window", Axis::time(), Axis::new("window", "B"))
+    let mut windows = Chart::new("Congestion window", ChartAxis::time(), ChartAxis::new("window", "B"))
         .level("path and queue", 162_500.0);
     let mut best: Option<(f64, &str)> = None;
     for variant in VARIANTS {
@@ -91,10 +91,10 @@ fn geo(args: &Demo, report: Report) -> Result<Report, Failure> {
         .section(Section::Code("skyhop run geo.toml --set flows.download.transport.variant=reno".into())))
 }
 
-fn iridium(args: &Demo, report: Report) -> Result<Report, Failure> {
+fn iridium(args: &Demo, report: HtmlReport) -> Result<HtmlReport, Failure> {
     const TITLE: &str = "New York to San Francisco over Iridium, for a day";
     title(&format!("\n{TITLE}"))?;
-    let mut chart = Chart::new("Delay of the path, one way", Axis::time(), Axis::new("delay", "s"));
+    let mut chart = Chart::new("Delay of the path, one way", ChartAxis::time(), ChartAxis::new("delay", "s"));
     let mut last = None;
     for (name, crossing) in [("with a seam", "false"), ("links across the seam", "true")] {
         let loaded = scenario(IRIDIUM, "iridium.toml", &[("constellation.cross_seam_isls", crossing)])?;
@@ -119,13 +119,13 @@ fn iridium(args: &Demo, report: Report) -> Result<Report, Failure> {
         .section(Section::Code("skyhop run iridium.toml --set constellation.cross_seam_isls=true".into())))
 }
 
-fn download(args: &Demo, report: Report) -> Result<Report, Failure> {
+fn download(args: &Demo, report: HtmlReport) -> Result<HtmlReport, Failure> {
     const TITLE: &str = "TCP while the satellites move";
     title(&format!("\n{TITLE}"))?;
     let done = shown(&scenario(DOWNLOAD, "iridium-download.toml", &[])?, args.quiet)?;
     let tables = show::flows(&done.result.flows);
     tables.iter().try_for_each(|t| super::print(&t.text()))?;
-    let windows = Chart::new("Window and data in flight", Axis::time(), Axis::new("amount", "B"))
+    let windows = Chart::new("Window and data in flight", ChartAxis::time(), ChartAxis::new("amount", "B"))
         .samples("congestion window", Mark::Step, series(&done, "flow/download", "cwnd_bytes"))
         .samples("in flight", Mark::Line, series(&done, "flow/download", "in_flight_bytes"));
     let speed = format!("ten minutes of virtual time took {}.", time(done.meta.wall_s));
@@ -179,14 +179,14 @@ fn own_scenario(key: &str, file: &Path) -> String {
     )
 }
 
-fn satellites(args: &Demo, loaded: &Loaded, report: Report) -> Result<Report, Failure> {
+fn satellites(args: &Demo, loaded: &Loaded, report: HtmlReport) -> Result<HtmlReport, Failure> {
     const TITLE: &str = "The same cities over the satellites of your file";
     title(&format!("\n{TITLE}"))?;
     let done = shown(loaded, args.quiet)?;
     let tables = show::flows(&done.result.flows);
     tables.iter().try_for_each(|t| super::print(&t.text()))?;
     done.result.warnings.iter().filter(|_| !args.quiet).for_each(|w| eprintln!("warning: {w}"));
-    let chart = Chart::new("Delay of the path, one way", Axis::time(), Axis::new("delay", "s"));
+    let chart = Chart::new("Delay of the path, one way", ChartAxis::time(), ChartAxis::new("delay", "s"));
     let chart = chart.samples("delay", Mark::Line, series(&done, "flow/ping", "path_delay_s"));
     let file = args.tle.iter().chain(&args.omm).map(|f| f.display().to_string()).collect::<String>();
     let mut report = report
@@ -208,7 +208,7 @@ fn series(done: &Done, entity: &str, metric: &str) -> Vec<(f64, f64)> {
 
 fn html(table: &Table, caption: &str) -> Section {
     let (columns, rows) = table.cells();
-    Section::Table(skyhop_record::Table {
+    Section::Table(skyhop_record::ReportTable {
         caption: caption.into(),
         columns: columns.to_vec(),
         rows: rows.to_vec(),

@@ -7,11 +7,11 @@
 use crate::engine;
 use crate::failure::Failure;
 use clap::{Args as ClapArgs, Subcommand};
-use skyhop_emulate::driver::Shared;
-use skyhop_emulate::plan::{self, Plan};
-use skyhop_emulate::profile::{Ends, PROFILES, Profile};
-use skyhop_emulate::session::{Options, Outcome, emulate};
-use skyhop_emulate::verdict::Limits;
+use skyhop_emulate::driver::LoopState;
+use skyhop_emulate::plan::{self, HostPlan};
+use skyhop_emulate::profile::{PROFILES, Profile, ProfileEnds};
+use skyhop_emulate::session::{EmulationOptions, EmulationOutcome, emulate};
+use skyhop_emulate::verdict::LatenessLimits;
 use skyhop_emulate::{Error, control, inside, namespace, signals};
 use skyhop_orbit::places;
 use skyhop_record::{Folder, summary_json, summary_text, write_run};
@@ -27,7 +27,7 @@ use std::path::{Path, PathBuf};
 pub struct Emulate {
     /// Commands for an emulation that is running.
     #[command(subcommand)]
-    pub what: Option<Running>,
+    pub what: Option<RunningCommand>,
     /// The scenario; `-` is standard input. Its flows with `real = true`, or else its first one, are left to real programs, one
     /// with `real = "from"` or `"to"` only at that end; all others are simulated in the same queues.
     #[arg(required_unless_present = "profile")]
@@ -103,7 +103,7 @@ pub struct Emulate {
 
 /// Commands for an emulation that is running.
 #[derive(Debug, Subcommand)]
-pub enum Running {
+pub enum RunningCommand {
     /// Change rate, delay or losses of its links; waiting packets leave under the new values.
     Set {
         /// A key and its value, as for `--set`: links.satellite.delay="300 ms".
@@ -131,10 +131,10 @@ const NOT_VALID: u8 = 3;
 pub fn run(args: &Emulate) -> Result<u8, Failure> {
     if let Some(what) = &args.what {
         return match what {
-            Running::Set { sets, pid } => {
+            RunningCommand::Set { sets, pid } => {
                 control::set(control::find(*pid).map_err(failed)?, sets).map_err(failed).map(|()| 0)
             }
-            Running::Watch { pid, json } => super::watch::watch(*pid, *json).map(|()| 0),
+            RunningCommand::Watch { pid, json } => super::watch::watch(*pid, *json).map(|()| 0),
         };
     }
     let loaded = match (&args.profile, &args.file) {
@@ -158,11 +158,11 @@ pub fn run(args: &Emulate) -> Result<u8, Failure> {
     signals::listen();
     let folder = args.out.as_deref().map(Folder::create).transpose()?;
     let server = args.server.iter().flat_map(|line| ["sh".into(), "-c".into(), line.clone()]).collect();
-    let options = Options {
+    let options = EmulationOptions {
         seed: args.seed,
         at: args.at.clone(),
         offload: !args.no_offload,
-        limits: Limits { late: args.late, ..Limits::default() },
+        limits: LatenessLimits { late: args.late, ..LatenessLimits::default() },
         memory: args.memory.get() as usize,
         tcp: args.tcp.clone(),
         sysctls: args.sysctls.clone(),
@@ -175,7 +175,7 @@ pub fn run(args: &Emulate) -> Result<u8, Failure> {
         inside: Vec::new(),
     };
     let mut told = args.quiet;
-    let done = emulate(&loaded, &options, |plan: &Plan, _: &Shared| {
+    let done = emulate(&loaded, &options, |plan: &HostPlan, _: &LoopState| {
         if !std::mem::replace(&mut told, true) && plan.by_default {
             let flow = &plan.flows[0];
             let name = loaded.scenario.flow_name(flow.flow);
@@ -185,7 +185,7 @@ pub fn run(args: &Emulate) -> Result<u8, Failure> {
         }
         signals::so_far()
     });
-    let Outcome { result, meta, exit_code, objections, .. } = match done {
+    let EmulationOutcome { result, meta, exit_code, objections, .. } = match done {
         Ok(outcome) => outcome,
         Err(Error::Scenario(key, why)) if !key.starts_with("--") => {
             return Err(Failure::Scenario(loaded.problem(&key, why).to_string()));
@@ -236,8 +236,10 @@ fn profile(name: &str, args: &Emulate) -> Result<String, Failure> {
         let name = text.trim().replace(char::is_control, " ");
         Ok::<_, Failure>((name, degrees(found.latitude_rad), degrees(found.longitude_rad)))
     };
-    let ends =
-        Ends { user: place("--from", &args.from, cities[0])?, server: place("--to", &args.to, cities[1])? };
+    let ends = ProfileEnds {
+        user: place("--from", &args.from, cities[0])?,
+        server: place("--to", &args.to, cities[1])?,
+    };
     Ok(profile.scenario(Some(&ends)))
 }
 

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 /// `skyhop constellation export`.
 #[derive(Debug, Args)]
 #[command(group = clap::ArgGroup::new("format").required(true))]
-pub struct Export {
+pub struct ConstellationExport {
     /// Name of a constellation, or a file of elements: two-line elements, or orbit mean-elements messages if it ends in .json or .csv.
     pub name: String,
     /// Write CZML, for Cesium.
@@ -50,7 +50,7 @@ pub struct Export {
 }
 
 /// Runs the command.
-pub fn run(args: &Export) -> Result<(), Failure> {
+pub fn run(args: &ConstellationExport) -> Result<(), Failure> {
     let file = Path::new(&args.name);
     let (constellation, rules, name) = if file.is_file() {
         let messages = file.extension().is_some_and(|ending| ending == "json" || ending == "csv");
@@ -117,7 +117,7 @@ fn one_epoch(name: &str, constellation: &Constellation) -> Result<(), Failure> {
     }
 }
 
-fn instants(args: &Export) -> impl Iterator<Item = f64> + use<> {
+fn instants(args: &ConstellationExport) -> impl Iterator<Item = f64> + use<> {
     let (steps, step_s) = ((args.duration / args.step + 1e-9) as u64, args.step);
     (0..=steps).map(move |k| k as f64 * step_s)
 }
@@ -131,7 +131,7 @@ fn stamp(constellation: &Constellation, t_s: f64) -> String {
     })
 }
 
-fn czml(name: &str, constellation: &Constellation, args: &Export) -> String {
+fn czml(name: &str, constellation: &Constellation, args: &ConstellationExport) -> String {
     let (begin, end) = (stamp(constellation, 0.0), stamp(constellation, args.duration));
     let mut packets = vec![serde_json::json!({
         "id": "document", "name": name, "version": "1.0",
@@ -157,7 +157,7 @@ fn czml(name: &str, constellation: &Constellation, args: &Export) -> String {
     serde_json::Value::Array(packets).to_string() + "\n"
 }
 
-fn oem(constellation: &Constellation, args: &Export) -> String {
+fn oem(constellation: &Constellation, args: &ConstellationExport) -> String {
     // Positions are turned from the true equator by Greenwich's angle alone: true of date, rotating; without polar motion, which
     // is some ten metres from ITRF.
     let mut out =

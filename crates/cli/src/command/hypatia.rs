@@ -4,7 +4,7 @@
 //! Differs: a folder appears completely or not at all. Stations use every satellite in range, ISLs are always up.
 //! Leaves out bandwidths; each interface has 1 for all.
 
-use super::delay::Delay;
+use super::delay::DelayArgs;
 use super::files::{read, write_or_print};
 use super::reason;
 use super::values::instant;
@@ -37,7 +37,7 @@ pub fn load(folder: &Path) -> Result<Hypatia, Failure> {
 }
 
 /// `skyhop delay --hypatia DIR`: delays between ground stations of the folder, by name or number.
-pub fn delay(args: &Delay, folder: &Path) -> Result<(), Failure> {
+pub fn delay(args: &DelayArgs, folder: &Path) -> Result<(), Failure> {
     let network = load(folder)?;
     let named: Vec<&String> = [&args.from, &args.to].into_iter().chain(&args.also).collect();
     let stations = named.iter().map(|text| station(&network, text)).collect::<Result<Vec<usize>, _>>()?;

@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use clap::Args;
 use skyhop_orbit::Terminal;
 use skyhop_record::{Map, png};
-use skyhop_routing::Metric;
+use skyhop_routing::PathMetric;
 use skyhop_topology::{LinkKind, Topology};
 use std::path::{Path, PathBuf};
 
@@ -20,7 +20,7 @@ pub const COLUMNS: usize = 96;
 
 /// `skyhop map`.
 #[derive(Debug, Args)]
-pub struct Snapshot {
+pub struct MapArgs {
     /// The satellites.
     #[command(flatten)]
     pub satellites: SatelliteOptions,
@@ -48,7 +48,7 @@ pub struct Snapshot {
 }
 
 /// Runs the command.
-pub fn run(args: &Snapshot) -> Result<(), Failure> {
+pub fn run(args: &MapArgs) -> Result<(), Failure> {
     let loaded = args.satellites.load(Some(&args.isls))?;
     let t_s = instant("--time", &args.time, loaded.constellation.epoch())?;
     let mut terminals: Vec<Terminal> = Vec::new();
@@ -58,7 +58,7 @@ pub fn run(args: &Snapshot) -> Result<(), Failure> {
             terminals.push(place);
         }
     }
-    let mut network = loaded.network(&terminals, Metric::Delay)?;
+    let mut network = loaded.network(&terminals, PathMetric::Delay)?;
     network.advance(t_s);
     tell_unavailable(&loaded, t_s);
     let topology = network.topology();

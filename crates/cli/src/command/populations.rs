@@ -64,7 +64,7 @@ pub fn tables(result: &RunResult) -> Vec<Table> {
         "worst",
     ]);
     for population in &result.populations {
-        let of = Members { population, flows: population.members(result) };
+        let of = PopulationMembers { population, flows: population.members(result) };
         match of.flows.first().map(|flow| &flow.kind) {
             Some(FlowKind::Transfer(_)) => of.transfers(&mut transfers),
             Some(FlowKind::Completions(_)) => of.completions(&mut completions),
@@ -78,12 +78,12 @@ pub fn tables(result: &RunResult) -> Vec<Table> {
     all.filter(|table| !table.cells().1.is_empty()).collect()
 }
 
-struct Members<'a> {
+struct PopulationMembers<'a> {
     population: &'a PopulationResult,
     flows: &'a [FlowResult],
 }
 
-impl Members<'_> {
+impl PopulationMembers<'_> {
     fn head(&self) -> [String; 2] {
         [self.population.name.clone(), count(self.flows.len() as u64)]
     }

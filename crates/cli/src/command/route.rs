@@ -14,14 +14,14 @@ use crate::failure::Failure;
 use clap::Args;
 use skyhop_orbit::{Terminal, look};
 use skyhop_record::Map;
-use skyhop_routing::{Metric, Network, Walk};
+use skyhop_routing::{Network, PathMetric, Walk};
 use skyhop_topology::{Failing, LinkKind, NodeId, Outage, Topology};
 use std::fmt::Write;
 use std::path::PathBuf;
 
 /// `skyhop route`.
 #[derive(Debug, Args)]
-pub struct Route {
+pub struct RouteArgs {
     /// Place of the sender: a city, or lat,lon in degrees.
     #[arg(allow_hyphen_values = true)]
     pub from: String,
@@ -52,11 +52,11 @@ pub struct Route {
 }
 
 /// Runs the command.
-pub fn run(args: &Route) -> Result<(), Failure> {
+pub fn run(args: &RouteArgs) -> Result<(), Failure> {
     let loaded = args.satellites.load(Some(&args.isls))?;
     let t_s = instant("--time", &args.time, loaded.constellation.epoch())?;
     let (terminals, _) = pairs(&loaded, &[&args.from, &args.to])?;
-    let metric = loaded.metric(args.metric.map(Metric::from));
+    let metric = loaded.metric(args.metric.map(PathMetric::from));
     let mut network = loaded.network(&terminals, metric)?;
     network.advance(t_s);
     tell_unavailable(&loaded, t_s);
@@ -184,7 +184,7 @@ fn alternatives(network: &Network, walk: &Walk, t_s: f64) -> Vec<Walk> {
 fn why(
     loaded: &LoadedSatellites,
     network: &mut Network,
-    metric: Metric,
+    metric: PathMetric,
     walk: &Walk,
     next: Option<&Walk>,
     t_s: f64,
@@ -199,8 +199,8 @@ fn why(
         _ => "over the satellites that the terminals hold",
     };
     let _ = match metric {
-        Metric::Delay => writeln!(out, "  It has the least propagation delay of all paths {between}."),
-        Metric::Hops => writeln!(
+        PathMetric::Delay => writeln!(out, "  It has the least propagation delay of all paths {between}."),
+        PathMetric::Hops => writeln!(
             out,
             "  It has the fewest links of all paths {between}; among those of as many, the first that is found."
         ),
@@ -223,8 +223,8 @@ fn why(
         };
     }
     let other = match metric {
-        Metric::Delay => (Metric::Hops, "fewest links"),
-        Metric::Hops => (Metric::Delay, "least delay"),
+        PathMetric::Delay => (PathMetric::Hops, "fewest links"),
+        PathMetric::Hops => (PathMetric::Delay, "least delay"),
     };
     let mut twin = network.with_metric(network.topology().clone(), other.0);
     twin.route(t_s);
@@ -261,14 +261,14 @@ fn other_satellites(
     loaded: &LoadedSatellites,
     terminals: &[Terminal],
     network: &Network,
-    metric: Metric,
+    metric: PathMetric,
     walk: &Walk,
     t_s: f64,
 ) -> Result<String, Failure> {
     let topology = network.topology();
     let one = |end: usize| topology.gsls(end).count() == 1;
     let ends = [walk.nodes[0], walk.nodes[walk.nodes.len() - 1]];
-    if metric == Metric::Hops || !ends.iter().any(|end| topology.terminal_index(*end).is_some_and(one)) {
+    if metric == PathMetric::Hops || !ends.iter().any(|end| topology.terminal_index(*end).is_some_and(one)) {
         return Ok(String::new());
     }
     let names = ends.map(|end| topology.node_name(end));

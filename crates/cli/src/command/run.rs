@@ -5,10 +5,10 @@
 //! Leaves out sweeps over parameters.
 
 use super::satellites::warn_of_elements;
-use crate::args::Run;
+use crate::args::RunArgs;
 use crate::engine::{self, Done};
 use crate::failure::Failure;
-use crate::progress::Progress;
+use crate::progress::RunProgress;
 use crate::statistics;
 use crate::stopwatch::Stopwatch;
 use rayon::prelude::*;
@@ -17,7 +17,7 @@ use skyhop_results::RunResult;
 use skyhop_scenario::Loaded;
 
 /// Runs a scenario.
-pub fn run(args: &Run) -> Result<(), Failure> {
+pub fn run(args: &RunArgs) -> Result<(), Failure> {
     let members = args.members.then(|| "record.members=true".to_owned());
     let sets: Vec<String> = args.sets.iter().cloned().chain(members).collect();
     let loaded = engine::load(&args.file, &sets)?;
@@ -34,8 +34,8 @@ pub fn run(args: &Run) -> Result<(), Failure> {
     }
 }
 
-fn one(args: &Run, loaded: &Loaded, seed: u64) -> Result<(), Failure> {
-    let progress = Progress::new(&loaded.name, loaded.scenario.duration, 1, args.quiet);
+fn one(args: &RunArgs, loaded: &Loaded, seed: u64) -> Result<(), Failure> {
+    let progress = RunProgress::new(&loaded.name, loaded.scenario.duration, 1, args.quiet);
     let done = engine::run(loaded, seed, args.out.as_deref(), &progress)?;
     drop(progress);
     if args.json {
@@ -46,7 +46,7 @@ fn one(args: &Run, loaded: &Loaded, seed: u64) -> Result<(), Failure> {
     written(args)
 }
 
-fn many(args: &Run, loaded: &Loaded, first: u64, count: u32) -> Result<(), Failure> {
+fn many(args: &RunArgs, loaded: &Loaded, first: u64, count: u32) -> Result<(), Failure> {
     let last = first.checked_add(u64::from(count) - 1);
     let last = last.ok_or_else(|| {
         Failure::Scenario(format!(
@@ -58,7 +58,7 @@ fn many(args: &Run, loaded: &Loaded, first: u64, count: u32) -> Result<(), Failu
     // The folder is checked before time is spent, and removed if a run fails.
     let mut folder = args.out.as_deref().map(Folder::create).transpose()?;
     let begin = Stopwatch::start();
-    let progress = Progress::new(&loaded.name, loaded.scenario.duration, count, args.quiet);
+    let progress = RunProgress::new(&loaded.name, loaded.scenario.duration, count, args.quiet);
     let runs: Result<Vec<Done>, Failure> = (first..=last)
         .into_par_iter()
         .map(|seed| {
@@ -104,7 +104,7 @@ fn tell_warnings(runs: &[RunResult], quiet: bool) {
     warnings.iter().for_each(|w| eprintln!("warning: {w}"));
 }
 
-fn written(args: &Run) -> Result<(), Failure> {
+fn written(args: &RunArgs) -> Result<(), Failure> {
     match &args.out {
         Some(dir) => super::print(&format!("\nresults in {}\n", dir.display())),
         None => Ok(()),
@@ -113,6 +113,6 @@ fn written(args: &Run) -> Result<(), Failure> {
 
 /// Runs one scenario of the demonstration.
 pub fn shown(loaded: &Loaded, quiet: bool) -> Result<Done, Failure> {
-    let progress = Progress::new(&loaded.name, loaded.scenario.duration, 1, quiet);
+    let progress = RunProgress::new(&loaded.name, loaded.scenario.duration, 1, quiet);
     engine::run(loaded, loaded.scenario.seed, None, &progress)
 }

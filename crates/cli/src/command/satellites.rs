@@ -13,7 +13,7 @@ use skyhop_chance::Seed;
 use skyhop_network::{BuildError, Satellites, apart, place_of};
 use skyhop_orbit::preset::Preset;
 use skyhop_orbit::{Constellation, Course, Terminal, places};
-use skyhop_routing::{Metric, Network};
+use skyhop_routing::{Network, PathMetric};
 use skyhop_scenario::{self as scenario, Antennas, Files, Scenario};
 use skyhop_text::spelling::nearest;
 use skyhop_text::table::{self, TableError};
@@ -107,7 +107,7 @@ pub struct LoadedSatellites {
 
 impl LoadedSatellites {
     /// A network of these terminals, with the gateways and terminals of the scenario.
-    pub fn network(&self, terminals: &[Terminal], metric: Metric) -> Result<Network, Failure> {
+    pub fn network(&self, terminals: &[Terminal], metric: PathMetric) -> Result<Network, Failure> {
         Ok(Network::new(self.topology(terminals)?, metric))
     }
 
@@ -207,7 +207,7 @@ impl LoadedSatellites {
     }
 
     /// The metric of paths: the option's, else the scenario's.
-    pub fn metric(&self, asked: Option<Metric>) -> Metric {
+    pub fn metric(&self, asked: Option<PathMetric>) -> PathMetric {
         let routing = &self.scenario.routing;
         let own = self.scenario.fleets().filter_map(|fleet| fleet.model.scheme);
         if let Some(scheme) = std::iter::once(routing.scheme).chain(own).find(|scheme| !scheme.knows_all()) {

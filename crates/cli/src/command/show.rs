@@ -329,10 +329,10 @@ fn links(result: &RunResult) -> Option<Table> {
     (!table.cells().1.is_empty()).then_some(table)
 }
 
-type Metric = (&'static str, &'static str, fn(f64) -> String);
+type MetricOf = (&'static str, &'static str, fn(f64) -> String);
 
 /// Metrics of which means over seeds are shown, their headings, and their formats.
-const MEANS: [Metric; 14] = [
+const MEANS: [MetricOf; 14] = [
     ("goodput_bps", "goodput", rate),
     ("completed_s", "completed", time),
     ("completed", "pages or transfers done", number),

@@ -20,7 +20,7 @@ const MANY: u64 = 1_000_000;
 /// `skyhop sweep`.
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
-pub struct Sweep {
+pub struct SweepArgs {
     #[command(subcommand)]
     what: Option<SweepCommand>,
     /// The scenario, with a [sweep] table.
@@ -62,7 +62,7 @@ enum SweepCommand {
 }
 
 /// Runs the command.
-pub fn run(args: &Sweep) -> Result<(), Failure> {
+pub fn run(args: &SweepArgs) -> Result<(), Failure> {
     match (&args.what, &args.file) {
         (Some(SweepCommand::Status { dir }), _) => tell(dir),
         (Some(SweepCommand::Merge { dir }), _) => {
@@ -129,7 +129,7 @@ fn warnings(loaded: &Loaded, plan: &Plan) -> Vec<String> {
     out
 }
 
-fn all(args: &Sweep, file: &Path) -> Result<(), Failure> {
+fn all(args: &SweepArgs, file: &Path) -> Result<(), Failure> {
     let loaded = engine::load(file, &args.sets)?;
     let plan = Plan::new(&loaded)?;
     if !args.quiet {

@@ -8,7 +8,7 @@ use super::files::write_or_print;
 use super::satellites::{IslOptions, LoadedSatellites, SatelliteOptions};
 use crate::engine::interrupted;
 use crate::failure::Failure;
-use crate::progress::Progress;
+use crate::progress::RunProgress;
 use crate::table::{Table, count, share};
 use clap::Args;
 use skyhop_orbit::Constellation;
@@ -20,7 +20,7 @@ use std::path::PathBuf;
 
 /// `skyhop tables`.
 #[derive(Debug, Args)]
-pub struct Tables {
+pub struct TablesArgs {
     /// The satellites.
     #[command(flatten)]
     pub satellites: SatelliteOptions,
@@ -48,7 +48,7 @@ pub struct Tables {
 }
 
 /// Runs the command.
-pub fn run(args: &Tables) -> Result<(), Failure> {
+pub fn run(args: &TablesArgs) -> Result<(), Failure> {
     let loaded = args.satellites.load(Some(&args.isls))?;
     let satellite = find(&loaded, &args.satellite)?;
     let name = loaded.constellation.name(satellite.0);
@@ -60,7 +60,7 @@ pub fn run(args: &Tables) -> Result<(), Failure> {
     };
     let state_s = crossing_s(&loaded.constellation, satellite).unwrap_or(1.0);
     let at = |states: u32| Span::from_nanos((f64::from(states) * state_s * 1e9) as u64);
-    let progress = Progress::new(&format!("tables of {name}"), at(args.states), 1, false);
+    let progress = RunProgress::new(&format!("tables of {name}"), at(args.states), 1, false);
     let more = |report: &TableReport| {
         progress.advance(at(report.state), at(report.state + 1));
         !interrupted()

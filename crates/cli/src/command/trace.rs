@@ -9,7 +9,7 @@ mod import;
 
 use crate::failure::Failure;
 use clap::Subcommand;
-use skyhop_trace::netsatbench::Ends;
+use skyhop_trace::netsatbench::LinkEnds;
 use skyhop_units::Span;
 
 /// `skyhop trace`.
@@ -20,7 +20,7 @@ pub enum TraceCommand {
     Import(import::Import),
     /// Convert a trace into another program's form.
     #[command(after_help = EXPORT_EXAMPLES)]
-    Export(export::Export),
+    Export(export::TraceExport),
 }
 
 const IMPORT_EXAMPLES: &str = "\
@@ -81,9 +81,11 @@ fn refuse_others(form: &str, options: &[Optional]) -> Result<(), Failure> {
 }
 
 /// Two nodes separated by a comma.
-fn ends(text: &str) -> Result<Ends, String> {
+fn ends(text: &str) -> Result<LinkEnds, String> {
     match text.split_once(',').map(|(a, b)| (a.trim(), b.trim())) {
-        Some((a, b)) if !a.is_empty() && !b.is_empty() && !b.contains(',') && a != b => Ok(Ends::new(a, b)),
+        Some((a, b)) if !a.is_empty() && !b.is_empty() && !b.contains(',') && a != b => {
+            Ok(LinkEnds::new(a, b))
+        }
         _ => Err("expected two nodes like grd1,sat6".into()),
     }
 }

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 
 /// The times at which packets are sent, s.
 #[derive(Debug, Clone, Copy)]
-pub struct Times {
+pub struct TimesArgs {
     /// Time of the first packet.
     pub start_s: f64,
     /// Duration from the first packet.
@@ -21,7 +21,7 @@ pub struct Times {
     pub step_s: f64,
 }
 
-impl Times {
+impl TimesArgs {
     /// End of the interval.
     pub fn end_s(self) -> f64 {
         self.start_s + self.duration_s

@@ -20,9 +20,9 @@ const NAME: &str = "skystp.lua";
 #[derive(Debug, Subcommand)]
 pub enum WiresharkCommand {
     /// Install the dissector into the user's folder of Lua plugins, in place of an older one.
-    Install(Place),
+    Install(WiresharkFolder),
     /// Print the path of the installed dissector.
-    Path(Place),
+    Path(WiresharkFolder),
     /// Decrypt a capture's STP with a key log into a new capture.
     #[command(after_help = DECRYPT_EXAMPLES)]
     Decrypt(decrypt::Decrypt),
@@ -39,7 +39,7 @@ Exit code: 0 done, 1 nothing in it opens or the disk is full, 2 wrong usage, or 
 
 /// The folder of the dissector.
 #[derive(Debug, Args)]
-pub struct Place {
+pub struct WiresharkFolder {
     /// Folder to use, in place of the one that tshark prints.
     #[arg(long, value_name = "DIR")]
     pub folder: Option<PathBuf>,

@@ -24,7 +24,7 @@ pub enum GatewayCommand {
     Add(files::Add),
     /// Run a gateway until it is told to end.
     #[command(after_help = RUN_EXAMPLES)]
-    Run(run::Run),
+    Run(run::GatewayRun),
     /// Check a gateway's file: print its mistakes, or what it does.
     Check {
         /// The gateway's file.
@@ -37,7 +37,7 @@ pub enum GatewayCommand {
     },
     /// Print what a running gateway does: associations, connections, and what holds them up.
     #[command(after_help = STATUS_EXAMPLES)]
-    Status(status::Status),
+    Status(status::StatusArgs),
     /// Find out what is wrong with this host, the path or the file, and what to change.
     #[command(after_help = DIAGNOSE_EXAMPLES)]
     Diagnose(diagnose::Diagnose),

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 /// `skyhop gateway run`.
 #[derive(Debug, Args)]
-pub struct Run {
+pub struct GatewayRun {
     /// The gateway's file.
     pub file: PathBuf,
     /// Only check the file, as `skyhop gateway check` does.
@@ -23,7 +23,7 @@ fn read(file: &Path) -> Result<Config, Failure> {
 }
 
 /// Runs the daemon.
-pub fn run(args: &Run) -> Result<(), Failure> {
+pub fn run(args: &GatewayRun) -> Result<(), Failure> {
     let config = read(&args.file)?;
     if args.check {
         return check(&args.file);

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 /// `skyhop gateway status`.
 #[derive(Debug, Args)]
-pub struct Status {
+pub struct StatusArgs {
     /// The gateway's file, which says where its metrics are.
     pub file: PathBuf,
     /// Print it again each second, until interrupted.
@@ -27,7 +27,7 @@ pub struct Status {
 }
 
 /// Runs the command.
-pub fn run(args: &Status) -> Result<(), Failure> {
+pub fn run(args: &StatusArgs) -> Result<(), Failure> {
     let config = Config::read(&args.file).map_err(|e| Failure::Scenario(e.to_string()))?;
     let address = config.metrics.ok_or_else(|| {
         Failure::Scenario(format!(

@@ -7,7 +7,7 @@
 use super::options::{Common, address, bind_failure};
 use super::report::{Bar, bit_rate, line, numbers};
 use super::send::{SendError, endpoint_for, open, send};
-use super::transfer::{Ask, Patient, Reply, Request, take_data};
+use super::transfer::{Ask, Patient, Reply, TransferRequest, take_data};
 use crate::engine::interrupted;
 use crate::failure::Failure;
 use crate::stopwatch::Stopwatch;
@@ -65,7 +65,8 @@ pub fn run(args: &Bench) -> Result<(), Failure> {
             begin,
             most: args.size.is_none().then_some(Duration::from_secs(args.seconds)),
         };
-        let request = Request { ask: Ask::Sink, name: "bench".into(), size: args.size.map(Bytes::get) };
+        let request =
+            TransferRequest { ask: Ask::Sink, name: "bench".into(), size: args.size.map(Bytes::get) };
         let sent = send(&stream, &mut zeros, request, |bytes| bar.show(bytes, || stream.stats()));
         bar.clear();
         Ok::<_, Failure>((sent, stream.stats()))
@@ -112,7 +113,7 @@ fn swallow(server: &Endpoint) -> io::Result<()> {
             Err(e) => return Err(e),
         };
         let mut patient = Patient::new(&stream)?;
-        Request::take(&mut patient)?;
+        TransferRequest::take(&mut patient)?;
         let Ok((_, found, _)) = take_data(&mut patient, &mut io::sink(), false, |_| !interrupted()) else {
             return Ok(());
         };

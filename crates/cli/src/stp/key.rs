@@ -12,7 +12,7 @@ use std::path::PathBuf;
 
 /// `skyhop stp key`.
 #[derive(Debug, Args)]
-pub struct Key {
+pub struct KeyArgs {
     /// File to create.
     #[arg(long, value_name = "FILE")]
     pub out: PathBuf,
@@ -22,7 +22,7 @@ pub struct Key {
 }
 
 /// Runs the command.
-pub fn run(args: &Key) -> Result<(), Failure> {
+pub fn run(args: &KeyArgs) -> Result<(), Failure> {
     let failed = |e: KeyError| match &e {
         KeyError::Io(_, io) if io.kind() == io::ErrorKind::AlreadyExists => Failure::Scenario(e.to_string()),
         _ => Failure::Run(e.to_string()),

@@ -21,7 +21,7 @@ use clap::Subcommand;
 pub enum StpCommand {
     /// Create a key: one for two hosts to share, or a pair for each.
     #[command(after_help = KEY_EXAMPLES)]
-    Key(key::Key),
+    Key(key::KeyArgs),
     /// Serve other hosts: receive their files, send them files, and discard measurement traffic.
     #[command(after_help = SERVE_EXAMPLES)]
     Serve(serve::Serve),

@@ -17,7 +17,7 @@ use std::path::PathBuf;
 
 /// The congestion control of the sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Congestion {
+pub enum CongestionArg {
     /// Learn the path's rate, and back off when the round-trip time grows.
     Delay,
     /// TCP's window.
@@ -49,7 +49,7 @@ pub struct Common {
     pub rate: Option<Rate>,
     /// Congestion control; `rate` if --rate is given, else `delay`.
     #[arg(long, value_enum, value_name = "HOW")]
-    pub congestion: Option<Congestion>,
+    pub congestion: Option<CongestionArg>,
     /// Largest amount of received data held in memory, for the application and after gaps.
     #[arg(long, value_name = "SIZE", default_value = "64 MB")]
     pub window: Bytes,
@@ -115,14 +115,14 @@ impl Common {
         options.stp.window = self.window.get();
         options.stp.max_rate = self.rate;
         options.stp.congestion = match (self.congestion, self.rate) {
-            (Some(Congestion::Rate), None) => {
+            (Some(CongestionArg::Rate), None) => {
                 return Err(Failure::Scenario(
                     "--congestion rate: give the promised rate with --rate".into(),
                 ));
             }
-            (Some(Congestion::Rate), _) | (None, Some(_)) => skyhop_live::Congestion::Rate,
-            (Some(Congestion::Window), _) => skyhop_live::Congestion::Window,
-            (Some(Congestion::Delay) | None, _) => skyhop_live::Congestion::Delay,
+            (Some(CongestionArg::Rate), _) | (None, Some(_)) => skyhop_live::Congestion::Rate,
+            (Some(CongestionArg::Window), _) => skyhop_live::Congestion::Window,
+            (Some(CongestionArg::Delay) | None, _) => skyhop_live::Congestion::Delay,
         };
         Ok(options)
     }

@@ -7,7 +7,7 @@
 use super::options::{Common, address};
 use super::report::{Bar, line, numbers};
 use super::send::{endpoint_for, open};
-use super::transfer::{Ask, Broken, Patient, Reply, Request, hex, take_data};
+use super::transfer::{Ask, Broken, Patient, Reply, TransferRequest, hex, take_data};
 use crate::engine::interrupted;
 use crate::failure::Failure;
 use crate::stopwatch::Stopwatch;
@@ -58,7 +58,9 @@ pub fn run(args: &Receive) -> Result<(), Failure> {
         false => Failure::Run(format!("{}: not all has arrived: {e}", args.name)),
     };
     let mut patient = Patient::new(&stream).map_err(broken)?;
-    Request { ask: Ask::Get, name: args.name.clone(), size: None }.put(&mut patient).map_err(broken)?;
+    TransferRequest { ask: Ask::Get, name: args.name.clone(), size: None }
+        .put(&mut patient)
+        .map_err(broken)?;
     if let Reply::Failed(why) = Reply::take(&mut patient).map_err(broken)? {
         return Err(Failure::Run(format!("{from} says: {}: {why}", args.name)));
     }

@@ -6,7 +6,7 @@
 
 use super::options::{Common, address, bind_failure};
 use super::report::{Bar, line, numbers};
-use super::transfer::{Ask, Broken, Digest, Patient, Reply, Request, hex, put_data};
+use super::transfer::{Ask, Broken, Digest, Patient, Reply, TransferRequest, hex, put_data};
 use crate::engine::interrupted;
 use crate::failure::Failure;
 use crate::stopwatch::{Stopwatch, pause};
@@ -61,9 +61,10 @@ pub fn run(args: &Send) -> Result<(), Failure> {
     let stream = open(&endpoint, to)?;
     let begin = Stopwatch::start();
     let mut bar = Bar::new(&name, size, args.common.quiet);
-    let sent = send(&stream, &mut source, Request { ask: Ask::Put, name: name.clone(), size }, |bytes| {
-        bar.show(bytes, || stream.stats());
-    });
+    let sent =
+        send(&stream, &mut source, TransferRequest { ask: Ask::Put, name: name.clone(), size }, |bytes| {
+            bar.show(bytes, || stream.stats());
+        });
     bar.clear();
     let elapsed = begin.elapsed();
     let stats = stream.stats();
@@ -130,7 +131,7 @@ fn describe(e: SendError, file: &Path) -> Failure {
 pub fn send(
     stream: &StpStream,
     source: &mut dyn Read,
-    request: Request,
+    request: TransferRequest,
     mut show: impl FnMut(u64),
 ) -> Result<(u64, Digest, Digest), SendError> {
     std::thread::scope(|scope| {

@@ -6,7 +6,7 @@
 
 use super::options::{Common, bind_failure};
 use super::report::line;
-use super::transfer::{Ask, Broken, Patient, Reply, Request, hex, put_data, take_data};
+use super::transfer::{Ask, Broken, Patient, Reply, TransferRequest, hex, put_data, take_data};
 use crate::engine::interrupted;
 use crate::failure::Failure;
 use crate::stopwatch::{Stopwatch, pause};
@@ -113,7 +113,7 @@ fn handle(args: &Serve, stream: &StpStream, peer: SocketAddr, number: u64) -> Re
     let mut patient = Patient::new(stream).map_err(|e| say(e.to_string()))?;
     // A peer that requests nothing, or has failed, does not occupy a slot for ever.
     patient.limit(REQUEST_PATIENCE);
-    let request = Request::take(&mut patient).map_err(|e| say(e.to_string()))?;
+    let request = TransferRequest::take(&mut patient).map_err(|e| say(e.to_string()))?;
     patient.limit(DATA_PATIENCE);
     let begin = Stopwatch::start();
     let name = request.name.clone();
@@ -152,7 +152,7 @@ fn take(from: &mut impl Read, target: &mut impl Write, hashed: bool) -> Taken {
     }
 }
 
-fn put(args: &Serve, from: &mut Patient<'_>, request: &Request, number: u64) -> Taken {
+fn put(args: &Serve, from: &mut Patient<'_>, request: &TransferRequest, number: u64) -> Taken {
     if let Some(to) = &args.to {
         if to == Path::new("-") {
             let mut out = io::stdout().lock();
@@ -197,7 +197,7 @@ fn ignore_unsyncable(e: io::Error) -> io::Result<()> {
     if e.kind() == io::ErrorKind::InvalidInput { Ok(()) } else { Err(e) }
 }
 
-fn get(args: &Serve, mut stream: Patient<'_>, request: &Request) -> Result<(), String> {
+fn get(args: &Serve, mut stream: Patient<'_>, request: &TransferRequest) -> Result<(), String> {
     let begin = Stopwatch::start();
     let opened = (|| {
         let dir = args.dir.as_ref().ok_or("this host gives no files (serve with --dir)")?;

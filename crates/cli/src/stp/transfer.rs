@@ -27,7 +27,7 @@ pub enum Ask {
 
 /// A request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Request {
+pub struct TransferRequest {
     /// Kind of the request.
     pub ask: Ask,
     /// Name of the file.
@@ -145,7 +145,7 @@ fn take_text(from: &mut impl Read) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&text).chars().filter(|c| !c.is_control()).collect())
 }
 
-impl Request {
+impl TransferRequest {
     /// Writes the request.
     pub fn put(&self, to: &mut impl Write) -> io::Result<()> {
         let mut bytes = MAGIC.to_vec();
@@ -164,7 +164,7 @@ impl Request {
         let ask = [Ask::Put, Ask::Get, Ask::Sink].into_iter().find(|a| *a as u8 == ask);
         let size = u64::from_be_bytes(take(from)?);
         let ask = ask.ok_or_else(|| wrong("the peer asks for what this version does not know"))?;
-        Ok(Request { ask, name: take_text(from)?, size: (size != u64::MAX).then_some(size) })
+        Ok(TransferRequest { ask, name: take_text(from)?, size: (size != u64::MAX).then_some(size) })
     }
 }
 
@@ -310,12 +310,12 @@ mod tests {
     #[test]
     fn requests_and_replies_read_back() {
         for size in [None, Some(0), Some(1 << 40)] {
-            let request = Request { ask: Ask::Put, name: "größe.bin".into(), size };
+            let request = TransferRequest { ask: Ask::Put, name: "größe.bin".into(), size };
             let mut wire = Vec::new();
             request.put(&mut wire).unwrap();
-            assert_eq!(Request::take(&mut &wire[..]).unwrap(), request);
+            assert_eq!(TransferRequest::take(&mut &wire[..]).unwrap(), request);
             wire[3] ^= 1;
-            assert_eq!(Request::take(&mut &wire[..]).unwrap_err().kind(), io::ErrorKind::InvalidData);
+            assert_eq!(TransferRequest::take(&mut &wire[..]).unwrap_err().kind(), io::ErrorKind::InvalidData);
         }
         let mut wire = Vec::new();
         Reply::Failed("No space\u{1b}[2J left\n".into()).put(&mut wire).unwrap();

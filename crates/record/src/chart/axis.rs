@@ -16,7 +16,7 @@ pub enum Scale {
 
 /// One axis of a chart.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Axis {
+pub struct ChartAxis {
     label: String,
     unit: String,
     scale: Scale,
@@ -25,10 +25,10 @@ pub struct Axis {
     to: Option<f64>,
 }
 
-impl Axis {
+impl ChartAxis {
     /// A quantity in an SI unit without prefix ("s", "B", "bit/s", "m"; "" for a number).
     pub fn new(label: impl Into<String>, unit: impl Into<String>) -> Self {
-        Axis {
+        ChartAxis {
             label: label.into(),
             unit: unit.into(),
             scale: Scale::Linear,
@@ -40,7 +40,7 @@ impl Axis {
 
     /// Time since the start of the run, s.
     pub fn time() -> Self {
-        Axis { time: true, ..Axis::new("time", "s") }
+        ChartAxis { time: true, ..ChartAxis::new("time", "s") }
     }
 
     /// Makes the axis logarithmic.
@@ -71,7 +71,7 @@ impl Axis {
     }
 
     /// Range, ticks and label for `values`, with about `wanted` ticks.
-    pub(super) fn layout(&self, values: impl Iterator<Item = f64>, wanted: usize) -> Layout {
+    pub(super) fn layout(&self, values: impl Iterator<Item = f64>, wanted: usize) -> AxisLayout {
         let (mut low, mut high) = values
             .filter(|v| self.shows(*v))
             .fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| (l.min(v), h.max(v)));
@@ -85,7 +85,7 @@ impl Axis {
         if self.is_log() { self.layout_log(low, high) } else { self.layout_linear(low, high, wanted) }
     }
 
-    fn layout_linear(&self, mut low: f64, mut high: f64, wanted: usize) -> Layout {
+    fn layout_linear(&self, mut low: f64, mut high: f64, wanted: usize) -> AxisLayout {
         if low >= 0.0 && low < 0.6 * high {
             low = 0.0;
         }
@@ -114,10 +114,10 @@ impl Axis {
                 (value, format!("{:.decimals$}", value / factor + 0.0))
             })
             .collect();
-        Layout { low: first * step, high: end, log: false, ticks, label: self.label(unit) }
+        AxisLayout { low: first * step, high: end, log: false, ticks, label: self.label(unit) }
     }
 
-    fn layout_log(&self, low: f64, high: f64) -> Layout {
+    fn layout_log(&self, low: f64, high: f64) -> AxisLayout {
         let (mut first, mut last) = (floor_log10(low), ceil_log10(high));
         if first == last {
             (first, last) = (first - 1, last + 1);
@@ -135,7 +135,13 @@ impl Axis {
                 }
             }
         }
-        Layout { low: 10f64.powi(first), high: 10f64.powi(last), log: true, ticks, label: self.label(unit) }
+        AxisLayout {
+            low: 10f64.powi(first),
+            high: 10f64.powi(last),
+            log: true,
+            ticks,
+            label: self.label(unit),
+        }
     }
 
     /// The unit in which the largest value has one to four digits before the decimal point.
@@ -169,7 +175,7 @@ impl Axis {
 
 /// The layout of an axis: range in base units, ticks and label.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Layout {
+pub(super) struct AxisLayout {
     pub low: f64,
     pub high: f64,
     pub log: bool,
@@ -177,7 +183,7 @@ pub(super) struct Layout {
     pub label: String,
 }
 
-impl Layout {
+impl AxisLayout {
     /// Position of a value between the ends of the axis, 0 to 1.
     pub fn place(&self, value: f64) -> f64 {
         if self.log {
@@ -230,32 +236,32 @@ fn ceil_log10(value: f64) -> i32 {
 mod tests {
     use super::*;
 
-    fn labels(axis: &Axis, values: &[f64]) -> (String, Vec<String>) {
+    fn labels(axis: &ChartAxis, values: &[f64]) -> (String, Vec<String>) {
         let layout = axis.layout(values.iter().copied(), 5);
         (layout.label, layout.ticks.into_iter().map(|(_, text)| text).collect())
     }
 
     #[test]
     fn a_window_is_labelled_in_kilobytes() {
-        let (label, ticks) = labels(&Axis::new("window", "B"), &[2_920.0, 240_000.0]);
+        let (label, ticks) = labels(&ChartAxis::new("window", "B"), &[2_920.0, 240_000.0]);
         assert_eq!(label, "window (kB)");
         assert_eq!(ticks, ["0", "50", "100", "150", "200", "250"]);
     }
 
     #[test]
     fn a_day_is_labelled_in_hours() {
-        let (label, ticks) = labels(&Axis::time(), &[0.0, 86_400.0]);
+        let (label, ticks) = labels(&ChartAxis::time(), &[0.0, 86_400.0]);
         assert_eq!(label, "time (h)");
         assert_eq!(ticks, ["0", "6", "12", "18", "24"]);
         // A ping a minute ends at 23:59; a run of 23 hours is not a day.
-        assert_eq!(labels(&Axis::time(), &[0.0, 86_340.0]).1, ticks);
-        assert_eq!(Axis::time().layout([0.0, 86_340.0].into_iter(), 5).high, 86_400.0);
-        assert_eq!(labels(&Axis::time(), &[0.0, 82_800.0]).1, ticks[..4]);
+        assert_eq!(labels(&ChartAxis::time(), &[0.0, 86_340.0]).1, ticks);
+        assert_eq!(ChartAxis::time().layout([0.0, 86_340.0].into_iter(), 5).high, 86_400.0);
+        assert_eq!(labels(&ChartAxis::time(), &[0.0, 82_800.0]).1, ticks[..4]);
     }
 
     #[test]
     fn delays_that_vary_little_do_not_start_at_zero() {
-        let layout = Axis::new("delay", "s").layout([0.270, 0.282].into_iter(), 5);
+        let layout = ChartAxis::new("delay", "s").layout([0.270, 0.282].into_iter(), 5);
         assert_eq!(layout.label, "delay (ms)");
         assert!(layout.low > 0.25 && layout.low <= 0.270, "{}", layout.low);
         assert!(layout.high >= 0.282 && layout.high < 0.3, "{}", layout.high);
@@ -264,7 +270,7 @@ mod tests {
     #[test]
     fn a_constant_or_nothing_at_all_still_has_a_range() {
         for values in [&[][..], &[0.0], &[5.0, 5.0], &[-3.0], &[1e-12], &[f64::NAN, f64::INFINITY]] {
-            for axis in [Axis::new("x", ""), Axis::new("x", "B").log(), Axis::time()] {
+            for axis in [ChartAxis::new("x", ""), ChartAxis::new("x", "B").log(), ChartAxis::time()] {
                 let layout = axis.layout(values.iter().copied(), 5);
                 assert!(layout.low < layout.high, "{values:?} {layout:?}");
                 assert!(!layout.ticks.is_empty() && layout.ticks.len() < 40, "{values:?} {layout:?}");
@@ -274,10 +280,10 @@ mod tests {
 
     #[test]
     fn a_logarithmic_axis_has_whole_decades() {
-        let (label, ticks) = labels(&Axis::new("delay", "s").log(), &[0.02, 3.0]);
+        let (label, ticks) = labels(&ChartAxis::new("delay", "s").log(), &[0.02, 3.0]);
         assert_eq!(label, "delay (ms)");
         assert_eq!(ticks, ["10", "20", "50", "100", "200", "500", "1000", "2000", "5000", "10000"]);
-        let layout = Axis::new("loss", "").log().layout([1e-7, 0.0, 1e-2].into_iter(), 5);
+        let layout = ChartAxis::new("loss", "").log().layout([1e-7, 0.0, 1e-2].into_iter(), 5);
         assert_eq!((layout.low, layout.ticks.len()), (1e-7, 6));
     }
 }

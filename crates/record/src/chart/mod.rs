@@ -11,7 +11,7 @@ pub mod png;
 mod svg;
 pub mod track;
 
-pub use axis::{Axis, Scale};
+pub use axis::{ChartAxis, Scale};
 pub(crate) use svg::escape;
 
 /// The style in which samples are drawn.
@@ -28,7 +28,7 @@ pub enum Mark {
 
 /// Named samples of one quantity.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Samples {
+pub(crate) struct ChartSamples {
     pub name: String,
     pub mark: Mark,
     pub points: Vec<(f64, f64)>,
@@ -46,21 +46,21 @@ pub(crate) struct Samples {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Chart {
     pub(crate) title: String,
-    pub(crate) x: Axis,
-    pub(crate) y: Axis,
-    pub(crate) samples: Vec<Samples>,
+    pub(crate) x: ChartAxis,
+    pub(crate) y: ChartAxis,
+    pub(crate) samples: Vec<ChartSamples>,
     pub(crate) levels: Vec<(String, f64)>,
 }
 
 impl Chart {
     /// A chart without samples.
-    pub fn new(title: impl Into<String>, x: Axis, y: Axis) -> Self {
+    pub fn new(title: impl Into<String>, x: ChartAxis, y: ChartAxis) -> Self {
         Chart { title: title.into(), x, y, samples: Vec::new(), levels: Vec::new() }
     }
 
     /// Adds samples (x, y) in the axes' units. Samples that are not finite, or not positive on a logarithmic axis, make a gap.
     pub fn samples(mut self, name: impl Into<String>, mark: Mark, points: Vec<(f64, f64)>) -> Self {
-        self.samples.push(Samples { name: name.into(), mark, points });
+        self.samples.push(ChartSamples { name: name.into(), mark, points });
         self
     }
 

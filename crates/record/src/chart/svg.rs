@@ -4,8 +4,8 @@
 //! Differs from most: series also differ in dash, mark and lightness, so they survive a grey printer.
 //! Leaves out measuring text; widths are estimated generously, as no font is known here.
 
-use super::axis::Layout;
-use super::{Chart, Mark, Samples};
+use super::axis::AxisLayout;
+use super::{Chart, ChartSamples, Mark};
 use std::fmt::Write;
 
 pub(super) const WIDTH: f64 = 760.0;
@@ -33,14 +33,14 @@ struct SeriesPen {
     dash: &'static str,
 }
 
-struct Frame {
+struct ChartFrame {
     top: f64,
     height: f64,
-    x: Layout,
-    y: Layout,
+    x: AxisLayout,
+    y: AxisLayout,
 }
 
-impl Frame {
+impl ChartFrame {
     fn at(&self, (x, y): (f64, f64)) -> (f64, f64) {
         let width = WIDTH - LEFT - RIGHT;
         (LEFT + self.x.place(x) * width, self.top + (1.0 - self.y.place(y)) * self.height)
@@ -57,7 +57,7 @@ pub(super) fn draw(chart: &Chart, plot_height: f64) -> (String, f64) {
     );
     let (legend, rows) = legend(chart);
     let top = 38.0 + 20.0 * rows as f64;
-    let frame = Frame { top, height: plot_height, x, y };
+    let frame = ChartFrame { top, height: plot_height, x, y };
     let height = top + plot_height + BOTTOM;
     let mut out = String::with_capacity(16_384);
     let title = escape(&chart.title);
@@ -111,7 +111,7 @@ fn pens_in_the_dark() -> String {
     })
 }
 
-fn axes(out: &mut String, frame: &Frame) {
+fn axes(out: &mut String, frame: &ChartFrame) {
     let (right, bottom) = (WIDTH - RIGHT, frame.top + frame.height);
     let mut grid = String::new();
     let mut labels = String::new();
@@ -147,7 +147,7 @@ fn axes(out: &mut String, frame: &Frame) {
     );
 }
 
-fn levels(out: &mut String, chart: &Chart, frame: &Frame) {
+fn levels(out: &mut String, chart: &Chart, frame: &ChartFrame) {
     for (_, value) in chart.levels.iter().filter(|l| chart.y.shows(l.1)) {
         let y = frame.at((frame.x.low, *value)).1;
         let _ = writeln!(
@@ -160,7 +160,7 @@ fn levels(out: &mut String, chart: &Chart, frame: &Frame) {
 }
 
 /// Draws the labels of levels above the samples, with an outline that keeps them readable there.
-fn level_labels(out: &mut String, chart: &Chart, frame: &Frame) {
+fn level_labels(out: &mut String, chart: &Chart, frame: &ChartFrame) {
     for (name, value) in chart.levels.iter().filter(|l| chart.y.shows(l.1)) {
         let y = frame.at((frame.x.low, *value)).1;
         let _ = writeln!(
@@ -175,7 +175,7 @@ fn level_labels(out: &mut String, chart: &Chart, frame: &Frame) {
 }
 
 /// Runs of samples that can be shown, split at gaps.
-fn visible<'a>(chart: &Chart, samples: &'a Samples) -> Vec<&'a [(f64, f64)]> {
+fn visible<'a>(chart: &Chart, samples: &'a ChartSamples) -> Vec<&'a [(f64, f64)]> {
     samples
         .points
         .split(|p| !chart.x.shows(p.0) || !chart.y.shows(p.1))
@@ -183,7 +183,7 @@ fn visible<'a>(chart: &Chart, samples: &'a Samples) -> Vec<&'a [(f64, f64)]> {
         .collect()
 }
 
-fn line(out: &mut String, series: usize, pieces: &[&[(f64, f64)]], frame: &Frame, step: bool) {
+fn line(out: &mut String, series: usize, pieces: &[&[(f64, f64)]], frame: &ChartFrame, step: bool) {
     let mut path = String::new();
     for piece in pieces {
         let mut previous = None;
@@ -238,7 +238,7 @@ fn thin(points: impl Iterator<Item = (f64, f64)>) -> Vec<(f64, f64)> {
 }
 
 /// Draws marks that differ in shape: dot, square, plus, cross, ring, bar.
-fn marks(out: &mut String, series: usize, pieces: &[&[(f64, f64)]], frame: &Frame) {
+fn marks(out: &mut String, series: usize, pieces: &[&[(f64, f64)]], frame: &ChartFrame) {
     let pen = series % PENS.len();
     let mut path = String::new();
     let mut last = None;

@@ -5,10 +5,10 @@
 //! in its middle.
 //! Leaves out tracks around a pole, where such a map ends.
 
-use super::axis::Layout;
-use super::map::{Point, land};
+use super::axis::AxisLayout;
+use super::map::{MapPoint, land};
 use super::svg::{LEFT, RIGHT, WIDTH};
-use super::{Axis, Chart, Mark, escape};
+use super::{Chart, ChartAxis, Mark, escape};
 use skyhop_results::{RunResult, Series};
 use std::fmt::Write;
 
@@ -37,8 +37,8 @@ pub fn tracks(result: &RunResult) -> Vec<(String, String)> {
 #[derive(Debug, Clone, Copy)]
 struct TrackSample {
     t_s: f64,
-    at: Point,
-    satellite: Option<(f64, Point)>,
+    at: MapPoint,
+    satellite: Option<(f64, MapPoint)>,
 }
 
 fn series<'a>(result: &'a RunResult, entity: &str, metric: &str) -> Vec<(f64, f64)> {
@@ -57,21 +57,21 @@ fn stops(result: &RunResult, name: &str) -> Vec<TrackSample> {
     let stop = |((t_s, lat_deg), (_, lon_deg))| {
         let satellite = below
             .next_if(|((at_s, _), _)| *at_s == t_s)
-            .map(|((_, number), (lat, lon))| (number, Point { lat_deg: lat.1, lon_deg: lon.1 }));
-        TrackSample { t_s, at: Point { lat_deg, lon_deg }, satellite }
+            .map(|((_, number), (lat, lon))| (number, MapPoint { lat_deg: lat.1, lon_deg: lon.1 }));
+        TrackSample { t_s, at: MapPoint { lat_deg, lon_deg }, satellite }
     };
     lats.into_iter().zip(lons).map(stop).collect()
 }
 
 fn draw(result: &RunResult, name: &str) -> String {
     let stops = stops(result, name);
-    let time = || Axis::time().from(0.0).to(result.simulated_s);
-    let chart = |title: &str, y: Axis| Chart::new(title, time(), y);
+    let time = || ChartAxis::time().from(0.0).to(result.simulated_s);
+    let chart = |title: &str, y: ChartAxis| Chart::new(title, time(), y);
     let entity = format!("terminal/{name}");
     let mut charts = vec![
-        delays(result, chart("One-way delay", Axis::new("delay", "s"))),
-        goodput(result, chart("Goodput", Axis::new("goodput", "bit/s").from(0.0))),
-        chart("Handovers", Axis::new("count", "").from(0.0)).samples(
+        delays(result, chart("One-way delay", ChartAxis::new("delay", "s"))),
+        goodput(result, chart("Goodput", ChartAxis::new("goodput", "bit/s").from(0.0))),
+        chart("Handovers", ChartAxis::new("count", "").from(0.0)).samples(
             "handovers",
             Mark::Step,
             series(result, &entity, "handovers"),
@@ -83,7 +83,7 @@ fn draw(result: &RunResult, name: &str) -> String {
         charts.extend(last);
     }
     let ticks = time().layout([result.simulated_s].into_iter(), 8);
-    let view = View::around(&stops);
+    let view = MapRegion::around(&stops);
     let mut body = String::new();
     map(&mut body, &view, &stops, &ticks);
     let mut y = MAP_TOP + view.height + 30.0;
@@ -149,7 +149,7 @@ fn goodput(result: &RunResult, mut chart: Chart) -> Chart {
 }
 
 /// The region of the world that is shown. Longitudes continue beyond 180 degrees where a track crosses the date line.
-struct View {
+struct MapRegion {
     west: f64,
     north: f64,
     /// Pixels per degree of longitude and of latitude.
@@ -157,12 +157,12 @@ struct View {
     height: f64,
 }
 
-impl View {
+impl MapRegion {
     fn around(stops: &[TrackSample]) -> Self {
         let points =
             unwrapped(stops).into_iter().flat_map(|stop| [Some(stop.at), stop.satellite.map(|s| s.1)]);
         let (mut west, mut east, mut south, mut north) = (f64::MAX, f64::MIN, f64::MAX, f64::MIN);
-        for Point { lat_deg, lon_deg } in points.flatten() {
+        for MapPoint { lat_deg, lon_deg } in points.flatten() {
             (west, east) = (west.min(lon_deg), east.max(lon_deg));
             (south, north) = (south.min(lat_deg), north.max(lat_deg));
         }
@@ -188,7 +188,7 @@ impl View {
         Self { west, north, scale: (x, y), height }
     }
 
-    fn place(&self, point: Point) -> (f64, f64) {
+    fn place(&self, point: MapPoint) -> (f64, f64) {
         (
             LEFT + (point.lon_deg - self.west) * self.scale.0,
             MAP_TOP + (self.north - point.lat_deg) * self.scale.1,
@@ -213,13 +213,13 @@ fn unwrapped(stops: &[TrackSample]) -> Vec<TrackSample> {
         last = Some(lon_deg);
         let satellite = stop
             .satellite
-            .map(|(number, below)| (number, Point { lon_deg: near(below.lon_deg, lon_deg), ..below }));
-        TrackSample { at: Point { lon_deg, ..stop.at }, satellite, ..*stop }
+            .map(|(number, below)| (number, MapPoint { lon_deg: near(below.lon_deg, lon_deg), ..below }));
+        TrackSample { at: MapPoint { lon_deg, ..stop.at }, satellite, ..*stop }
     };
     stops.iter().map(&mut turn).collect()
 }
 
-fn map(out: &mut String, view: &View, stops: &[TrackSample], ticks: &Layout) {
+fn map(out: &mut String, view: &MapRegion, stops: &[TrackSample], ticks: &AxisLayout) {
     let (right, bottom) = (WIDTH - RIGHT, MAP_TOP + view.height);
     let width = right - LEFT;
     let frame = format!("x=\"{LEFT}\" y=\"{MAP_TOP}\" width=\"{width}\" height=\"{:.1}\"", view.height);
@@ -244,7 +244,7 @@ fn map(out: &mut String, view: &View, stops: &[TrackSample], ticks: &Layout) {
     );
 }
 
-fn line(path: &mut String, view: &View, points: impl Iterator<Item = Point>) {
+fn line(path: &mut String, view: &MapRegion, points: impl Iterator<Item = MapPoint>) {
     for (i, point) in points.enumerate() {
         let (x, y) = view.place(point);
         let _ = write!(path, "{}{x:.1} {y:.1}", if i == 0 { 'M' } else { 'L' });
@@ -252,11 +252,11 @@ fn line(path: &mut String, view: &View, points: impl Iterator<Item = Point>) {
 }
 
 /// Draws the land, repeated as often as the map goes around, and degrees.
-fn world(out: &mut String, view: &View) {
+fn world(out: &mut String, view: &MapRegion) {
     let mut path = String::new();
     for turn in [-360.0, 0.0, 360.0] {
         for ring in land::rings() {
-            let at = |point: &Point| Point { lon_deg: point.lon_deg + turn, ..*point };
+            let at = |point: &MapPoint| MapPoint { lon_deg: point.lon_deg + turn, ..*point };
             if ring.iter().map(at).any(|p| p.lon_deg >= view.west - 30.0 && p.lon_deg <= view.east() + 30.0) {
                 line(&mut path, view, ring.iter().map(at));
                 path.push('Z');
@@ -277,14 +277,14 @@ fn world(out: &mut String, view: &View) {
         d => format!("{d}°{}", letters[1]),
     };
     for lon in multiples(view.west, view.east()).map(|n| n as f64 * step) {
-        let x = view.place(Point { lat_deg: 0.0, lon_deg: lon }).0;
+        let x = view.place(MapPoint { lat_deg: 0.0, lon_deg: lon }).0;
         let _ = write!(grid, "M{x:.1} {MAP_TOP}v{:.1}", view.height);
         let name = letter(lon - 360.0 * (lon / 360.0).round(), ["W", "E"]);
         let y = MAP_TOP + view.height - 4.0;
         let _ = write!(degrees, "<text x=\"{:.1}\" y=\"{y:.1}\">{name}</text>", x + 3.0);
     }
     for lat in multiples(view.south().max(-90.0), view.north.min(90.0)).map(|n| n as f64 * step) {
-        let y = view.place(Point { lat_deg: lat, lon_deg: 0.0 }).1;
+        let y = view.place(MapPoint { lat_deg: lat, lon_deg: 0.0 }).1;
         let _ = write!(grid, "M{LEFT} {y:.1}H{}", WIDTH - RIGHT);
         let name = letter(lat, ["S", "N"]);
         let _ = write!(degrees, "<text x=\"{:.1}\" y=\"{:.1}\">{name}</text>", LEFT + 4.0, y - 3.0);
@@ -297,7 +297,7 @@ fn world(out: &mut String, view: &View) {
 }
 
 /// Draws the ground track of each satellite while it was held, and the terminal's link to it at the handover.
-fn satellites(out: &mut String, view: &View, stops: &[TrackSample]) {
+fn satellites(out: &mut String, view: &MapRegion, stops: &[TrackSample]) {
     let number = |stop: &TrackSample| stop.satellite.map(|(number, _)| number);
     let (mut ways, mut links, mut marks) = (String::new(), String::new(), String::new());
     for held in stops.chunk_by(|a, b| number(a) == number(b)) {
@@ -316,7 +316,7 @@ fn satellites(out: &mut String, view: &View, stops: &[TrackSample]) {
 }
 
 /// Draws the terminal's position at the ticks of the time axis.
-fn instants(out: &mut String, view: &View, stops: &[TrackSample], ticks: &Layout) {
+fn instants(out: &mut String, view: &MapRegion, stops: &[TrackSample], ticks: &AxisLayout) {
     let unit = ticks.label.rsplit('(').next().map_or("", |unit| unit.trim_end_matches(')'));
     let mut last: Option<(f64, f64)> = None;
     for (t_s, text) in &ticks.ticks {

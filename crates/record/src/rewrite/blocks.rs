@@ -80,16 +80,16 @@ impl Order {
 
 /// The type of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum BlockKind {
     /// A block to be copied.
     Other,
     /// A packet.
-    Packet(Packet),
+    Packet(BlockPacket),
 }
 
 /// The position of a packet in its block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Packet {
+pub(super) struct BlockPacket {
     /// Link type, by the numbers of tcpdump.org; `None` for an interface without a description.
     pub link_type: Option<u16>,
     /// Offset of the packet's bytes in the block.
@@ -161,10 +161,10 @@ impl<R: Read> Blocks<R> {
     }
 
     /// The next block: its bytes and its type; `None` at the end.
-    pub fn next(&mut self) -> Result<Option<(&[u8], Kind)>, ReadError> {
+    pub fn next(&mut self) -> Result<Option<(&[u8], BlockKind)>, ReadError> {
         if !self.head.is_empty() {
             self.block = self.head.remove(0);
-            return Ok(Some((&self.block, Kind::Other)));
+            return Ok(Some((&self.block, BlockKind::Other)));
         }
         let kind = match self.form {
             Form::Pcapng { .. } => self.next_pcapng()?,
@@ -182,7 +182,7 @@ impl<R: Read> Blocks<R> {
     fn begin_pcapng(&mut self) -> Result<(), ReadError> {
         let block = std::mem::take(&mut self.block);
         match self.read_pcapng(block)? {
-            Some(Kind::Other) => {
+            Some(BlockKind::Other) => {
                 self.head.push(std::mem::take(&mut self.block));
                 Ok(())
             }
@@ -210,7 +210,7 @@ impl<R: Read> Blocks<R> {
         order: Order,
         link_type: u16,
         per_second: u64,
-    ) -> Result<Option<Kind>, ReadError> {
+    ) -> Result<Option<BlockKind>, ReadError> {
         let mut record = std::mem::take(&mut self.block);
         record.clear();
         if !self.fill(&mut record, 16)? {
@@ -241,7 +241,7 @@ impl<R: Read> Blocks<R> {
         }
         close(&mut block);
         self.block = block;
-        let packet = Packet {
+        let packet = BlockPacket {
             link_type: Some(link_type),
             at,
             captured,
@@ -249,10 +249,10 @@ impl<R: Read> Blocks<R> {
             order: Order::Little,
             simple: false,
         };
-        Ok(Some(Kind::Packet(packet)))
+        Ok(Some(BlockKind::Packet(packet)))
     }
 
-    fn next_pcapng(&mut self) -> Result<Option<Kind>, ReadError> {
+    fn next_pcapng(&mut self) -> Result<Option<BlockKind>, ReadError> {
         let mut head = std::mem::take(&mut self.block);
         head.clear();
         if !self.fill(&mut head, 4)? {
@@ -262,7 +262,7 @@ impl<R: Read> Blocks<R> {
     }
 
     /// Reads a block whose first four bytes are in `block`.
-    fn read_pcapng(&mut self, mut block: Vec<u8>) -> Result<Option<Kind>, ReadError> {
+    fn read_pcapng(&mut self, mut block: Vec<u8>) -> Result<Option<BlockKind>, ReadError> {
         let begin = self.at - 4;
         let section = block[..4] == SECTION_HEADER.to_le_bytes();
         if !self.fill(&mut block, if section { 12 } else { 8 })? {
@@ -301,12 +301,12 @@ impl<R: Read> Blocks<R> {
             SECTION_HEADER => {
                 // The section's length changes with its packets; "unknown" is always right.
                 block[16..24].fill(0xff);
-                Ok(Kind::Other)
+                Ok(BlockKind::Other)
             }
             INTERFACE_DESCRIPTION if len >= 20 => {
                 interfaces
                     .push(Interface { link_type: order.u16(&block[8..]), snaplen: order.u32(&block[12..]) });
-                Ok(Kind::Other)
+                Ok(BlockKind::Other)
             }
             kind @ (ENHANCED_PACKET | OBSOLETE_PACKET) if len >= 32 => {
                 let number = |at: usize| order.u32(&block[at..]);
@@ -317,7 +317,14 @@ impl<R: Read> Blocks<R> {
                 if captured > len - 32 {
                     Err("a packet that is longer than its block")
                 } else {
-                    Ok(Kind::Packet(Packet { link_type, at: 28, captured, original, order, simple: false }))
+                    Ok(BlockKind::Packet(BlockPacket {
+                        link_type,
+                        at: 28,
+                        captured,
+                        original,
+                        order,
+                        simple: false,
+                    }))
                 }
             }
             SIMPLE_PACKET if len >= 16 => {
@@ -327,12 +334,19 @@ impl<R: Read> Blocks<R> {
                 let room = if snaplen == 0 { len - 16 } else { (len - 16).min(snaplen as usize) };
                 let captured = room.min(original as usize);
                 let link_type = interface.map(|i| i.link_type);
-                Ok(Kind::Packet(Packet { link_type, at: 12, captured, original, order, simple: true }))
+                Ok(BlockKind::Packet(BlockPacket {
+                    link_type,
+                    at: 12,
+                    captured,
+                    original,
+                    order,
+                    simple: true,
+                }))
             }
             INTERFACE_DESCRIPTION | ENHANCED_PACKET | OBSOLETE_PACKET | SIMPLE_PACKET => {
                 Err("a block that is too short for what it is")
             }
-            _ => Ok(Kind::Other),
+            _ => Ok(BlockKind::Other),
         };
         self.block = block;
         kind.map(Some).map_err(|why| ReadError::Broken { at: begin, why })
@@ -354,7 +368,7 @@ impl<R: Read> Blocks<R> {
 }
 
 /// The block of `packet` with other packet bytes; options are kept.
-pub(super) fn replaced(block: &[u8], packet: &Packet, bytes: &[u8], out: &mut Vec<u8>) {
+pub(super) fn replaced(block: &[u8], packet: &BlockPacket, bytes: &[u8], out: &mut Vec<u8>) {
     let order = packet.order;
     let len = bytes.len() as u32;
     out.clear();

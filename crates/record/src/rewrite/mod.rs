@@ -10,7 +10,7 @@ mod datagram;
 pub use blocks::ReadError;
 pub use datagram::Datagram;
 
-use blocks::{Blocks, Kind, replaced};
+use blocks::{BlockKind, Blocks, replaced};
 use std::fmt;
 use std::io::{self, Read, Write};
 
@@ -69,7 +69,7 @@ pub fn rewrite(
     let mut new = Vec::new();
     while let Some((block, kind)) = blocks.next()? {
         let mut put = |bytes: &[u8]| output.write_all(bytes).map_err(RewriteError::Write);
-        let Kind::Packet(packet) = kind else {
+        let BlockKind::Packet(packet) = kind else {
             put(block)?;
             continue;
         };

@@ -3,7 +3,7 @@
 //! Follows the ranges documented for their keys.
 //! Leaves out units, which are read before.
 
-use crate::finding::Findings;
+use crate::finding::FindingList;
 use crate::path::KeyPath;
 use skyhop_units::Angle;
 
@@ -14,7 +14,7 @@ pub(super) fn between(
     most: f64,
     what: &str,
     path: impl FnOnce() -> KeyPath,
-    out: &mut Findings,
+    out: &mut FindingList,
 ) {
     let fine = (least..=most).contains(&angle.as_deg());
     out.require(fine, path, || format!("{what} of {angle} is outside {least} to {most} deg"));

@@ -5,7 +5,7 @@
 //! Leaves out datagrams of an association, associations of real programs, and those that a splice would end.
 
 use crate::error::quoted;
-use crate::finding::Findings;
+use crate::finding::FindingList;
 use crate::model::{Flow, Scenario, Stp, Transport};
 use crate::network::{Direction, Network, Route};
 use crate::path::KeyPath;
@@ -19,14 +19,14 @@ const SMALLEST_PACKET: Bytes = Bytes::new(272);
 const SMALLEST_WINDOW: u64 = 64 << 10;
 
 /// The flows of each association, in the order of the file.
-type Associations<'a> = BTreeMap<&'a str, Vec<(usize, &'a Flow, &'a Stp)>>;
+type FlowsByAssociation<'a> = BTreeMap<&'a str, Vec<(usize, &'a Flow, &'a Stp)>>;
 
 fn transport_of(flow: usize) -> KeyPath {
     KeyPath::default().key("flows").index(flow).key("transport")
 }
 
-fn members(scenario: &Scenario) -> Associations<'_> {
-    let mut members = Associations::new();
+fn members(scenario: &Scenario) -> FlowsByAssociation<'_> {
+    let mut members = FlowsByAssociation::new();
     for (index, flow) in scenario.flows.iter().enumerate() {
         if let Transport::Stp(stp) = &flow.transport
             && let Some(name) = &stp.association
@@ -38,7 +38,7 @@ fn members(scenario: &Scenario) -> Associations<'_> {
 }
 
 /// Checks each flow, and pairs of flows of one association, before their paths are known.
-pub(super) fn check(scenario: &Scenario, out: &mut Findings) {
+pub(super) fn check(scenario: &Scenario, out: &mut FindingList) {
     for (index, flow) in scenario.flows.iter().enumerate() {
         if let Transport::Stp(stp) = &flow.transport {
             one(flow, stp, &KeyPath::default().key("flows").index(index), out);
@@ -71,7 +71,7 @@ pub(super) fn check(scenario: &Scenario, out: &mut Findings) {
 }
 
 /// Checks the keys of a stream.
-fn one(flow: &Flow, stp: &Stp, at: &KeyPath, out: &mut Findings) {
+fn one(flow: &Flow, stp: &Stp, at: &KeyPath, out: &mut FindingList) {
     let transport = at.key("transport");
     for (key, given) in [("priority", stp.priority.is_some()), ("weight", stp.weight.is_some())] {
         out.require(
@@ -133,7 +133,7 @@ fn alike(
     name: &str,
     (first, one, ours): (usize, &Flow, &Stp),
     (index, flow, theirs): (usize, &Flow, &Stp),
-    out: &mut Findings,
+    out: &mut FindingList,
 ) {
     let at = KeyPath::default().key("flows").index(index);
     let with = || format!("flow {} of association {}", quoted(&scenario.flow_name(first)), quoted(name));
@@ -179,7 +179,7 @@ fn alike(
 }
 
 /// Checks that the flows of an association have the same path.
-pub(super) fn check_ways(scenario: &Scenario, network: &Network, out: &mut Findings) {
+pub(super) fn check_ways(scenario: &Scenario, network: &Network, out: &mut FindingList) {
     let members = members(scenario);
     if members.is_empty() {
         return;

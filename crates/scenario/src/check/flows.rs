@@ -6,7 +6,7 @@
 
 use super::name;
 use crate::error::{expected, quoted};
-use crate::finding::Findings;
+use crate::finding::FindingList;
 use crate::model::{Flow, Numbers, Scenario, Sizes, Times, Traffic, Transport};
 use crate::path::KeyPath;
 use skyhop_units::{Bytes, Rate, Span, Time};
@@ -20,7 +20,7 @@ const LARGEST_DATAGRAM: Bytes = Bytes::new(65_535 - 28);
 const MOST_CONNECTIONS: u32 = 1000;
 const MOST_SOURCES: u32 = 100_000;
 
-pub(super) fn check(scenario: &Scenario, out: &mut Findings) {
+pub(super) fn check(scenario: &Scenario, out: &mut FindingList) {
     let flows = KeyPath::default().key("flows");
     let count = scenario.flows.len();
     out.require(count > 0, || flows.clone(), || "no flows; expected at least one".into());
@@ -63,7 +63,7 @@ pub(super) fn check(scenario: &Scenario, out: &mut Findings) {
     }
 }
 
-fn when(scenario: &Scenario, flow: &Flow, at: &KeyPath, out: &mut Findings) {
+fn when(scenario: &Scenario, flow: &Flow, at: &KeyPath, out: &mut FindingList) {
     let end = Time::ZERO + scenario.duration;
     let start = flow.start;
     // A duration of zero has been reported already.
@@ -81,7 +81,7 @@ fn when(scenario: &Scenario, flow: &Flow, at: &KeyPath, out: &mut Findings) {
     }
 }
 
-fn traffic(scenario: &Scenario, traffic: &Traffic, at: &KeyPath, out: &mut Findings) {
+fn traffic(scenario: &Scenario, traffic: &Traffic, at: &KeyPath, out: &mut FindingList) {
     match traffic {
         Traffic::Bulk { size, .. } => out.require(
             *size != Some(Bytes::new(0)),
@@ -153,7 +153,7 @@ fn traffic(scenario: &Scenario, traffic: &Traffic, at: &KeyPath, out: &mut Findi
 }
 
 /// Checks a flow of which one end is a real program's: the other must be one that a program can talk to.
-fn one_real_end(flow: &Flow, at: &KeyPath, out: &mut Findings) {
+fn one_real_end(flow: &Flow, at: &KeyPath, out: &mut FindingList) {
     let Some(to) = flow.real.simulated_to() else { return };
     let (real, key) = (if to { "from" } else { "to" }, || at.key("real"));
     let tcp = matches!(flow.transport, Transport::Tcp(_));
@@ -174,7 +174,7 @@ fn one_real_end(flow: &Flow, at: &KeyPath, out: &mut Findings) {
     }
 }
 
-fn fits_a_packet(size: Bytes, least: u64, at: &KeyPath, out: &mut Findings) {
+fn fits_a_packet(size: Bytes, least: u64, at: &KeyPath, out: &mut FindingList) {
     out.require(
         size <= LARGEST_DATAGRAM,
         || at.key("size"),
@@ -187,7 +187,7 @@ fn fits_a_packet(size: Bytes, least: u64, at: &KeyPath, out: &mut Findings) {
     );
 }
 
-fn datagrams(rate: Rate, size: Bytes, at: &KeyPath, out: &mut Findings) {
+fn datagrams(rate: Rate, size: Bytes, at: &KeyPath, out: &mut FindingList) {
     // More than one packet per nanosecond would all be sent at once.
     const FASTEST_BPS: u64 = 1_000_000_000_000;
     fits_a_packet(size, 1, at, out);
@@ -199,7 +199,7 @@ fn datagrams(rate: Rate, size: Bytes, at: &KeyPath, out: &mut Findings) {
 }
 
 /// Requires a number to be greater than zero.
-fn some(key: &str, count: Option<u64>, at: &KeyPath, out: &mut Findings) {
+fn some(key: &str, count: Option<u64>, at: &KeyPath, out: &mut FindingList) {
     out.require(
         count != Some(0),
         || at.key(key),
@@ -214,7 +214,7 @@ fn arrivals(
     link: Option<&str>,
     size: &Sizes,
     at: &KeyPath,
-    out: &mut Findings,
+    out: &mut FindingList,
 ) {
     match (arrivals_per_s, load) {
         (Some(rate), None) => {
@@ -310,7 +310,7 @@ macro_rules! drawn {
 }
 
 impl<T: PartialOrd + std::fmt::Display + Copy> Drawn<'_, T> {
-    fn check(&self, nothing: T, at: &KeyPath, out: &mut Findings) {
+    fn check(&self, nothing: T, at: &KeyPath, out: &mut FindingList) {
         // Below this, draws of a thousandth of a byte and of a century alternate; above, no two are alike.
         if let Some((key, shape)) = self.shape {
             out.require(
@@ -339,7 +339,7 @@ impl<T: PartialOrd + std::fmt::Display + Copy> Drawn<'_, T> {
     }
 }
 
-fn sizes(sizes: &Sizes, at: &KeyPath, out: &mut Findings) {
+fn sizes(sizes: &Sizes, at: &KeyPath, out: &mut FindingList) {
     drawn!(Sizes, sizes, Bytes::new(0)).check(Bytes::new(0), at, out);
     out.require(
         !matches!(sizes, Sizes::Fixed { value } if value.get() == 0),
@@ -348,7 +348,7 @@ fn sizes(sizes: &Sizes, at: &KeyPath, out: &mut Findings) {
     );
 }
 
-fn numbers(numbers: &Numbers, at: &KeyPath, out: &mut Findings) {
+fn numbers(numbers: &Numbers, at: &KeyPath, out: &mut FindingList) {
     drawn!(Numbers, numbers, 0.0).check(0.0, at, out);
     if let Numbers::Fixed { value } = numbers {
         out.require(
@@ -360,7 +360,7 @@ fn numbers(numbers: &Numbers, at: &KeyPath, out: &mut Findings) {
 }
 
 /// Checks a distribution of times; `measured` is true if Mah measured this quantity.
-fn times(times: &Times, at: &KeyPath, measured: bool, out: &mut Findings) {
+fn times(times: &Times, at: &KeyPath, measured: bool, out: &mut FindingList) {
     drawn!(Times, times, Span::ZERO).check(Span::ZERO, at, out);
     out.require(
         measured || *times != Times::Mah,
@@ -374,7 +374,7 @@ const A_HANDFUL: f64 = 5.0;
 pub const MAH_THINKING_S: f64 = 1635.0;
 
 /// Warns of browsers that think for so long that they load next to nothing.
-pub fn warnings(scenario: &Scenario, out: &mut Findings) {
+pub fn warnings(scenario: &Scenario, out: &mut FindingList) {
     for (i, flow) in scenario.flows.iter().enumerate() {
         let Traffic::Web { think, pages, .. } = &flow.traffic else { continue };
         let until = flow.stop.map_or(scenario.duration, |stop| stop.since(Time::ZERO)).min(scenario.duration);

@@ -6,7 +6,7 @@
 
 use super::name;
 use crate::error::{expected, quoted};
-use crate::finding::Findings;
+use crate::finding::FindingList;
 use crate::model::{
     Corruption, Duplication, Interval, Ip, Jitter, Loss, Queue, Reordering, Scenario, SizeLoss, Traffic,
     Transport,
@@ -16,7 +16,7 @@ use crate::path::KeyPath;
 use skyhop_units::{Amount, Bytes, Depth, Span, Time};
 use std::collections::BTreeSet;
 
-pub(super) fn check(scenario: &Scenario, out: &mut Findings) {
+pub(super) fn check(scenario: &Scenario, out: &mut FindingList) {
     let links = KeyPath::default().key("links");
     for (name, link) in &scenario.links {
         let at = links.key(name);
@@ -59,13 +59,13 @@ pub(super) fn check(scenario: &Scenario, out: &mut Findings) {
 }
 
 /// Checks an MTU. RFC 791: every link carries 68 bytes, and no packet has more than 65,535.
-fn mtu(mtu: Option<Bytes>, at: &KeyPath, out: &mut Findings) {
+fn mtu(mtu: Option<Bytes>, at: &KeyPath, out: &mut FindingList) {
     let Some(mtu) = mtu else { return };
     let fits = (68..=65_535).contains(&mtu.get());
     out.require(fits, || at.key("mtu"), || format!("mtu of {mtu}; expected 68 B to 65535 B (RFC 791)"));
 }
 
-pub(super) fn queue(queue: Queue, at: &KeyPath, out: &mut Findings) {
+pub(super) fn queue(queue: Queue, at: &KeyPath, out: &mut FindingList) {
     let limit = queue.limit();
     let at = |key: &'static str| at.key("queue").key(key);
     let nothing = match limit {
@@ -123,7 +123,7 @@ fn thresholds(
     [min, max]: [Amount; 2],
     limit: Depth,
     at: &impl Fn(&'static str) -> KeyPath,
-    out: &mut Findings,
+    out: &mut FindingList,
 ) {
     let alike = matches!(min, Amount::Bytes(_)) == matches!(max, Amount::Bytes(_));
     out.require(alike, || at("max"), || format!("{max} and a min of {min} cannot be compared"));
@@ -146,13 +146,13 @@ fn thresholds(
     );
 }
 
-fn quantum_fits(quantum: Bytes, at: impl Fn() -> KeyPath, out: &mut Findings) {
+fn quantum_fits(quantum: Bytes, at: impl Fn() -> KeyPath, out: &mut FindingList) {
     out.require((1..=1_000_000_000).contains(&quantum.get()), at, || {
         format!("quantum of {quantum}; expected 1 B to 1 GB, best a packet")
     });
 }
 
-pub(super) fn loss(loss: &Loss, at: &KeyPath, out: &mut Findings) {
+pub(super) fn loss(loss: &Loss, at: &KeyPath, out: &mut FindingList) {
     let at_sizes = at.key("loss").key("sizes");
     let at = |key: &'static str| at.key("loss").key(key);
     let mut probability = |key: &'static str, p: f64| {
@@ -208,7 +208,7 @@ pub(super) fn loss(loss: &Loss, at: &KeyPath, out: &mut Findings) {
 }
 
 /// Checks intervals, which must not be empty or overlap, and must change something.
-fn schedule(intervals: &[Interval], repeat: Option<Span>, at: &KeyPath, out: &mut Findings) {
+fn schedule(intervals: &[Interval], repeat: Option<Span>, at: &KeyPath, out: &mut FindingList) {
     let at = at.key("schedule");
     let mut order: Vec<(usize, &Interval)> = intervals.iter().enumerate().collect();
     for (i, interval) in &order {
@@ -240,7 +240,7 @@ pub(super) fn clock(
     at: &KeyPath,
     repeat: Option<Span>,
     (intervals, trace): (&[Interval], Option<&str>),
-    out: &mut Findings,
+    out: &mut FindingList,
 ) {
     schedule(intervals, repeat, at, out);
     out.require(
@@ -262,7 +262,7 @@ fn extras(
     repeat: Option<Span>,
     timeline: (&[Interval], Option<&str>),
     (late, reordering): (Option<&Jitter>, Option<Reordering>),
-    out: &mut Findings,
+    out: &mut FindingList,
 ) {
     clock(at, repeat, timeline, out);
     late.iter().for_each(|late| jitter(late, &at.key("jitter"), out));
@@ -273,7 +273,7 @@ fn extras(
 }
 
 /// Checks a random delay: it is below an hour, and its correlation is below 1.
-fn jitter(jitter: &Jitter, at: &KeyPath, out: &mut Findings) {
+fn jitter(jitter: &Jitter, at: &KeyPath, out: &mut FindingList) {
     let mut within = |at: KeyPath, span: Span| {
         let most = Span::from_secs(3600);
         out.require(span <= most, || at.clone(), || format!("{span}; expected at most {most}"));
@@ -300,7 +300,7 @@ fn jitter(jitter: &Jitter, at: &KeyPath, out: &mut Findings) {
 }
 
 /// Checks duplication and corruption.
-fn faults(at: &KeyPath, twice: Option<Duplication>, corrupted: Option<Corruption>, out: &mut Findings) {
+fn faults(at: &KeyPath, twice: Option<Duplication>, corrupted: Option<Corruption>, out: &mut FindingList) {
     let mut probability = |key: &'static str, p: f64| {
         let at = || at.key(key).key("probability");
         out.require((0.0..=1.0).contains(&p), at, || format!("probability {p} is outside 0 to 1"));
@@ -315,7 +315,7 @@ fn faults(at: &KeyPath, twice: Option<Duplication>, corrupted: Option<Corruption
 }
 
 /// Checks the links to be captured. A constellation's link is named by its kind and its ends: `isl:0.1-0.2`, `gsl:new-york`.
-fn pcap(scenario: &Scenario, out: &mut Findings) {
+fn pcap(scenario: &Scenario, out: &mut FindingList) {
     let space = scenario.has_satellites();
     for (i, name) in scenario.record.pcap.iter().enumerate() {
         let isl = name.strip_prefix("isl:").filter(|_| space);
@@ -362,7 +362,7 @@ fn on_the_way(route: &Route, links: usize) -> Vec<usize> {
 
 /// Checks that flows over IPv6 cross links that carry 1280 bytes: an end ignores a smaller MTU from a router, so full packets
 /// would never arrive.
-pub(super) fn check_ipv6(scenario: &Scenario, network: &Network, out: &mut Findings) {
+pub(super) fn check_ipv6(scenario: &Scenario, network: &Network, out: &mut FindingList) {
     let least = Bytes::new(1280);
     let links: Vec<_> = scenario.links.iter().collect();
     let mut told = BTreeSet::new();
@@ -394,7 +394,7 @@ pub(super) fn check_ipv6(scenario: &Scenario, network: &Network, out: &mut Findi
 }
 
 /// Warns of links that compress IPv4 headers only, on the path of flows over IPv6 with such headers.
-pub(super) fn warnings(scenario: &Scenario, network: &Network, out: &mut Findings) {
+pub(super) fn warnings(scenario: &Scenario, network: &Network, out: &mut FindingList) {
     let compressing = scenario.links.iter().enumerate().filter(|(_, (_, link))| link.header_compression);
     for (index, (name, _)) in compressing {
         let crosses = |(_, route): &(usize, &Route)| on_the_way(route, scenario.links.len()).contains(&index);
@@ -434,7 +434,7 @@ fn terminal_of<'a>(scenario: &Scenario, link: &'a str) -> &'a str {
 }
 
 /// Checks that a queue is larger than one packet of each flow; otherwise it would drop all of them.
-pub(super) fn check_fit(scenario: &Scenario, network: &Network, out: &mut Findings) {
+pub(super) fn check_fit(scenario: &Scenario, network: &Network, out: &mut FindingList) {
     let links: Vec<_> = scenario.links.iter().collect();
     for (i, (flow, route)) in scenario.flows.iter().zip(&network.routes).enumerate() {
         let size = match (&flow.traffic, &flow.transport) {

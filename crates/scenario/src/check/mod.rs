@@ -20,7 +20,7 @@ mod tcp;
 mod track;
 mod traps;
 
-use crate::finding::{Finding, Findings};
+use crate::finding::{Finding, FindingList};
 use crate::model::{Scenario, Traffic};
 use crate::path::KeyPath;
 use skyhop_units::Span;
@@ -29,7 +29,7 @@ pub use traps::{about, traps};
 
 /// All mistakes in a scenario whose keys and types are valid, and the number of those that are not listed.
 pub fn check(scenario: &Scenario) -> (Vec<Finding>, usize) {
-    let mut out = Findings::default();
+    let mut out = FindingList::default();
     let at = |key: &str| KeyPath::default().key(key);
     if let Some(name) = &scenario.name {
         name::is_plain(name, || at("name"), &mut out);
@@ -67,7 +67,7 @@ pub fn check(scenario: &Scenario) -> (Vec<Finding>, usize) {
 /// Warnings of settings that are valid but look like mistakes. `given` returns true if a key is in the file.
 pub fn warnings(scenario: &Scenario, given: impl Fn(&KeyPath) -> bool) -> Vec<Finding> {
     let flows = KeyPath::default().key("flows");
-    let mut out = Findings::default();
+    let mut out = FindingList::default();
     for (i, flow) in scenario.flows.iter().enumerate() {
         let transport = flows.index(i).key("transport");
         if matches!(flow.traffic, Traffic::Ping { .. }) && given(&transport) {

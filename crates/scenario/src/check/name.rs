@@ -5,11 +5,11 @@
 //! Leaves out whether a name is in use.
 
 use crate::error::quoted;
-use crate::finding::Findings;
+use crate::finding::FindingList;
 use crate::path::KeyPath;
 
 /// Notes a finding at `path` if `name` is not valid.
-pub fn is_plain(name: &str, path: impl FnOnce() -> KeyPath, out: &mut Findings) {
+pub fn is_plain(name: &str, path: impl FnOnce() -> KeyPath, out: &mut FindingList) {
     const LONGEST: usize = 64;
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-');
     if name.is_empty() {

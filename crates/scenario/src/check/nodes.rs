@@ -4,7 +4,7 @@
 //! Leaves out whether the emulating machine has the device.
 
 use crate::error::{expected, quoted};
-use crate::finding::Findings;
+use crate::finding::FindingList;
 use crate::model::Scenario;
 use crate::path::KeyPath;
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Largest length of a device's name, bytes.
 const LONGEST: usize = 15;
 
-pub fn check(scenario: &Scenario, out: &mut Findings) {
+pub fn check(scenario: &Scenario, out: &mut FindingList) {
     let at = KeyPath::default().key("nodes");
     let ends: BTreeSet<&str> = scenario
         .flows

@@ -7,8 +7,8 @@
 //! Leaves out elastic traffic, terminals far apart, and gateways, which share nothing.
 
 use crate::error::quoted;
-use crate::finding::Findings;
-use crate::fleets::Fleet;
+use crate::finding::FindingList;
+use crate::fleets::PlacedFleet;
 use crate::model::{Scenario, Terminal, Traffic};
 use crate::network::{Direction, Network, Route};
 use crate::rates::Rates;
@@ -24,7 +24,7 @@ type Offer = (Time, Time, f64);
 /// The offered traffic of each terminal, by name.
 type Offers<'a> = BTreeMap<&'a str, Vec<Offer>>;
 
-pub(super) fn more_than_shared(scenario: &Scenario, network: &Network, out: &mut Findings) {
+pub(super) fn more_than_shared(scenario: &Scenario, network: &Network, out: &mut FindingList) {
     let behind = terminals_of_nodes(scenario, network);
     for (fleet, direction) in scenario
         .fleets()
@@ -115,7 +115,7 @@ fn offers<'a>(
 /// The neighbouring terminals of one beam with the largest load at an instant, and the load.
 fn largest<'a>(
     scenario: &Scenario,
-    fleet: &Fleet,
+    fleet: &PlacedFleet,
     offers: &Offers<'a>,
     direction: Direction,
 ) -> Option<(Vec<&'a str>, f64)> {
@@ -149,7 +149,7 @@ fn largest<'a>(
 /// The offered traffic of a terminal, capped at its own rate.
 fn capped(
     scenario: &Scenario,
-    fleet: &Fleet,
+    fleet: &PlacedFleet,
     name: &str,
     offers: &[Offer],
     direction: Direction,

@@ -5,12 +5,12 @@
 //! Leaves out whether a convergence time is realistic.
 
 use crate::error::{expected, quoted};
-use crate::finding::Findings;
+use crate::finding::FindingList;
 use crate::model::{Metric, Scenario, Scheme, Spread};
 use crate::path::KeyPath;
 use skyhop_units::Span;
 
-pub(super) fn check(scenario: &Scenario, out: &mut Findings) {
+pub(super) fn check(scenario: &Scenario, out: &mut FindingList) {
     let routing = &scenario.routing;
     let at = KeyPath::default().key("routing");
     let name = routing.scheme.name();
@@ -79,7 +79,7 @@ pub(super) fn check(scenario: &Scenario, out: &mut Findings) {
 }
 
 /// Checks that several constellations have a scheme with global knowledge, and that preferred constellations exist.
-fn several(scenario: &Scenario, out: &mut Findings) {
+fn several(scenario: &Scenario, out: &mut FindingList) {
     let routing = &scenario.routing;
     let at = KeyPath::default().key("routing");
     let scheme = routing.scheme.name();
@@ -115,7 +115,7 @@ fn several(scenario: &Scenario, out: &mut Findings) {
 }
 
 /// Checks the schemes of single constellations: shortest paths must lead from one to another.
-fn own_schemes(scenario: &Scenario, out: &mut Findings) {
+fn own_schemes(scenario: &Scenario, out: &mut FindingList) {
     let across = scenario.routing.scheme;
     for fleet in scenario.fleets() {
         let Some(scheme) = fleet.model.scheme else { continue };
@@ -140,7 +140,7 @@ fn own_schemes(scenario: &Scenario, out: &mut Findings) {
     }
 }
 
-fn random_failures(scenario: &Scenario, out: &mut Findings) {
+fn random_failures(scenario: &Scenario, out: &mut FindingList) {
     let Some(model) = scenario.random_failures else { return };
     let at = KeyPath::default().key("random_failures");
     if !scenario.has_satellites() {
@@ -173,7 +173,7 @@ fn random_failures(scenario: &Scenario, out: &mut Findings) {
     }
 }
 
-fn failures(scenario: &Scenario, out: &mut Findings) {
+fn failures(scenario: &Scenario, out: &mut FindingList) {
     let all = KeyPath::default().key("failures");
     if !scenario.has_satellites() && !scenario.failures.is_empty() {
         out.push(|| all.clone(), || "failures without a constellation; add [constellation]".into());

@@ -7,8 +7,8 @@
 use super::angle::between;
 use super::{links, name, track};
 use crate::error::{expected, quoted};
-use crate::finding::Findings;
-use crate::fleets::Fleet;
+use crate::finding::FindingList;
+use crate::fleets::PlacedFleet;
 use crate::model::{Constellation, Ellipse, Handover, Scenario, Shell, Terminal};
 use crate::network::Direction;
 use crate::path::KeyPath;
@@ -20,8 +20,8 @@ use toml::value::{Datetime, Offset};
 const MOST_SATELLITES: u64 = 100_000;
 const MOST_NEIGHBOURS: u32 = 16;
 
-pub(super) fn check(scenario: &Scenario, out: &mut Findings) {
-    for Fleet { at, model, .. } in scenario.fleets() {
+pub(super) fn check(scenario: &Scenario, out: &mut FindingList) {
+    for PlacedFleet { at, model, .. } in scenario.fleets() {
         satellites(model, &at, out);
         rules(model, &at, out);
         fibre(scenario, model, &at, out);
@@ -46,7 +46,7 @@ pub(super) fn check(scenario: &Scenario, out: &mut Findings) {
 }
 
 /// Checks several constellations: their names must be unique, and some keys are only for a single one.
-fn side_by_side(scenario: &Scenario, out: &mut Findings) {
+fn side_by_side(scenario: &Scenario, out: &mut FindingList) {
     let all = KeyPath::default().key("constellations");
     if scenario.constellation.is_some() && !scenario.constellations.is_empty() {
         let message =
@@ -88,7 +88,7 @@ fn side_by_side(scenario: &Scenario, out: &mut Findings) {
 }
 
 /// Checks that a terminal's `sees` names existing constellations, at least one.
-fn sees(scenario: &Scenario, terminal: &Terminal, at: &KeyPath, out: &mut Findings) {
+fn sees(scenario: &Scenario, terminal: &Terminal, at: &KeyPath, out: &mut FindingList) {
     let Some(seen) = &terminal.sees else { return };
     let at = at.key("sees");
     if scenario.constellations.is_empty() {
@@ -112,7 +112,7 @@ fn sees(scenario: &Scenario, terminal: &Terminal, at: &KeyPath, out: &mut Findin
     }
 }
 
-fn satellites(c: &Constellation, at: &KeyPath, out: &mut Findings) {
+fn satellites(c: &Constellation, at: &KeyPath, out: &mut FindingList) {
     let sources = [
         ("preset", c.preset.is_some()),
         ("shell", c.shell.is_some()),
@@ -178,7 +178,7 @@ fn satellites(c: &Constellation, at: &KeyPath, out: &mut Findings) {
 }
 
 /// Checks the rules that decide which links exist.
-fn rules(c: &Constellation, at: &KeyPath, out: &mut Findings) {
+fn rules(c: &Constellation, at: &KeyPath, out: &mut FindingList) {
     for (key, angle, most, what) in [
         ("elevation_mask", c.elevation_mask, 90.0, "elevation"),
         ("isl_latitude_limit", c.isl_latitude_limit, 90.0, "latitude"),
@@ -238,7 +238,7 @@ fn rules(c: &Constellation, at: &KeyPath, out: &mut Findings) {
 }
 
 /// Checks that a beam has a shared capacity.
-fn beam(scenario: &Scenario, terminal: &Terminal, at: &KeyPath, out: &mut Findings) {
+fn beam(scenario: &Scenario, terminal: &Terminal, at: &KeyPath, out: &mut FindingList) {
     let Some(beam) = &terminal.beam else { return };
     name::is_plain(beam, || at.key("beam"), out);
     let shares =
@@ -259,7 +259,7 @@ fn beam(scenario: &Scenario, terminal: &Terminal, at: &KeyPath, out: &mut Findin
 }
 
 /// Checks that each direction has a rate.
-fn gsl(c: &Constellation, at: &KeyPath, out: &mut Findings) {
+fn gsl(c: &Constellation, at: &KeyPath, out: &mut FindingList) {
     const MISSING: &str = "missing key \"rate\"; expected a rate with its unit, such as \"1.5 Mbit/s\"";
     let gsl = at.key("gsl");
     out.require(
@@ -284,7 +284,7 @@ fn gsl(c: &Constellation, at: &KeyPath, out: &mut Findings) {
 }
 
 /// Checks that each override names another link and changes something. The links' existence is checked where the network is built.
-fn overrides(c: &Constellation, at: &KeyPath, out: &mut Findings) {
+fn overrides(c: &Constellation, at: &KeyPath, out: &mut FindingList) {
     for (i, own) in c.overrides.iter().enumerate() {
         let at = at.key("overrides").index(i);
         let before = c.overrides[..i].iter().position(|other| other.link == own.link);
@@ -308,7 +308,7 @@ fn overrides(c: &Constellation, at: &KeyPath, out: &mut Findings) {
     }
 }
 
-fn handover(c: &Constellation, at: &KeyPath, out: &mut Findings) {
+fn handover(c: &Constellation, at: &KeyPath, out: &mut FindingList) {
     let cells = c.handover == Some(Handover::EarthFixedCells);
     out.require(
         cells || c.handover == Some(Handover::Synchronous) || c.handover_period.is_none(),
@@ -354,7 +354,7 @@ fn handover(c: &Constellation, at: &KeyPath, out: &mut Findings) {
     );
 }
 
-fn fibre(scenario: &Scenario, c: &Constellation, at: &KeyPath, out: &mut Findings) {
+fn fibre(scenario: &Scenario, c: &Constellation, at: &KeyPath, out: &mut FindingList) {
     for (key, factor) in [("fibre_index", c.fibre_index), ("fibre_detour", c.fibre_detour)] {
         let fine = (1.0..=10.0).contains(&factor);
         out.require(fine, || at.key(key), || format!("{factor} is outside 1 to 10"));
@@ -374,7 +374,7 @@ fn fibre(scenario: &Scenario, c: &Constellation, at: &KeyPath, out: &mut Finding
     }
 }
 
-fn check_ellipse(ellipse: &Ellipse, at: &KeyPath, out: &mut Findings) {
+fn check_ellipse(ellipse: &Ellipse, at: &KeyPath, out: &mut FindingList) {
     let (axis, eccentricity) = (ellipse.semi_major_axis, ellipse.eccentricity);
     let fine = (0.0..1.0).contains(&eccentricity);
     out.require(
@@ -395,7 +395,7 @@ fn check_ellipse(ellipse: &Ellipse, at: &KeyPath, out: &mut Findings) {
     between(ellipse.inclination, 0.0, 180.0, "inclination", || at.key("inclination"), out);
 }
 
-fn check_shell(shell: &Shell, at: &KeyPath, out: &mut Findings) {
+fn check_shell(shell: &Shell, at: &KeyPath, out: &mut FindingList) {
     let parts = [
         ("planes", shell.planes.is_some()),
         ("satellites_per_plane", shell.satellites_per_plane.is_some()),

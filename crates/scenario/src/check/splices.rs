@@ -6,7 +6,7 @@
 
 use super::{name, stp, tcp};
 use crate::error::{expected, quoted};
-use crate::finding::Findings;
+use crate::finding::FindingList;
 use crate::model::{Scenario, Splice, SpliceKind, Transport};
 use crate::network::{Crossing, Network, Route};
 use crate::path::KeyPath;
@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Largest number of splices: the leg of a packet is stored in a byte.
 const MOST_SPLICES: usize = 200;
 
-pub(super) fn check(scenario: &Scenario, out: &mut Findings) {
+pub(super) fn check(scenario: &Scenario, out: &mut FindingList) {
     let top = KeyPath::default().key("splices");
     let count = scenario.splices.len();
     out.require(
@@ -75,7 +75,7 @@ pub(super) fn check(scenario: &Scenario, out: &mut Findings) {
     }
 }
 
-fn hit_ratio(splice: &Splice, at: &KeyPath, out: &mut Findings) {
+fn hit_ratio(splice: &Splice, at: &KeyPath, out: &mut FindingList) {
     let cache = splice.kind == SpliceKind::Cache;
     match splice.hit_ratio {
         None if cache => {
@@ -94,7 +94,7 @@ fn hit_ratio(splice: &Splice, at: &KeyPath, out: &mut Findings) {
     }
 }
 
-fn buffer(splice: &Splice, at: &KeyPath, out: &mut Findings) {
+fn buffer(splice: &Splice, at: &KeyPath, out: &mut FindingList) {
     let buffer = splice.buffer;
     out.require(
         buffer > Bytes::new(0),
@@ -109,7 +109,7 @@ fn buffer(splice: &Splice, at: &KeyPath, out: &mut Findings) {
     );
 }
 
-fn flows(scenario: &Scenario, splice: &Splice, at: &KeyPath, out: &mut Findings) {
+fn flows(scenario: &Scenario, splice: &Splice, at: &KeyPath, out: &mut FindingList) {
     let Some(named) = &splice.flows else { return };
     let at = at.key("flows");
     out.require(
@@ -141,7 +141,7 @@ fn flows(scenario: &Scenario, splice: &Splice, at: &KeyPath, out: &mut Findings)
 }
 
 /// Checks splices against the paths of flows.
-pub(super) fn check_places(scenario: &Scenario, network: &Network, out: &mut Findings) {
+pub(super) fn check_places(scenario: &Scenario, network: &Network, out: &mut FindingList) {
     if scenario.splices.is_empty() {
         return;
     }
@@ -173,7 +173,7 @@ impl Ways<'_> {
     }
 
     /// Checks that a flow crosses at most one cache: a second one would see only the misses of the first.
-    fn one_cache(&self, out: &mut Findings) {
+    fn one_cache(&self, out: &mut FindingList) {
         for (flow, crossed) in self.crossings.iter().enumerate() {
             let mut caches =
                 crossed.iter().filter_map(|c| self.splice(c)).filter(|(_, s)| s.kind == SpliceKind::Cache);
@@ -192,7 +192,7 @@ impl Ways<'_> {
     }
 
     /// Checks that two splices in a row agree on the transport of the connection between them.
-    fn one_kind_between(&self, out: &mut Findings) {
+    fn one_kind_between(&self, out: &mut FindingList) {
         for (flow, crossed) in self.crossings.iter().enumerate() {
             for pair in crossed.windows(2) {
                 let (Some((near, a)), Some((far, b))) = (self.splice(&pair[0]), self.splice(&pair[1])) else {
@@ -215,7 +215,7 @@ impl Ways<'_> {
     }
 
     /// Checks that a flow crosses at most one splice, unless ground links on both sides of the satellites give an order.
-    fn one_in_space(&self, out: &mut Findings) {
+    fn one_in_space(&self, out: &mut FindingList) {
         if self.network.meets_satellites {
             return;
         }
@@ -255,7 +255,7 @@ impl Crossed<'_> {
     }
 
     /// Returns true if its node exists; notes a finding if no flow crosses it.
-    fn place(&self, out: &mut Findings) -> bool {
+    fn place(&self, out: &mut FindingList) -> bool {
         let (scenario, place) = (self.ways.scenario, self.splice.at.as_str());
         let terminals = || scenario.terminals.keys().map(String::as_str);
         let nodes = || self.ways.network.nodes.iter().map(String::as_str).chain(terminals());
@@ -279,7 +279,7 @@ impl Crossed<'_> {
     }
 
     /// Checks that the flows named by the splice cross it.
-    fn flows(&self, out: &mut Findings) {
+    fn flows(&self, out: &mut FindingList) {
         let scenario = self.ways.scenario;
         let names = (0..scenario.flows.len()).filter(|_| self.splice.flows.is_some());
         let numbers: BTreeMap<String, usize> = names.map(|flow| (scenario.flow_name(flow), flow)).collect();
@@ -296,7 +296,7 @@ impl Crossed<'_> {
     }
 
     /// Checks that only TCP flows are spoofed.
-    fn spoofable(&self, out: &mut Findings) {
+    fn spoofable(&self, out: &mut FindingList) {
         let scenario = self.ways.scenario;
         let stp = |flow: &usize| matches!(scenario.flows[*flow].transport, Transport::Stp(_));
         if self.splice.kind == SpliceKind::Spoof
@@ -315,7 +315,7 @@ impl Crossed<'_> {
     }
 
     /// Checks that the buffer has room for a full segment of each flow.
-    fn holds_a_segment(&self, out: &mut Findings) {
+    fn holds_a_segment(&self, out: &mut FindingList) {
         let mss = |flow: usize| {
             let flow = &self.ways.scenario.flows[flow];
             let transports = self.splice.transports(&flow.transport);
@@ -334,7 +334,7 @@ impl Crossed<'_> {
 }
 
 /// Warns of keys that have no effect in a splice.
-pub(super) fn warnings(scenario: &Scenario, given: impl Fn(&KeyPath) -> bool, out: &mut Findings) {
+pub(super) fn warnings(scenario: &Scenario, given: impl Fn(&KeyPath) -> bool, out: &mut FindingList) {
     for name in scenario.splices.keys() {
         for transport in ["transport", "transport_back"] {
             let window = KeyPath::default().key("splices").key(name).key(transport).key("window");

@@ -4,7 +4,7 @@
 //! Differs: a packet must have room for headers and at least one byte of data.
 //! Leaves out values that are unwise but possible.
 
-use crate::finding::Findings;
+use crate::finding::FindingList;
 use crate::model::{STP_HEADER, Stp};
 use crate::path::KeyPath;
 use skyhop_transport::stp::Congestion;
@@ -17,7 +17,7 @@ const SMALLEST_PACKET: Bytes = Bytes::new(64);
 /// Half the sequence number space.
 const MOST_PACKETS: u64 = (1 << 23) - 1;
 
-pub(super) fn check(stp: &Stp, at: &KeyPath, out: &mut Findings) {
+pub(super) fn check(stp: &Stp, at: &KeyPath, out: &mut FindingList) {
     let packet = stp.packet_size();
     out.require(
         (SMALLEST_PACKET..=LARGEST_PACKET).contains(&packet),
@@ -106,7 +106,7 @@ pub(super) fn check(stp: &Stp, at: &KeyPath, out: &mut Findings) {
 }
 
 /// Checks keys that belong to certain kinds of congestion control.
-fn rates(stp: &Stp, at: &KeyPath, out: &mut Findings) {
+fn rates(stp: &Stp, at: &KeyPath, out: &mut FindingList) {
     let congestion = stp.congestion();
     out.require(
         congestion != Congestion::Rate || stp.max_rate.is_some(),

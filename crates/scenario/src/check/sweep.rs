@@ -4,11 +4,11 @@
 //! Differs from the check of single values, which are tried in the scenario when everything else is valid.
 //! Leaves out the number of runs, which is for the user to judge.
 
-use crate::finding::Findings;
+use crate::finding::FindingList;
 use crate::model::{Scenario, Sweep};
 use crate::path::KeyPath;
 
-pub(super) fn check(scenario: &Scenario, out: &mut Findings) {
+pub(super) fn check(scenario: &Scenario, out: &mut FindingList) {
     let Some(sweep) = &scenario.sweep else { return };
     let top = KeyPath::default().key("sweep");
     let Sweep { grid, zip, until, .. } = sweep;

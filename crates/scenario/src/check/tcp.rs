@@ -5,7 +5,7 @@
 //! Leaves out values that are unwise but possible.
 
 use crate::error::quoted;
-use crate::finding::Findings;
+use crate::finding::FindingList;
 use crate::model::{DelayedAck, Increase, Open, Tcp};
 use crate::path::KeyPath;
 use skyhop_transport::tcp::{AfterIdle, Law, LossRecovery, Variant};
@@ -18,7 +18,7 @@ pub(super) const LARGEST_WINDOW: Bytes = Bytes::new(65_535 << 14);
 /// Largest number of segments that byte counting adds for an acknowledgment.
 const MOST_COUNTED: u32 = 64;
 
-pub(super) fn check(tcp: &Tcp, at: &KeyPath, out: &mut Findings) {
+pub(super) fn check(tcp: &Tcp, at: &KeyPath, out: &mut FindingList) {
     let mss = tcp.mss;
     out.require(
         mss >= Bytes::new(1) && mss <= LARGEST_MSS,
@@ -101,7 +101,7 @@ pub(super) fn check(tcp: &Tcp, at: &KeyPath, out: &mut Findings) {
 }
 
 /// Checks the receive window, the send buffer, and their limits.
-fn windows(tcp: &Tcp, at: &KeyPath, out: &mut Findings) {
+fn windows(tcp: &Tcp, at: &KeyPath, out: &mut FindingList) {
     let mss = tcp.mss;
     let window = Bytes::new(tcp.window.in_bytes(mss.get()));
     out.require(
@@ -156,7 +156,7 @@ fn windows(tcp: &Tcp, at: &KeyPath, out: &mut Findings) {
 }
 
 /// Checks keys that belong to certain variants.
-fn variant(tcp: &Tcp, at: &KeyPath, out: &mut Findings) {
+fn variant(tcp: &Tcp, at: &KeyPath, out: &mut FindingList) {
     use LossRecovery as R;
     let name = quoted(&word(&tcp.variant));
     let model = tcp.variant.law().needs_model();

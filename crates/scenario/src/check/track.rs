@@ -5,7 +5,7 @@
 //! Leaves out a track's file, which is read where the network is built.
 
 use super::angle::between;
-use crate::finding::Findings;
+use crate::finding::FindingList;
 use crate::model::{Constellation, Coordinates, Scenario, Terminal, Track, TrackPoint};
 use crate::path::KeyPath;
 use skyhop_orbit::course::MOST_SPEED_M_S;
@@ -14,7 +14,13 @@ use skyhop_orbit::{Course, CourseError, EarthModel, Waypoint};
 use skyhop_units::{Angle, Length};
 
 /// Checks that a terminal has either a valid place or a valid track.
-pub(super) fn place(scenario: &Scenario, name: &str, terminal: &Terminal, at: &KeyPath, out: &mut Findings) {
+pub(super) fn place(
+    scenario: &Scenario,
+    name: &str,
+    terminal: &Terminal,
+    at: &KeyPath,
+    out: &mut FindingList,
+) {
     let Some(track) = &terminal.track else { return stands(terminal, at, out) };
     for (key, given) in [("lat", terminal.lat.is_some()), ("lon", terminal.lon.is_some())] {
         out.require(
@@ -42,7 +48,7 @@ pub(super) fn place(scenario: &Scenario, name: &str, terminal: &Terminal, at: &K
     }
 }
 
-fn stands(terminal: &Terminal, at: &KeyPath, out: &mut Findings) {
+fn stands(terminal: &Terminal, at: &KeyPath, out: &mut FindingList) {
     let (lat, lon) = (terminal.lat, terminal.lon);
     let missing = match (lat, lon) {
         (None, None) => Some(
@@ -57,12 +63,12 @@ fn stands(terminal: &Terminal, at: &KeyPath, out: &mut Findings) {
     height(terminal.height, at, out);
 }
 
-fn coordinates(lat: Angle, lon: Angle, at: &KeyPath, out: &mut Findings) {
+fn coordinates(lat: Angle, lon: Angle, at: &KeyPath, out: &mut FindingList) {
     between(lat, -90.0, 90.0, "latitude", || at.key("lat"), out);
     between(lon, LONGITUDES_DEG.0, LONGITUDES_DEG.1, "longitude", || at.key("lon"), out);
 }
 
-fn height(height: Length, at: &KeyPath, out: &mut Findings) {
+fn height(height: Length, at: &KeyPath, out: &mut FindingList) {
     out.require(
         (MIN_HEIGHT_M..=MAX_HEIGHT_M).contains(&height.as_m()),
         || at.key("height"),
@@ -70,7 +76,7 @@ fn height(height: Length, at: &KeyPath, out: &mut Findings) {
     );
 }
 
-fn great_circle(track: &Track, at: &KeyPath, out: &mut Findings) {
+fn great_circle(track: &Track, at: &KeyPath, out: &mut FindingList) {
     let Track::GreatCircle { from, to, speed, height: above, start } = track else { return };
     for (key, Coordinates { lat, lon }) in [("from", from), ("to", to)] {
         coordinates(*lat, *lon, &at.key(key), out);
@@ -97,7 +103,7 @@ fn great_circle(track: &Track, at: &KeyPath, out: &mut Findings) {
     }
 }
 
-fn through(points: &[TrackPoint], at: &KeyPath, out: &mut Findings) {
+fn through(points: &[TrackPoint], at: &KeyPath, out: &mut FindingList) {
     for (i, point) in points.iter().enumerate() {
         coordinates(point.lat, point.lon, &at.index(i), out);
         height(point.height, &at.index(i), out);
@@ -123,7 +129,13 @@ fn through(points: &[TrackPoint], at: &KeyPath, out: &mut Findings) {
 }
 
 /// Checks that no fibre leads to a moving terminal.
-fn fibre(scenario: &Scenario, constellation: &Constellation, name: &str, at: &KeyPath, out: &mut Findings) {
+fn fibre(
+    scenario: &Scenario,
+    constellation: &Constellation,
+    name: &str,
+    at: &KeyPath,
+    out: &mut FindingList,
+) {
     let joined = match &constellation.fibre_between {
         Some(pairs) => pairs.iter().flatten().any(|end| end == name),
         None => scenario.terminals.values().filter(|terminal| terminal.gateway).count() > 1,

@@ -6,9 +6,9 @@
 
 use super::KeyPath;
 use crate::error::quoted;
-use crate::finding::Findings;
+use crate::finding::FindingList;
 use crate::model::{Host, Queue, Scenario, Stp, Tcp, Traffic, Transport};
-use crate::network::{Leg, Network, SkyWay};
+use crate::network::{FlowLeg, Network, SkyWay};
 use skyhop_transport::stp::Congestion;
 use skyhop_transport::tcp::{Law, Variant};
 use skyhop_units::{Bytes, Rate, Span};
@@ -22,7 +22,7 @@ const LONG_RTT: u64 = 2;
 /// One connection of a flow (up to a splice), with the size of its transfer.
 struct Case<'a> {
     flow: usize,
-    leg: Leg<'a>,
+    leg: FlowLeg<'a>,
     tcp: &'a Tcp,
     /// Smallest rate of all legs of the flow, which each of them must carry.
     rate: Rate,
@@ -37,7 +37,7 @@ pub fn traps(
     network: &Network,
     way: &dyn Fn(usize, usize) -> Option<SkyWay>,
 ) -> Vec<crate::Finding> {
-    let mut out = Findings::default();
+    let mut out = FindingList::default();
     let crossings = network.crossings(scenario);
     let mut cases = Vec::new();
     for (flow, crossings) in crossings.iter().enumerate() {
@@ -69,7 +69,7 @@ pub fn traps(
 }
 
 /// Warns of variants, and of lists of them in a sweep, whose names imply a recovery that the host does not have.
-pub(super) fn names(scenario: &Scenario, out: &mut Findings) {
+pub(super) fn names(scenario: &Scenario, out: &mut FindingList) {
     let mut told = |path: KeyPath, host: Host, variant: Variant| {
         out.push(
             || path,
@@ -122,7 +122,7 @@ fn flow_host(scenario: &Scenario, path: &str) -> Host {
 }
 
 /// Warns of flows with a common bottleneck whose windows together are below its rate times RTT.
-fn small_windows(scenario: &Scenario, cases: &[Case], out: &mut Findings) {
+fn small_windows(scenario: &Scenario, cases: &[Case], out: &mut FindingList) {
     let mut together: BTreeMap<&str, Vec<&Case>> = BTreeMap::new();
     for case in cases {
         together.entry(case.leg.bottleneck.as_str()).or_default().push(case);
@@ -203,7 +203,7 @@ fn round_up(bytes: u64) -> u64 {
     bytes.div_ceil(step) * step
 }
 
-fn short_queue(case: &Case, out: &mut Findings) {
+fn short_queue(case: &Case, out: &mut FindingList) {
     let leg = &case.leg;
     let follows_losses = !case.tcp.variant.law().needs_model() && case.tcp.variant.law() != Law::Vegas;
     let drops = matches!(leg.queue, Queue::DropTail { .. } | Queue::Drr { .. } | Queue::Priority { .. });
@@ -228,7 +228,7 @@ fn short_queue(case: &Case, out: &mut Findings) {
     );
 }
 
-fn hasty_interval(case: &Case, out: &mut Findings) {
+fn hasty_interval(case: &Case, out: &mut FindingList) {
     let leg = &case.leg;
     let (Queue::Codel { interval, .. } | Queue::FqCodel { interval, .. }) = leg.queue else { return };
     if interval * LONG_RTT >= leg.rtt || case.tcp.variant == Variant::Bbr {
@@ -249,7 +249,7 @@ fn hasty_interval(case: &Case, out: &mut Findings) {
 }
 
 /// Warns of acknowledgments that exceed the return path's capacity (the normalised bandwidth ratio of RFC 3449 §2).
-fn thin_return(case: &Case, out: &mut Findings) {
+fn thin_return(case: &Case, out: &mut FindingList) {
     let (leg, tcp) = (&case.leg, case.tcp);
     let plain = leg.ip.header_len() + 20;
     let headers = if tcp.timestamps { plain + 12 } else { plain };
@@ -275,7 +275,7 @@ fn thin_return(case: &Case, out: &mut Findings) {
     );
 }
 
-fn early_timeout(case: &Case, out: &mut Findings) {
+fn early_timeout(case: &Case, out: &mut FindingList) {
     let (leg, tcp) = (&case.leg, case.tcp);
     if leg.rtt <= tcp.rto_initial {
         return;
@@ -293,7 +293,7 @@ fn early_timeout(case: &Case, out: &mut Findings) {
 }
 
 /// Warns of a promised rate that the network does not have.
-fn broken_promise(leg: &Leg, stp: &Stp, out: &mut Findings) {
+fn broken_promise(leg: &FlowLeg, stp: &Stp, out: &mut FindingList) {
     let Some(promised) = stp.max_rate.filter(|_| stp.congestion() == Congestion::Rate) else { return };
     if promised <= leg.rate {
         return;
@@ -311,7 +311,13 @@ fn broken_promise(leg: &Leg, stp: &Stp, out: &mut Findings) {
 }
 
 /// Warns of a transfer that cannot complete within the run even at the full rate of its narrowest link.
-fn cannot_complete(scenario: &Scenario, flow: usize, size: Option<Bytes>, leg: &Leg, out: &mut Findings) {
+fn cannot_complete(
+    scenario: &Scenario,
+    flow: usize,
+    size: Option<Bytes>,
+    leg: &FlowLeg,
+    out: &mut FindingList,
+) {
     let Some(size) = size else { return };
     let left = scenario.duration.as_secs_f64()
         - scenario.flows[flow].start.since(skyhop_units::Time::ZERO).as_secs_f64();

@@ -12,7 +12,7 @@ mod terminals;
 
 use crate::error::Problem;
 use crate::files::Files;
-use crate::finding::{Finding, Findings};
+use crate::finding::{Finding, FindingList};
 use crate::model::Scenario;
 use crate::path::{KeyPath, KeyStep};
 use pattern::{Pattern, natural};
@@ -88,7 +88,7 @@ pub(crate) fn expand(written: &Scenario, files: &Files) -> Result<Option<(Scenar
         written,
         origins: Origins::default(),
         groups: BTreeMap::new(),
-        out: Findings::default(),
+        out: FindingList::default(),
     };
     expansion.terminals(files).map_err(Wrong::Table)?;
     expansion.links_into();
@@ -97,8 +97,8 @@ pub(crate) fn expand(written: &Scenario, files: &Files) -> Result<Option<(Scenar
         expansion.flows_into();
     }
     match expansion.out {
-        Findings { list, .. } if list.is_empty() => Ok(Some((expansion.scenario, expansion.origins))),
-        Findings { list, more } => Err(Wrong::Keys(list, more)),
+        FindingList { list, .. } if list.is_empty() => Ok(Some((expansion.scenario, expansion.origins))),
+        FindingList { list, more } => Err(Wrong::Keys(list, more)),
     }
 }
 
@@ -108,7 +108,7 @@ struct Expansion<'a> {
     origins: Origins,
     /// Terminals of each population.
     groups: BTreeMap<&'a str, Vec<String>>,
-    out: Findings,
+    out: FindingList,
 }
 
 impl Expansion<'_> {

@@ -5,12 +5,12 @@
 //! Leaves out land and sea.
 
 use crate::check::name::is_plain;
-use crate::finding::Findings;
+use crate::finding::FindingList;
 use crate::path::KeyPath;
 use skyhop_chance::Stream;
 use skyhop_orbit::terminal::{LONGITUDES_DEG, MAX_HEIGHT_M, MIN_HEIGHT_M};
 use skyhop_text::spelling::hint;
-use skyhop_text::table::{Row, TableError, number, rows, shown};
+use skyhop_text::table::{TableError, TableRow, number, rows, shown};
 use skyhop_units::{Angle, Length};
 use std::collections::BTreeSet;
 
@@ -89,9 +89,9 @@ pub(super) fn table(bytes: &[u8], population: &str) -> Result<Vec<TerminalPlace>
 }
 
 /// The name of a row, with hyphens in place of blanks.
-fn named(row: &Row, cell: &str, population: &str) -> Result<String, TableError> {
+fn named(row: &TableRow, cell: &str, population: &str) -> Result<String, TableError> {
     let name = cell.split_whitespace().collect::<Vec<_>>().join("-");
-    let mut out = Findings::default();
+    let mut out = FindingList::default();
     // The whole name of the terminal must be valid.
     is_plain(&format!("{population}-{name}"), KeyPath::default, &mut out);
     match out.list.pop() {
@@ -101,7 +101,7 @@ fn named(row: &Row, cell: &str, population: &str) -> Result<String, TableError> 
     }
 }
 
-fn within(row: &Row, what: &str, cell: &str, (least, most): (f64, f64)) -> Result<f64, TableError> {
+fn within(row: &TableRow, what: &str, cell: &str, (least, most): (f64, f64)) -> Result<f64, TableError> {
     let value = number(cell).map_err(|message| row.wrong(format!("{what}: {message}")))?;
     match (least..=most).contains(&value) {
         true => Ok(value),

@@ -114,8 +114,8 @@ impl Serialize for Real {
 
 impl<'de> Deserialize<'de> for Real {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Visitor;
-        impl serde::de::Visitor<'_> for Visitor {
+        struct EndsVisitor;
+        impl serde::de::Visitor<'_> for EndsVisitor {
             type Value = Real;
             fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.write_str("true, false, \"from\" or \"to\"")
@@ -131,7 +131,7 @@ impl<'de> Deserialize<'de> for Real {
                 }
             }
         }
-        deserializer.deserialize_any(Visitor)
+        deserializer.deserialize_any(EndsVisitor)
     }
 }
 

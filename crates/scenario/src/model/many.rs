@@ -40,13 +40,13 @@ impl<'de> Deserialize<'de> for Group {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
         #[serde(untagged)]
-        enum Names {
+        enum NameSet {
             One(String),
             Several(Vec<String>),
         }
-        Ok(Self(match Names::deserialize(deserializer)? {
-            Names::One(name) => vec![name],
-            Names::Several(names) => names,
+        Ok(Self(match NameSet::deserialize(deserializer)? {
+            NameSet::One(name) => vec![name],
+            NameSet::Several(names) => names,
         }))
     }
 }

@@ -350,8 +350,8 @@ impl Serialize for Antennas {
 
 impl<'de> Deserialize<'de> for Antennas {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Visitor;
-        impl serde::de::Visitor<'_> for Visitor {
+        struct AntennasVisitor;
+        impl serde::de::Visitor<'_> for AntennasVisitor {
             type Value = Antennas;
             fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.write_str("a whole number from 1 to 65535 or \"all\"")
@@ -372,7 +372,7 @@ impl<'de> Deserialize<'de> for Antennas {
                 }
             }
         }
-        deserializer.deserialize_any(Visitor)
+        deserializer.deserialize_any(AntennasVisitor)
     }
 }
 

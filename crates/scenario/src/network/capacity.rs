@@ -5,14 +5,14 @@
 //! Leaves out flows spread over several paths, whose total rate depends on the spreading.
 
 use super::{Crossing, Direction, Network, Route};
-use crate::fleets::Fleet;
+use crate::fleets::PlacedFleet;
 use crate::model::{Ip, Loss, Queue, Scenario, Transport};
 use crate::rates::Rates;
 use skyhop_units::{Amount, Rate, Span};
 
 /// The part of a flow's path that one connection covers, in the direction of most data.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Leg<'a> {
+pub struct FlowLeg<'a> {
     /// Key of the narrowest link, such as `links.satellite`, `links.satellite.reverse`, `constellation.gsl` or `terminals.lima.gsl.down`.
     pub bottleneck: String,
     /// Rate of the narrowest link.
@@ -37,7 +37,7 @@ pub struct Leg<'a> {
     pub send_buffer: Option<u64>,
 }
 
-impl Leg<'_> {
+impl FlowLeg<'_> {
     /// Bandwidth-delay product, bytes.
     pub fn product(&self) -> u64 {
         self.rate.bytes_in(self.rtt).get()
@@ -72,7 +72,7 @@ impl Network {
         index: usize,
         crossings: &[Crossing],
         way: &dyn Fn(usize, usize) -> Option<SkyWay>,
-    ) -> Vec<Leg<'a>> {
+    ) -> Vec<FlowLeg<'a>> {
         let flow = &scenario.flows[index];
         if !flow.traffic.has_connections() {
             return Vec::new();
@@ -112,7 +112,7 @@ impl Network {
                 Route::Spread { .. } => None,
             };
             let Some(path) = path else { continue };
-            legs.push(Leg {
+            legs.push(FlowLeg {
                 bottleneck: path.bottleneck,
                 rate: path.rate,
                 return_rate: path.return_rate,
@@ -136,12 +136,12 @@ pub struct SkyWay {
     /// Propagation delay, round trip.
     pub rtt: Span,
     /// Its parts, in order.
-    pub passes: Vec<Pass>,
+    pub passes: Vec<SatelliteSegment>,
 }
 
 /// A part of a path through satellites.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Pass {
+pub enum SatelliteSegment {
     /// A link, by index.
     Link(usize, Direction),
     /// Fibre between gateways.
@@ -157,7 +157,7 @@ pub enum Pass {
     },
 }
 
-struct Path {
+struct CapacityPath {
     bottleneck: String,
     rate: Rate,
     return_rate: Rate,
@@ -166,7 +166,7 @@ struct Path {
     lossy: bool,
 }
 
-impl Path {
+impl CapacityPath {
     /// The two in sequence.
     fn and(self, next: Self) -> Self {
         let return_rate = self.return_rate.min(next.return_rate);
@@ -182,7 +182,7 @@ fn over_links(
     scenario: &Scenario,
     hops: &[(usize, Direction)],
     back: bool,
-) -> Option<Path> {
+) -> Option<CapacityPath> {
     let direction = |link: usize, direction: Direction| {
         let name = &network.link_names[link];
         let link = &scenario.links[name];
@@ -194,13 +194,13 @@ fn over_links(
         let lossy = *other.and_then(|r| r.loss.as_ref()).unwrap_or(&link.loss) != Loss::None;
         (key, rate, delay, other.and_then(|r| r.queue).unwrap_or(link.queue), lossy)
     };
-    let mut path: Option<Path> = None;
+    let mut path: Option<CapacityPath> = None;
     for &(link, way) in hops {
         let (there, again) = if back { (way.opposite(), way) } else { (way, way.opposite()) };
         let (bottleneck, rate, delay, queue, lossy) = direction(link, there);
         let (_, return_rate, return_delay, ..) = direction(link, again);
         let rtt = delay + return_delay;
-        let next = Path { bottleneck, rate, return_rate, rtt, queue, lossy };
+        let next = CapacityPath { bottleneck, rate, return_rate, rtt, queue, lossy };
         path = Some(match path {
             None => next,
             Some(so_far) => so_far.and(next),
@@ -210,24 +210,26 @@ fn over_links(
 }
 
 /// All parts of a path in sequence; `back` if the data go in the other direction.
-fn over(network: &Network, scenario: &Scenario, way: &SkyWay, back: bool) -> Option<Path> {
+fn over(network: &Network, scenario: &Scenario, way: &SkyWay, back: bool) -> Option<CapacityPath> {
     let passes = way.passes.iter().map(|pass| match pass {
-        Pass::Link(link, direction) => over_links(network, scenario, &[(*link, *direction)], back),
-        Pass::Fibre => over_fibre(scenario),
-        Pass::Fleet { fleet, ends: [from, to], isls } => {
+        SatelliteSegment::Link(link, direction) => {
+            over_links(network, scenario, &[(*link, *direction)], back)
+        }
+        SatelliteSegment::Fibre => over_fibre(scenario),
+        SatelliteSegment::Fleet { fleet, ends: [from, to], isls } => {
             through_space(scenario, *fleet, if back { [to, from] } else { [from, to] }, *isls)
         }
     });
-    let all = passes.flatten().reduce(Path::and)?;
-    Some(Path { rtt: way.rtt, ..all })
+    let all = passes.flatten().reduce(CapacityPath::and)?;
+    Some(CapacityPath { rtt: way.rtt, ..all })
 }
 
 /// Fibre, which only a single constellation has.
-fn over_fibre(scenario: &Scenario) -> Option<Path> {
+fn over_fibre(scenario: &Scenario) -> Option<CapacityPath> {
     let fleet = scenario.fleets().next()?;
     let rates = Rates::of_kind(&fleet.model.fibre, fleet.at.key("fibre"));
     let rate = rates.rate?;
-    Some(Path {
+    Some(CapacityPath {
         bottleneck: rates.at.to_string(),
         rate,
         return_rate: rate,
@@ -238,8 +240,13 @@ fn over_fibre(scenario: &Scenario) -> Option<Path> {
 }
 
 /// Up from one end, down to the other, and between satellites.
-fn through_space(scenario: &Scenario, fleet: usize, [from, to]: [&String; 2], isls: bool) -> Option<Path> {
-    let Fleet { at, model, .. } = scenario.fleets().nth(fleet)?;
+fn through_space(
+    scenario: &Scenario,
+    fleet: usize,
+    [from, to]: [&String; 2],
+    isls: bool,
+) -> Option<CapacityPath> {
+    let PlacedFleet { at, model, .. } = scenario.fleets().nth(fleet)?;
     let gsl = |name: &str, direction: Direction| {
         let terminal = scenario.terminals.get_key_value(name);
         let terminal = terminal.map(|(name, terminal)| (name.as_str(), terminal));
@@ -257,7 +264,7 @@ fn through_space(scenario: &Scenario, fleet: usize, [from, to]: [&String; 2], is
     let lossy = there.iter().chain(&isl).any(|rates| *rates.loss != Loss::None);
     let narrowest =
         there.into_iter().chain(isl).filter(|rates| rates.rate.is_some()).min_by_key(|rates| rates.rate)?;
-    Some(Path {
+    Some(CapacityPath {
         bottleneck: narrowest.at.to_string(),
         rate: narrowest.rate?,
         return_rate,

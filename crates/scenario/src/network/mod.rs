@@ -12,11 +12,11 @@ mod splices;
 #[cfg(test)]
 mod tests;
 
-pub use capacity::{Leg, Pass, SkyWay};
+pub use capacity::{FlowLeg, SatelliteSegment, SkyWay};
 pub use pinned::{Over, Step};
 pub use splices::Crossing;
 
-use crate::finding::{Finding, Findings};
+use crate::finding::{Finding, FindingList};
 use crate::model::Scenario;
 use std::collections::BTreeMap;
 
@@ -117,7 +117,7 @@ impl Network {
 
 /// The network of a scenario, or the mistakes in its paths.
 pub fn resolve(scenario: &Scenario) -> Result<Network, Vec<Finding>> {
-    let mut out = Findings::default();
+    let mut out = FindingList::default();
     match resolve_into(scenario, &mut out) {
         Some(network) if out.list.is_empty() => Ok(network),
         _ => Err(out.list),
@@ -125,7 +125,7 @@ pub fn resolve(scenario: &Scenario) -> Result<Network, Vec<Finding>> {
 }
 
 /// As [`resolve`]; `None` if it noted a finding.
-pub(crate) fn resolve_into(scenario: &Scenario, out: &mut Findings) -> Option<Network> {
+pub(crate) fn resolve_into(scenario: &Scenario, out: &mut FindingList) -> Option<Network> {
     let before = out.list.len() + out.more;
     let mut builder = Builder {
         scenario,
@@ -168,7 +168,7 @@ struct Builder<'a> {
     node_numbers: BTreeMap<String, usize>,
     ends: Vec<Option<Ends>>,
     routes: Vec<Option<Route>>,
-    out: &'a mut Findings,
+    out: &'a mut FindingList,
 }
 
 impl Builder<'_> {

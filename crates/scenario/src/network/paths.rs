@@ -66,7 +66,7 @@ impl Builder<'_> {
                 self.routes[i] = self.pinned(path, &stated, &at);
                 continue;
             }
-            let at = Written { at: &at, first: 0 };
+            let at = WrittenPath { at: &at, first: 0 };
             if let Some((hops, named)) = self.elements(path, &stated, at) {
                 self.routes[i] = self.follow(&hops, named, at);
             }
@@ -79,7 +79,7 @@ impl Builder<'_> {
         &mut self,
         path: &[String],
         stated: &BTreeSet<&str>,
-        at: Written<'_>,
+        at: WrittenPath<'_>,
     ) -> Option<Elements> {
         let before = self.out.list.len() + self.out.more;
         let [first, middle @ .., last] = path else {
@@ -156,7 +156,7 @@ impl Builder<'_> {
         &mut self,
         hops: &[(usize, usize)],
         mut at_node: Vec<Option<usize>>,
-        at: Written<'_>,
+        at: WrittenPath<'_>,
     ) -> Option<Route> {
         // Two links with known ends meet at the node that they share.
         for i in 1..hops.len() {
@@ -235,7 +235,7 @@ impl Builder<'_> {
         ends: Ends,
         left: usize,
         right: Option<usize>,
-        at: Written<'_>,
+        at: WrittenPath<'_>,
         place: usize,
     ) {
         let stated = self.scenario.links[self.names[link]].between.is_some();
@@ -267,12 +267,12 @@ impl Builder<'_> {
 
 /// A path in the file, or the part of one from element number `first`.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Written<'a> {
+pub(super) struct WrittenPath<'a> {
     pub at: &'a KeyPath,
     pub first: usize,
 }
 
-impl Written<'_> {
+impl WrittenPath<'_> {
     fn index(self, element: usize) -> KeyPath {
         self.at.index(self.first + element)
     }

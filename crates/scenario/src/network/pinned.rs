@@ -5,7 +5,7 @@
 //! Differs from a path over links: between two terminals links come and go, and routing within a constellation finds them.
 //! Leaves out whether a satellite exists, which is known where the constellation is built.
 
-use super::paths::Written;
+use super::paths::WrittenPath;
 use super::{Builder, Direction, Route};
 use crate::error::{expected, quoted};
 use crate::path::KeyPath;
@@ -207,7 +207,7 @@ impl Builder<'_> {
         steps: &mut Vec<Step>,
         at: &KeyPath,
     ) -> Option<()> {
-        let written = Written { at, first };
+        let written = WrittenPath { at, first };
         let (hops, named) = self.elements(path, stated, written)?;
         let Route::Links { from, hops, .. } = self.follow(&hops, named, written)? else { return None };
         let mut node = from;

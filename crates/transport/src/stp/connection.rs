@@ -6,11 +6,11 @@
 
 use super::allowance::Allowance;
 use super::config::{Config, Saved};
-use super::congestion::{Controller, Signals};
+use super::congestion::{AnswerSignals, CongestionController};
 use super::mtu::Mtu;
-use super::receiver::Receiver;
-use super::sender::{Feedback, Sender, Stats};
-use super::source::{Source, Written};
+use super::receiver::PathReceiver;
+use super::sender::{Feedback, PathSender, Stats};
+use super::source::{Source, WrittenData};
 use super::state::State;
 use super::timers::Timers;
 use crate::limits::Limits;
@@ -53,15 +53,15 @@ pub struct Ends {
 
 /// One end of a connection: a path of numbered packets, and what it carries.
 #[derive(Debug)]
-pub struct Connection<P, S = Written<P>> {
+pub struct Connection<P, S = WrittenData<P>> {
     pub(super) config: Config,
     pub(super) ends: Ends,
     pub(super) initiator: bool,
     pub(super) first: u64,
-    pub(super) sender: Sender<P, S>,
+    pub(super) sender: PathSender<P, S>,
     /// The receiving half, once the peer's first number is known.
-    pub(super) receiver: Option<Receiver<P>>,
-    pub(super) controller: Controller,
+    pub(super) receiver: Option<PathReceiver<P>>,
+    pub(super) controller: CongestionController,
     pub(super) mtu: Mtu,
     /// Most payload that the peer takes in one SD.
     pub(super) most_payload: usize,
@@ -93,12 +93,12 @@ pub struct Connection<P, S = Written<P>> {
 impl<P: Payload> Connection<P> {
     /// An end that opens the connection; `first` is the number of its first SD (24 bits).
     pub fn connect(config: Config, ends: Ends, first: u32) -> Self {
-        Self::new(config, ends, first, true, Written::default())
+        Self::new(config, ends, first, true, WrittenData::default())
     }
 
     /// An end that waits for a BGN to its port.
     pub fn listen(config: Config, ends: Ends, first: u32) -> Self {
-        Self::new(config, ends, first, false, Written::default())
+        Self::new(config, ends, first, false, WrittenData::default())
     }
 
     /// Gives data to be sent. After [`Connection::shutdown`] they are dropped.
@@ -130,9 +130,9 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
             ends,
             initiator,
             first,
-            sender: Sender::new(&config, first, source),
+            sender: PathSender::new(&config, first, source),
             receiver: None,
-            controller: Controller::new(&config),
+            controller: CongestionController::new(&config),
             mtu: Mtu::new(&config),
             most_payload: usize::MAX,
             timers: Timers::default(),
@@ -229,11 +229,11 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
     }
     /// Bytes that have arrived and were not read, in order or behind gaps.
     pub fn held_bytes(&self) -> u64 {
-        self.receiver.as_ref().map_or(0, Receiver::held_bytes)
+        self.receiver.as_ref().map_or(0, PathReceiver::held_bytes)
     }
     /// Packets held by the sending and the receiving half.
     pub fn held(&self) -> (usize, usize) {
-        (self.sender.held(), self.receiver.as_ref().map_or(0, Receiver::held))
+        (self.sender.held(), self.receiver.as_ref().map_or(0, PathReceiver::held))
     }
     /// The smoothed round trip.
     pub fn srtt(&self) -> Option<skyhop_units::Span> {
@@ -285,7 +285,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
 
     /// Returns true if the peer's END is in order and waits.
     pub fn end_waits(&self) -> bool {
-        self.hold_end && !self.peer_finished && self.receiver.as_ref().is_some_and(Receiver::complete)
+        self.hold_end && !self.peer_finished && self.receiver.as_ref().is_some_and(PathReceiver::complete)
     }
 
     /// Answers the END that waits. There is an event if there was one.
@@ -295,7 +295,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
     }
 
     fn finish_peer(&mut self) {
-        let complete = self.receiver.as_ref().is_some_and(Receiver::complete);
+        let complete = self.receiver.as_ref().is_some_and(PathReceiver::complete);
         if complete && !self.hold_end && !self.peer_finished {
             self.end_ack_due = true;
             self.peer_finished = true;
@@ -441,7 +441,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
             return;
         }
         self.features = self.config.features.common(begin.features);
-        let mut receiver = Receiver::new(&self.config, u64::from(begin.first), S::ORDERED);
+        let mut receiver = PathReceiver::new(&self.config, u64::from(begin.first), S::ORDERED);
         receiver.compact = self.features.has(Features::COMPACT);
         receiver.report = self.features.has(Features::REPORT);
         self.receiver = Some(receiver);
@@ -493,7 +493,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
             self.sender.stats.rtt.add(rtt);
         }
         let window = self.controller.window();
-        let signals = Signals {
+        let signals = AnswerSignals {
             now,
             feedback,
             srtt: self.timers.srtt(),

@@ -4,10 +4,10 @@
 //! Differs from TCP's: repairs go at the pace like everything else, so a pace comes before them.
 //! Leaves out how long, which [`Limits`] counts, and whether the path is there.
 
-use super::congestion::Controller;
+use super::congestion::CongestionController;
 use super::connection::Connection;
 use super::source::Source;
-use crate::limits::{Cause, Limits, State};
+use crate::limits::{Cause, HoldState, Limits};
 use skyhop_units::Time;
 use skyhop_wire::stp::Contents;
 
@@ -32,32 +32,34 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
     }
 
     /// The present limit. Asked when nothing leaves.
-    pub(super) fn held_by(&self) -> State {
+    pub(super) fn held_by(&self) -> HoldState {
         if self.closed || self.end_acked {
-            return State::Over;
+            return HoldState::Over;
         }
         // Packets may leave before the peer has answered.
         if self.would_send() {
-            return State::Held(self.held_by_pace());
+            return HoldState::Held(self.held_by_pace());
         }
         if !self.established() {
-            return State::Held(Cause::Handshake);
+            return HoldState::Held(Cause::Handshake);
         }
         let sender = &self.sender;
         if sender.unsent() == 0 && !sender.outstanding() {
             // The END that is on its way is the last of it.
-            let cause = State::Held(Cause::Application);
-            return if self.write_closed { cause } else { State::Idle };
+            let cause = HoldState::Held(Cause::Application);
+            return if self.write_closed { cause } else { HoldState::Idle };
         }
-        State::Held(if sender.repairs_oldest() || sender.has_retransmissions() || self.timers.unanswered() {
-            Cause::Recovery
-        } else if sender.unsent() == 0 {
-            Cause::Application
-        } else if sender.next >= sender.limit {
-            Cause::ReceiveWindow
-        } else {
-            Cause::CongestionWindow
-        })
+        HoldState::Held(
+            if sender.repairs_oldest() || sender.has_retransmissions() || self.timers.unanswered() {
+                Cause::Recovery
+            } else if sender.unsent() == 0 {
+                Cause::Application
+            } else if sender.next >= sender.limit {
+                Cause::ReceiveWindow
+            } else {
+                Cause::CongestionWindow
+            },
+        )
     }
 
     fn held_by_pace(&self) -> Cause {
@@ -65,7 +67,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
         let credit = self.sender.limit.saturating_sub(self.sender.acked) * self.sender.max_payload as u64;
         match (self.controller.rate(), self.timers.srtt()) {
             // A promise is what it is; a window used up would have been noticed before.
-            (Some(_), _) if matches!(self.controller, Controller::Rate(_)) => Cause::Pacing,
+            (Some(_), _) if matches!(self.controller, CongestionController::Rate(_)) => Cause::Pacing,
             (Some(rate), Some(srtt)) if (credit as f64) < PROBING_GAIN * rate * srtt.as_secs_f64() => {
                 Cause::ReceiveWindow
             }

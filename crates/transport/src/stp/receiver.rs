@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 /// An answer that waits: to which POLL, and what was true when it came.
 #[derive(Debug, Clone, Copy)]
-struct Answer {
+struct PendingAnswer {
     at: Time,
     echo: u32,
     /// `None`: it was answered before, and is answered again for the credit's sake.
@@ -31,7 +31,7 @@ struct Fresh {
 }
 
 #[derive(Debug)]
-pub(super) struct Receiver<P> {
+pub(super) struct PathReceiver<P> {
     /// VR(R): everything before it has arrived.
     pub next: u64,
     /// VR(H): behind the highest that has arrived or was announced.
@@ -51,7 +51,7 @@ pub(super) struct Receiver<P> {
     fresh: VecDeque<Fresh>,
     ripe: Vec<(u64, u64)>,
     ustat_at: Option<Time>,
-    answer: Option<Answer>,
+    answer: Option<PendingAnswer>,
     /// Packets received, without duplicates.
     pub received: u64,
     pub duplicates: u64,
@@ -72,7 +72,7 @@ pub(super) struct Receiver<P> {
     pub report: bool,
 }
 
-impl<P: Payload> Receiver<P> {
+impl<P: Payload> PathReceiver<P> {
     /// Data in order, at most so many bytes, at most a packet.
     pub fn read(&mut self, most: usize) -> Option<P> {
         let front = self.ready.front_mut()?;
@@ -88,7 +88,7 @@ impl<P: Payload> Receiver<P> {
     }
 }
 
-impl<P: Contents> Receiver<P> {
+impl<P: Contents> PathReceiver<P> {
     pub fn new(config: &Config, first: u64, ordered: bool) -> Self {
         Self {
             next: first,
@@ -260,7 +260,8 @@ impl<P: Contents> Receiver<P> {
         }
         let wait = if self.fresh.is_empty() { Span::ZERO } else { self.reordering_delay };
         let at = self.answer.map_or(now + wait, |answer| answer.at.min(now + wait));
-        self.answer = Some(Answer { at, echo, asked: Some(now), received: self.received, upto: self.high });
+        self.answer =
+            Some(PendingAnswer { at, echo, asked: Some(now), received: self.received, upto: self.high });
     }
 
     /// The peer will send nothing from `end` on. False if that contradicts what has arrived.
@@ -362,7 +363,7 @@ impl<P: Contents> Receiver<P> {
     pub fn tell(&mut self, echo: u32) {
         if self.answer.is_none() {
             let (at, upto) = (Time::ZERO, self.next);
-            self.answer = Some(Answer { at, echo, asked: None, received: self.received, upto });
+            self.answer = Some(PendingAnswer { at, echo, asked: None, received: self.received, upto });
         }
     }
 }

@@ -5,8 +5,8 @@
 //! Leaves out when a packet may leave (`timers`) and how many (`congestion`).
 
 use super::config::Config;
-use super::congestion::Answer;
-use super::source::{Source, Written};
+use super::congestion::PollAnswer;
+use super::source::{Source, WrittenData};
 use crate::tcp::RttSamples;
 use skyhop_units::{Span, Time};
 use skyhop_wire::stp::{Contents, Payload, Report, Stat, Ustat, expand, wire_number};
@@ -46,7 +46,7 @@ pub struct Stats {
 }
 
 #[derive(Debug)]
-struct Slot<P> {
+struct SendSlot<P> {
     /// The data, or `None` once it is known to have arrived.
     data: Option<P>,
     /// The last POLL before it left for the last time.
@@ -79,7 +79,7 @@ pub(super) struct Feedback {
     /// The highest number newly known to be missing.
     pub lost_number: Option<u64>,
     /// SDs sent and arrived, at the departure and the arrival of the answered POLL.
-    pub answer: Option<Answer>,
+    pub answer: Option<PollAnswer>,
     /// First number on whose arrival the report is silent.
     pub seen: u64,
     /// Data bytes of the largest packet that is newly known to have arrived, and of the largest that was missed again.
@@ -95,9 +95,9 @@ pub(super) struct Largest {
 }
 
 #[derive(Debug)]
-pub(super) struct Sender<P, S = Written<P>> {
+pub(super) struct PathSender<P, S = WrittenData<P>> {
     pub source: S,
-    slots: VecDeque<Slot<P>>,
+    slots: VecDeque<SendSlot<P>>,
     /// VT(A): the oldest that is not acknowledged.
     pub acked: u64,
     /// VT(S): the next that is new.
@@ -133,13 +133,13 @@ const ENOUGH_COPIES: f64 = 0.01;
 /// Copies of what is lost twice, over all packets, at most.
 const MOST_COPIES: f64 = 0.01;
 
-impl<P: Payload> Sender<P> {
+impl<P: Payload> PathSender<P> {
     pub fn write(&mut self, data: P) {
         self.source.write(data, self.max_payload);
     }
 }
 
-impl<P: Contents, S: Source<P>> Sender<P, S> {
+impl<P: Contents, S: Source<P>> PathSender<P, S> {
     pub fn new(config: &Config, first: u64, source: S) -> Self {
         Self {
             source,
@@ -313,7 +313,7 @@ impl<P: Contents, S: Source<P>> Sender<P, S> {
         let number = self.next;
         self.next += 1;
         self.in_flight += data.len() as u64;
-        self.slots.push_back(Slot {
+        self.slots.push_back(SendSlot {
             data: Some(data.clone()),
             last_poll: self.last_stamp,
             sent: 1,
@@ -423,7 +423,7 @@ impl<P: Contents, S: Source<P>> Sender<P, S> {
     }
 
     /// Reads this answer's measurement of the path: from the receiver's report, or else from its time and what it acknowledges.
-    fn answer(&mut self, now: Time, index: usize, rtt: Span, report: Option<Report>) -> Option<Answer> {
+    fn answer(&mut self, now: Time, index: usize, rtt: Span, report: Option<Report>) -> Option<PollAnswer> {
         let poll = self.polls[index];
         let size = self.stats.bytes_sent as f64 / self.stats.packets_sent.max(1) as f64;
         let (arrived, clock) = match report {
@@ -439,7 +439,7 @@ impl<P: Contents, S: Source<P>> Sender<P, S> {
         }
         let (arrived, clock_us) = (before + u64::from(more), then + u64::from(later));
         self.heard = Some((arrived, clock_us));
-        Some(Answer {
+        Some(PollAnswer {
             sent_at: poll.sent_at,
             rtt,
             sent: poll.sent,
@@ -513,7 +513,7 @@ impl<P: Contents, S: Source<P>> Sender<P, S> {
         self.source.arrived(data);
     }
 
-    fn missing(&mut self, number: u64, since: impl Fn(&Slot<P>) -> bool, feedback: &mut Feedback) {
+    fn missing(&mut self, number: u64, since: impl Fn(&SendSlot<P>) -> bool, feedback: &mut Feedback) {
         let Some(slot) = number.checked_sub(self.acked).and_then(|at| self.slots.get_mut(at as usize)) else {
             return;
         };

@@ -34,18 +34,18 @@ pub trait Source<P: Contents> {
 
 /// Data that an application has written to a connection of its own, in order.
 #[derive(Debug)]
-pub struct Written<P> {
+pub struct WrittenData<P> {
     pieces: VecDeque<P>,
     bytes: u64,
 }
 
-impl<P> Default for Written<P> {
+impl<P> Default for WrittenData<P> {
     fn default() -> Self {
         Self { pieces: VecDeque::new(), bytes: 0 }
     }
 }
 
-impl<P: Payload> Written<P> {
+impl<P: Payload> WrittenData<P> {
     /// Puts `data` behind the rest; small pieces share a packet of `packet` bytes.
     pub(super) fn write(&mut self, data: P, packet: usize) {
         self.bytes += data.len() as u64;
@@ -57,7 +57,7 @@ impl<P: Payload> Written<P> {
     }
 }
 
-impl<P: Payload> Source<P> for Written<P> {
+impl<P: Payload> Source<P> for WrittenData<P> {
     const VERSION: u8 = VERSION;
     const ORDERED: bool = true;
     const SPLITS: bool = false;

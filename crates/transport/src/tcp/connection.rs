@@ -8,11 +8,11 @@
 
 use super::agreed::Agreed;
 use super::config::Config;
-use super::marks::Echo;
+use super::marks::MarkEcho;
 use super::memory::Memory;
 use super::opening::Beginning;
 use super::receiver::Receiver;
-use super::sender::{Outgoing, Sender, SenderStats};
+use super::sender::{NextSegment, Sender, SenderStats};
 use super::timestamps::Timestamping;
 use crate::limits::{self, Cause, Limits};
 use skyhop_chance::Stream;
@@ -67,7 +67,7 @@ pub struct Connection {
     pub(super) agreed: Agreed,
     pub(super) timestamps: Timestamping,
     /// The marks that this end echoes.
-    echo: Echo,
+    echo: MarkEcho,
     /// Time of the latest answer to an acknowledgment of data never sent.
     challenged_at: Option<Time>,
     pub(super) time_wait_until: Option<Time>,
@@ -104,7 +104,7 @@ impl Connection {
             receiver: Receiver::new(&config),
             agreed: Agreed::offer(&config),
             timestamps: Timestamping::new(config.timestamps),
-            echo: Echo::default(),
+            echo: MarkEcho::default(),
             sender: Sender::new(config),
             challenged_at: None,
             time_wait_until: None,
@@ -540,8 +540,10 @@ impl Connection {
         let packet = self.next_packet(now);
         if packet.is_none() && self.limits.counts() {
             let state = match self.state {
-                State::Listen | State::SynSent | State::SynReceived => limits::State::Held(Cause::Handshake),
-                State::Closed | State::TimeWait => limits::State::Over,
+                State::Listen | State::SynSent | State::SynReceived => {
+                    limits::HoldState::Held(Cause::Handshake)
+                }
+                State::Closed | State::TimeWait => limits::HoldState::Over,
                 _ => self.sender.held_by(),
             };
             self.limits.note(now, state);
@@ -568,7 +570,7 @@ impl Connection {
             _ => {}
         }
         if !matches!(self.state, State::Closed | State::TimeWait | State::FinWait2)
-            && let Some(Outgoing { seq, len, fin }) = self.sender.poll(now)
+            && let Some(NextSegment { seq, len, fin }) = self.sender.poll(now)
         {
             let mut header = self.header(now);
             header.seq = wire_number(self.iss, seq);

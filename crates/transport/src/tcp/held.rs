@@ -5,9 +5,9 @@
 //! Leaves out how long, which [`Limits`] counts, and whether the path is there.
 
 use super::connection::Connection;
-use super::recovery::pipe::Phase;
+use super::recovery::pipe::RecoveryPhase;
 use super::sender::Sender;
-use crate::limits::{Cause, Limits, State};
+use crate::limits::{Cause, HoldState, Limits};
 use skyhop_units::Time;
 
 /// An estimated rate that fills the peer's window to this part of it cannot find a higher one: BBR probes with 1.25 times its rate
@@ -34,10 +34,10 @@ impl Connection {
 impl Sender {
     /// The present limit, the handshake apart. Asked when `poll` has given nothing.
     #[inline]
-    pub(super) fn held_by(&self) -> State {
+    pub(super) fn held_by(&self) -> HoldState {
         // Until all that was outstanding at the signal is acknowledged, whatever a variant calls its recovery.
         let repairing = match self.flight.how.pipe() {
-            true => self.pipe.phase != Phase::Open,
+            true => self.pipe.phase != RecoveryPhase::Open,
             false => self.flight.snd_una < self.counting.recover,
         };
         // Set whenever the pace or the host's delay has turned something away.
@@ -48,37 +48,37 @@ impl Sender {
     }
 
     #[inline]
-    fn held_by_windows(&self) -> State {
+    fn held_by_windows(&self) -> HoldState {
         if self.flight.snd_max >= self.buffer.end() {
             return match self.flight.snd_una >= self.buffer.end() {
-                _ if self.buffer.withheld > 0 => State::Held(Cause::SendBuffer),
-                true if self.buffer.fin_queued() => State::Over,
-                true => State::Idle,
-                false => State::Held(Cause::Application),
+                _ if self.buffer.withheld > 0 => HoldState::Held(Cause::SendBuffer),
+                true if self.buffer.fin_queued() => HoldState::Over,
+                true => HoldState::Idle,
+                false => HoldState::Held(Cause::Application),
             };
         }
         // Where both windows are in use it is the peer's: the congestion window stops growing there.
         let next = (self.flight.mss as u64).min(self.buffer.unsent(self.flight.snd_max));
-        State::Held(match self.flight.snd_max + next > self.peer.edge {
+        HoldState::Held(match self.flight.snd_max + next > self.peer.edge {
             true => Cause::ReceiveWindow,
             false => Cause::CongestionWindow,
         })
     }
 
     #[inline(never)]
-    fn held_in_between(&self, repairing: bool) -> State {
+    fn held_in_between(&self, repairing: bool) -> HoldState {
         if self.flight.snd_una >= self.buffer.end() && self.buffer.withheld == 0 {
             return self.held_by_windows();
         }
         // A model of the path that losses do not cut sends at its pace during repairs too.
-        let by_model = self.congestion.owns_recovery() && self.pipe.phase != Phase::Timeout;
+        let by_model = self.congestion.owns_recovery() && self.pipe.phase != RecoveryPhase::Timeout;
         if repairing && !by_model {
-            return State::Held(Cause::Recovery);
+            return HoldState::Held(Cause::Recovery);
         }
         if self.pacer.hold_at.is_none() || !self.would_send() {
-            return if repairing { State::Held(Cause::Recovery) } else { self.held_by_windows() };
+            return if repairing { HoldState::Held(Cause::Recovery) } else { self.held_by_windows() };
         }
-        State::Held(self.held_by_pace())
+        HoldState::Held(self.held_by_pace())
     }
 
     /// The limit behind a pace that holds back a packet which the windows allow.

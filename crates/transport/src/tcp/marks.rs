@@ -27,11 +27,11 @@ impl Marks {
 
 /// The receiver's side: a mark is echoed until the sender says that it has reduced its window.
 #[derive(Debug, Default)]
-pub(crate) struct Echo {
+pub(crate) struct MarkEcho {
     pub on: bool,
 }
 
-impl Echo {
+impl MarkEcho {
     /// A packet has come, `marked` or not, that says or not that the window is `reduced`.
     #[inline]
     pub fn take(&mut self, marked: bool, reduced: bool) {
@@ -54,7 +54,7 @@ mod tests {
     // RFC 3168 §6.1.3: a packet that is marked and says CWR begins another echo.
     #[test]
     fn a_mark_is_echoed_until_the_window_is_reduced() {
-        let mut echo = Echo::default();
+        let mut echo = MarkEcho::default();
         for (marked, reduced, on) in [
             (false, false, false),
             (true, false, true),

@@ -7,7 +7,7 @@
 use super::config::Open;
 use super::connection::{Connection, Event, State};
 use super::memory::{Memory, cookie};
-use super::sender::Outgoing;
+use super::sender::NextSegment;
 use super::timestamps::clock;
 use skyhop_units::Time;
 use skyhop_wire::{Flags, Opening, Packet, TcpHeader, Timestamps, expand, wire_number};
@@ -219,8 +219,8 @@ impl Connection {
         }
         let (opening, with_data) = self.opening(answering, first);
         header.opening = opening;
-        let Outgoing { len, fin, .. } =
-            if with_data { self.data_on_syn(now, &header) } else { Outgoing::NOTHING };
+        let NextSegment { len, fin, .. } =
+            if with_data { self.data_on_syn(now, &header) } else { NextSegment::NOTHING };
         if fin {
             header.flags |= Flags::FIN;
         }
@@ -250,7 +250,7 @@ impl Connection {
     }
 
     /// The part of the data, and of the FIN, that has room in a SYN.
-    fn data_on_syn(&mut self, now: Time, header: &TcpHeader) -> Outgoing {
+    fn data_on_syn(&mut self, now: Time, header: &TcpHeader) -> NextSegment {
         let mss = self.beginning.memory.mss.unwrap_or(536).min(self.sender.config.mss);
         let mss = mss.min(self.sender.path.limit.saturating_sub(self.sender.config.headers()));
         let fin = matches!(self.sender.config.open, Open::Transactions { .. });

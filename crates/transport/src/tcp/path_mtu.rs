@@ -6,8 +6,8 @@
 
 use super::config::{Config, PathMtu};
 use super::connection::{Connection, State};
-use super::recovery::pipe::Phase;
-use super::sender::{Outgoing, Sender};
+use super::recovery::pipe::RecoveryPhase;
+use super::sender::{NextSegment, Sender};
 use skyhop_units::{Span, Time};
 use skyhop_wire::{TooLarge, Version, expand};
 
@@ -64,9 +64,9 @@ pub(crate) struct Path {
 }
 
 /// A search's use of the next new data.
-pub(super) enum Turn {
+pub(super) enum ProbeTurn {
     /// They go as a probe.
-    Probe(Outgoing),
+    Probe(NextSegment),
     /// They wait until the window has room for one.
     Wait,
     /// They go as ever.
@@ -279,30 +279,30 @@ impl Sender {
     }
 
     /// Decides a search's use of the next new data, from `snd_max` on. `room` is the space left in the congestion window.
-    pub(super) fn probe_turn(&mut self, now: Time, room: u64) -> Turn {
-        let repairing = self.counting.active || self.pipe.phase != Phase::Open;
+    pub(super) fn probe_turn(&mut self, now: Time, room: u64) -> ProbeTurn {
+        let repairing = self.counting.active || self.pipe.phase != RecoveryPhase::Open;
         let path = &mut self.path;
         if path.probe.is_some() || path.repeat.is_some() || !path.confirmed || repairing {
-            return Turn::Pass;
+            return ProbeTurn::Pass;
         }
         let Some(size) = path.candidate() else {
             path.seeking = false;
             if path.size() < path.most || path.high <= path.most {
                 path.raise_at = Some(now + RAISE_AFTER);
             }
-            return Turn::Pass;
+            return ProbeTurn::Pass;
         };
         let len = u64::from(size.saturating_sub(path.headers));
         // RFC 4821 §7.4: enough behind it that its loss would be noticed without the timer.
         let needed = len + u64::from(self.flight.threshold + 1) * u64::from(self.flight.mss);
         if self.buffer.unsent(self.flight.snd_max) < needed || self.window() < needed {
-            return Turn::Pass;
+            return ProbeTurn::Pass;
         }
         if room < len || self.peer.edge < self.flight.snd_max + len {
-            return if self.flight.len() > 0 { Turn::Wait } else { Turn::Pass };
+            return if self.flight.len() > 0 { ProbeTurn::Wait } else { ProbeTurn::Pass };
         }
         self.path.probe = Some((self.flight.snd_max, self.flight.snd_max + len, size));
-        Turn::Probe(Outgoing { seq: self.flight.snd_max, len: len as u32, fin: false })
+        ProbeTurn::Probe(NextSegment { seq: self.flight.snd_max, len: len as u32, fin: false })
     }
 
     /// Returns true if all that is lost is a probe; then it was too large, and its loss is no signal (RFC 4821 §7.6.1).
@@ -365,7 +365,7 @@ impl Sender {
     }
 
     /// The next segment of a lost probe's data.
-    pub(super) fn poll_probe_repeat(&mut self) -> Option<Outgoing> {
+    pub(super) fn poll_probe_repeat(&mut self) -> Option<NextSegment> {
         let (start, end) = self.path.repeat?;
         let start = start.max(self.flight.snd_una);
         let len = end.saturating_sub(start).min(self.flight.mss.into()) as u32;
@@ -373,7 +373,7 @@ impl Sender {
         if len == 0 || self.flight.snd_una >= end {
             return None;
         }
-        Some(Outgoing { seq: start, len, fin: false })
+        Some(NextSegment { seq: start, len, fin: false })
     }
 
     /// The retransmission timer has run out.

@@ -4,7 +4,7 @@
 //! Differs: the right edge never moves back, whatever the peer says.
 //! Leaves out the override timeout of §3.8.6.2.1: a window below half of the largest waits for the peer or the persist timer.
 
-use super::sender::Outgoing;
+use super::sender::NextSegment;
 use skyhop_units::{Span, Time};
 
 #[derive(Debug)]
@@ -43,10 +43,10 @@ impl PeerWindow {
 
     /// §3.8.6.2.1: less than a full segment is sent into a window too small for one if it is half of the largest seen.
     #[inline]
-    pub fn cut(&self, segment: Outgoing) -> Outgoing {
+    pub fn cut(&self, segment: NextSegment) -> NextSegment {
         let usable = self.edge.saturating_sub(segment.seq);
         if usable > 0 && usable < segment.len as u64 && usable >= self.largest / 2 {
-            return Outgoing { len: usable as u32, fin: false, ..segment };
+            return NextSegment { len: usable as u32, fin: false, ..segment };
         }
         segment
     }
@@ -104,9 +104,9 @@ mod tests {
         peer.set(1, 4000, 1);
         peer.set(1, 1000, 1);
         assert_eq!((peer.window, peer.edge), (1000, 4001));
-        let cut = |seq, len| peer.cut(Outgoing { seq, len, fin: true });
-        assert_eq!(cut(1001, 3000), Outgoing { seq: 1001, len: 3000, fin: true });
-        assert_eq!(cut(2001, 3000), Outgoing { seq: 2001, len: 2000, fin: false });
+        let cut = |seq, len| peer.cut(NextSegment { seq, len, fin: true });
+        assert_eq!(cut(1001, 3000), NextSegment { seq: 1001, len: 3000, fin: true });
+        assert_eq!(cut(2001, 3000), NextSegment { seq: 2001, len: 2000, fin: false });
         // 1999 bytes are less than half, and none are nothing to be cut to.
         assert_eq!(cut(2002, 3000).len, 3000);
         assert_eq!(cut(4001, 3000).len, 3000);

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 /// A segment in the range of snd_una to snd_max.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Segment {
+pub(crate) struct SentSegment {
     pub start: u64,
     pub end: u64,
     pub sent_at: Time,
@@ -32,7 +32,7 @@ pub(crate) struct Segment {
     pub lost_before: u64,
 }
 
-impl Segment {
+impl SentSegment {
     pub fn len(&self) -> u64 {
         self.end - self.start
     }
@@ -56,7 +56,7 @@ pub(crate) struct RateSample {
 
 /// Sums over one acknowledgment.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Progress {
+pub(crate) struct AckProgress {
     /// Bytes newly delivered, selectively or cumulatively.
     pub delivered: u64,
     /// Bytes newly found lost.
@@ -73,10 +73,10 @@ pub(crate) struct Progress {
     /// True if a segment below another delivered earlier has come, sent only once: reordering, in bytes.
     pub reordered: Option<u64>,
     /// The segment for the rate sample: delivered, delivered_at, first_sent_at, sent_at, app-limited, in flight, lost.
-    sample: Option<Segment>,
+    sample: Option<SentSegment>,
 }
 
-impl Progress {
+impl AckProgress {
     /// The peer says that a segment that it had came again.
     pub fn answers_repeat(&mut self) {
         self.repeated = true;
@@ -100,7 +100,7 @@ pub(crate) enum Keep {
 
 #[derive(Debug, Default)]
 pub(crate) struct Segments {
-    ring: VecDeque<Segment>,
+    ring: VecDeque<SentSegment>,
     /// Bytes that count as in flight.
     pub pipe: u64,
     /// Number of bytes selectively acknowledged.
@@ -126,7 +126,7 @@ pub(crate) struct Segments {
     pub lost: u64,
     /// C.app_limited: the delivered count beyond which samples count again.
     pub app_limited: u64,
-    pub progress: Progress,
+    pub progress: AckProgress,
 }
 
 impl Segments {
@@ -150,15 +150,15 @@ impl Segments {
         self.ring.len()
     }
 
-    pub fn get(&self, index: usize) -> Option<&Segment> {
+    pub fn get(&self, index: usize) -> Option<&SentSegment> {
         self.ring.get(index)
     }
 
-    pub fn front(&self) -> Option<&Segment> {
+    pub fn front(&self) -> Option<&SentSegment> {
         self.ring.front()
     }
 
-    pub fn back(&self) -> Option<&Segment> {
+    pub fn back(&self) -> Option<&SentSegment> {
         self.ring.back()
     }
 
@@ -179,7 +179,7 @@ impl Segments {
         if in_pipe {
             self.pipe += end - start;
         }
-        let mut segment = Segment {
+        let mut segment = SentSegment {
             start,
             end,
             sent_at: now,
@@ -228,7 +228,7 @@ impl Segments {
         }
     }
 
-    fn note(&mut self, segment: &mut Segment, now: Time) {
+    fn note(&mut self, segment: &mut SentSegment, now: Time) {
         segment.delivered = self.delivered;
         segment.delivered_at = self.delivered_at;
         segment.first_sent_at = self.first_sent_at;
@@ -309,7 +309,7 @@ impl Segments {
         }
     }
 
-    fn deliver(&mut self, now: Time, segment: &Segment) {
+    fn deliver(&mut self, now: Time, segment: &SentSegment) {
         if segment.in_pipe {
             self.pipe -= segment.len();
         } else if segment.lost {
@@ -363,13 +363,13 @@ impl Segments {
     /// them. What is selectively acknowledged has passed and stays as it is. With `lose` the large segments are known
     /// not to have passed: they wait to be sent again, and are not counted as lost to congestion.
     pub fn cut(&mut self, mss: u64, fin_at: Option<u64>, lose: bool) {
-        let data_end = |s: &Segment| fin_at.map_or(s.end, |fin| s.end.min(fin));
-        let fits = |s: &Segment| s.sacked || data_end(s) <= s.start + mss;
+        let data_end = |s: &SentSegment| fin_at.map_or(s.end, |fin| s.end.min(fin));
+        let fits = |s: &SentSegment| s.sacked || data_end(s) <= s.start + mss;
         if self.ring.iter().all(fits) {
             return;
         }
         let mut cut = BTreeMap::new();
-        let mut run: Option<Segment> = None;
+        let mut run: Option<SentSegment> = None;
         for mut segment in std::mem::take(&mut self.ring) {
             if fits(&segment) {
                 self.push_pieces(run.take(), mss, data_end, &mut cut);
@@ -409,9 +409,9 @@ impl Segments {
 
     fn push_pieces(
         &mut self,
-        run: Option<Segment>,
+        run: Option<SentSegment>,
         mss: u64,
-        data_end: impl Fn(&Segment) -> u64,
+        data_end: impl Fn(&SentSegment) -> u64,
         cut: &mut BTreeMap<u64, Vec<u64>>,
     ) {
         let Some(run) = run else { return };
@@ -421,7 +421,7 @@ impl Segments {
             let next = start + mss;
             let end = if next < last { next } else { run.end };
             pieces.push(start);
-            self.ring.push_back(Segment { start, end, ..run });
+            self.ring.push_back(SentSegment { start, end, ..run });
             start = if next < last { next } else { last };
         }
     }
@@ -567,8 +567,8 @@ mod tests {
 
     /// Checks the counters of bytes in flight against sums over the segments.
     fn check(segments: &Segments, from: u64, to: u64) {
-        let sum = |of: &dyn Fn(&Segment) -> bool| -> u64 {
-            segments.ring.iter().filter(|s| of(s)).map(Segment::len).sum()
+        let sum = |of: &dyn Fn(&SentSegment) -> bool| -> u64 {
+            segments.ring.iter().filter(|s| of(s)).map(SentSegment::len).sum()
         };
         assert_eq!(segments.pipe, sum(&|s| s.in_pipe));
         assert_eq!(segments.sacked, sum(&|s| s.sacked));
@@ -653,9 +653,9 @@ mod tests {
             check(&segments, 1, to);
             let (sacked, known, pipe) = (segments.sacked, segments.lost, segments.pipe);
             let waiting = segments.lost_waiting;
-            let large = |s: &Segment| !s.sacked && s.end.min(data_end) > s.start + mss;
+            let large = |s: &SentSegment| !s.sacked && s.end.min(data_end) > s.start + mss;
             let too_large: u64 =
-                segments.ring.iter().filter(|s| large(s) && s.in_pipe).map(Segment::len).sum();
+                segments.ring.iter().filter(|s| large(s) && s.in_pipe).map(SentSegment::len).sum();
             segments.cut(mss, fin.then_some(data_end), lose);
             check(&segments, 1, to);
             prop_assert!(!segments.ring.iter().any(large), "all fit");

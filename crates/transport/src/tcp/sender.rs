@@ -9,15 +9,15 @@
 //! what they need (`flight`, `peer_window`, `pacing`, `retransmission_timer`, `marks`, `recovery/rack`, `recovery/undo`).
 
 use super::config::{AfterIdle, Config, LossRecovery, PathMtu, Variant};
-use super::congestion::Congestion;
+use super::congestion::CongestionControl;
 use super::flight::Flight;
 use super::marks::Marks;
 use super::memory::PathMemory;
 use super::pacing::Pacer;
-use super::path_mtu::{Path, Turn};
+use super::path_mtu::{Path, ProbeTurn};
 use super::peer_window::PeerWindow;
 use super::recovery::counting::Counting;
-use super::recovery::pipe::{Phase, Pipe};
+use super::recovery::pipe::{Pipe, RecoveryPhase};
 use super::recovery::undo::Undo;
 use super::retransmission_timer::RetransmissionTimer;
 use super::rtt::RttSamples;
@@ -51,13 +51,13 @@ pub struct SenderStats {
 
 /// A segment to send: [seq, seq + len), and whether a FIN follows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Outgoing {
+pub(crate) struct NextSegment {
     pub seq: u64,
     pub len: u32,
     pub fin: bool,
 }
 
-impl Outgoing {
+impl NextSegment {
     pub const NOTHING: Self = Self { seq: 1, len: 0, fin: false };
 
     fn end(&self) -> u64 {
@@ -73,7 +73,7 @@ pub(crate) struct Sender {
     pub(super) buffer: SendBuffer,
     pub peer: PeerWindow,
     pub(super) path: Path,
-    pub(super) congestion: Congestion,
+    pub(super) congestion: CongestionControl,
     pub(super) usage: WindowUse,
     pub(super) counting: Counting,
     pub(super) pipe: Pipe,
@@ -92,7 +92,7 @@ impl Sender {
             buffer: SendBuffer::new(&config),
             peer: PeerWindow::default(),
             path: Path::new(&config),
-            congestion: Congestion::new(&config, mss, None),
+            congestion: CongestionControl::new(&config, mss, None),
             usage: WindowUse::default(),
             counting: Counting::default(),
             pipe: Pipe::default(),
@@ -115,7 +115,7 @@ impl Sender {
     /// Settles the payload of a full segment, once both ends have named theirs.
     pub fn set_mss(&mut self, mss: u32) {
         self.flight.mss = mss.max(1);
-        self.congestion = Congestion::new(&self.config, self.flight.mss, self.pacer.chance.clone());
+        self.congestion = CongestionControl::new(&self.config, self.flight.mss, self.pacer.chance.clone());
     }
 
     /// The peer has no selective acknowledgments.
@@ -215,15 +215,15 @@ impl Sender {
     }
 
     /// Data that go with the SYN, of at most `room` bytes.
-    pub fn sent_with_syn(&mut self, now: Time, room: u32, fin: bool) -> Outgoing {
+    pub fn sent_with_syn(&mut self, now: Time, room: u32, fin: bool) -> NextSegment {
         let whole = self.segment_at(1);
         // Who answers a SYN knows the peer's window.
         let room =
             if self.peer.window > 0 { room.min(self.peer.edge.saturating_sub(1) as u32) } else { room };
         let len = whole.len.min(room);
-        let segment = Outgoing { len, fin: fin && whole.fin && len == whole.len, ..whole };
+        let segment = NextSegment { len, fin: fin && whole.fin && len == whole.len, ..whole };
         if len == 0 && !segment.fin {
-            return Outgoing::NOTHING;
+            return NextSegment::NOTHING;
         }
         // The SYN is counted already.
         self.stats.segments_sent -= 1;
@@ -248,7 +248,7 @@ impl Sender {
     }
 
     /// The next segment that recovery, the windows, the pace and the data allow.
-    pub fn poll(&mut self, now: Time) -> Option<Outgoing> {
+    pub fn poll(&mut self, now: Time) -> Option<NextSegment> {
         let next = self.poll_next(now);
         if next.is_none() && self.config.validate_window {
             self.note_use();
@@ -256,7 +256,7 @@ impl Sender {
         next
     }
 
-    fn poll_next(&mut self, now: Time) -> Option<Outgoing> {
+    fn poll_next(&mut self, now: Time) -> Option<NextSegment> {
         if self.peer.take_probe() && self.flight.snd_nxt < self.buffer.end() {
             return Some(self.probe_window(now));
         }
@@ -292,7 +292,7 @@ impl Sender {
         self.poll_counting(now)
     }
 
-    fn poll_counting(&mut self, now: Time) -> Option<Outgoing> {
+    fn poll_counting(&mut self, now: Time) -> Option<NextSegment> {
         self.flight.snd_nxt = self.flight.snd_nxt.max(self.flight.snd_una);
         if self.flight.snd_nxt < self.flight.snd_max {
             self.flight.snd_nxt =
@@ -310,9 +310,9 @@ impl Sender {
             match self
                 .probe_turn(now, (self.flight.snd_una.max(1) + allowed).saturating_sub(self.flight.snd_max))
             {
-                Turn::Probe(probe) => segment = probe,
-                Turn::Wait => return None,
-                Turn::Pass => {}
+                ProbeTurn::Probe(probe) => segment = probe,
+                ProbeTurn::Wait => return None,
+                ProbeTurn::Pass => {}
             }
         }
         let segment_end = segment.seq + segment.len as u64;
@@ -328,7 +328,7 @@ impl Sender {
     }
 
     /// New data, if there is any and the peer's window has room; the congestion window has been asked.
-    pub(super) fn poll_new(&mut self, now: Time) -> Option<Outgoing> {
+    pub(super) fn poll_new(&mut self, now: Time) -> Option<NextSegment> {
         self.flight.snd_nxt = self.flight.snd_max;
         if self.flight.snd_nxt >= self.buffer.end() {
             if self.flight.segments.pipe < self.congestion.cwnd() {
@@ -341,9 +341,9 @@ impl Sender {
         if self.path.seeking {
             let room = self.congestion.cwnd().saturating_sub(self.flight.segments.pipe);
             match self.probe_turn(now, room) {
-                Turn::Probe(probe) => return Some(self.sent(now, probe)),
-                Turn::Wait => return None,
-                Turn::Pass => {}
+                ProbeTurn::Probe(probe) => return Some(self.sent(now, probe)),
+                ProbeTurn::Wait => return None,
+                ProbeTurn::Pass => {}
             }
         }
         let segment = self.peer.cut(self.segment_at(self.flight.snd_nxt));
@@ -361,7 +361,7 @@ impl Sender {
         }
     }
 
-    fn probe_window(&mut self, now: Time) -> Outgoing {
+    fn probe_window(&mut self, now: Time) -> NextSegment {
         let mut segment = self.segment_at(self.flight.snd_nxt);
         (segment.len, segment.fin) = (segment.len.min(1), segment.len == 0);
         // Not `sent`: a probe that the closed window turns away is no loss, so no timer runs for it.
@@ -383,7 +383,7 @@ impl Sender {
     }
 
     /// The segment that begins at `seq`: up to a full one, not past what is selectively acknowledged.
-    pub(super) fn segment_at(&self, seq: u64) -> Outgoing {
+    pub(super) fn segment_at(&self, seq: u64) -> NextSegment {
         let mut end = (seq + self.flight.mss as u64).min(self.buffer.data_end);
         if !self.flight.scoreboard.is_empty()
             && let Some(start) = self.flight.scoreboard.next_start(seq)
@@ -394,14 +394,14 @@ impl Sender {
         if self.path.limit < u32::MAX && seq < self.flight.snd_max {
             end = end.min(self.flight.snd_max);
         }
-        Outgoing {
+        NextSegment {
             seq,
             len: (end.max(seq) - seq) as u32,
             fin: self.buffer.fin && end == self.buffer.data_end,
         }
     }
 
-    fn sent(&mut self, now: Time, segment: Outgoing) -> Outgoing {
+    fn sent(&mut self, now: Time, segment: NextSegment) -> NextSegment {
         if self.flight.tracked {
             if segment.seq >= self.flight.snd_max {
                 if self.flight.segments.pipe == 0
@@ -420,7 +420,7 @@ impl Sender {
     }
 
     /// Counters, sequence numbers and timers of a segment that has been sent.
-    pub(super) fn note_sent(&mut self, now: Time, segment: Outgoing) {
+    pub(super) fn note_sent(&mut self, now: Time, segment: NextSegment) {
         let end = segment.end();
         self.pacer.last_sent = now;
         self.stats.segments_sent += 1;
@@ -542,7 +542,7 @@ impl Sender {
 
     fn after_rack(&mut self, now: Time, dsack: bool, duplicate: bool) {
         let repaired = self.pipe.rack.resolve(self.flight.snd_una, dsack, duplicate);
-        if repaired && self.pipe.phase == Phase::Open {
+        if repaired && self.pipe.phase == RecoveryPhase::Open {
             let in_use = self.window();
             self.signal_loss(now, in_use);
             if !self.congestion.owns_recovery() {
@@ -568,7 +568,7 @@ impl Sender {
         if let Some(undo) = &mut self.undo {
             undo.on_mark();
         }
-        let repairing = self.counting.active || self.pipe.phase != Phase::Open;
+        let repairing = self.counting.active || self.pipe.phase != RecoveryPhase::Open;
         if !self.marks.ask(self.flight.snd_una) || repairing {
             return;
         }

@@ -7,7 +7,7 @@
 
 use super::config::LossRecovery;
 use super::congestion::Acked;
-use super::recovery::pipe::Phase;
+use super::recovery::pipe::RecoveryPhase;
 use super::sender::Sender;
 use skyhop_units::{Span, Time};
 
@@ -69,7 +69,7 @@ impl Sender {
                 acked.cumulative = newly.min(progress.delivered);
             }
             acked.lost = progress.lost;
-            acked.in_recovery = self.pipe.phase == Phase::Fast;
+            acked.in_recovery = self.pipe.phase == RecoveryPhase::Fast;
             if self.flight.how.pipe() {
                 (acked.prior_in_flight, acked.in_flight) = (self.pipe.prior, self.flight.segments.pipe);
             }

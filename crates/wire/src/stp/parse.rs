@@ -49,7 +49,7 @@ pub fn parse(bytes: &[u8]) -> Result<Packet<&[u8]>, ParseError> {
     if checksum(bytes) != 0 {
         return Err(ParseError::Checksum);
     }
-    let mut reader = Reader(bytes);
+    let mut reader = ByteReader(bytes);
     let (source_port, destination_port) = (reader.u16()?, reader.u16()?);
     let (kind, seq) = reader.word()?;
     reader.u16()?;
@@ -90,9 +90,9 @@ pub fn parse(bytes: &[u8]) -> Result<Packet<&[u8]>, ParseError> {
     Ok(Packet { source_port, destination_port, instance, seq, poll, data, control })
 }
 
-struct Reader<'a>(&'a [u8]);
+struct ByteReader<'a>(&'a [u8]);
 
-impl Reader<'_> {
+impl ByteReader<'_> {
     fn take<const N: usize>(&mut self) -> Result<[u8; N], ParseError> {
         let (head, rest) = self.0.split_first_chunk::<N>().ok_or(ParseError::Short)?;
         self.0 = rest;

@@ -10,15 +10,15 @@ use crate::command::values::whole;
 use crate::failure::Failure;
 use clap::{Args, ValueEnum};
 use skyhop_orbit::Epoch;
-use skyhop_trace::netsatbench::{self, Ends};
-use skyhop_trace::{Own, Pieces, Written, leocc, linkem, mahimahi, pieces, theaterq};
+use skyhop_trace::netsatbench::{self, LinkEnds};
+use skyhop_trace::{Own, Pieces, WrittenTrace, leocc, linkem, mahimahi, pieces, theaterq};
 use skyhop_units::{Rate, Span};
 use std::fs;
 use std::path::{Path, PathBuf};
 
 /// `skyhop trace export`.
 #[derive(Debug, Args)]
-pub struct Export {
+pub struct TraceExport {
     /// Form to write.
     #[arg(value_enum)]
     pub form: ExportForm,
@@ -41,7 +41,7 @@ pub struct Export {
     pub limit: Option<u32>,
     /// Link of netsatbench, by its ends.
     #[arg(long, value_name = "A,B", value_parser = ends)]
-    pub link: Option<Ends>,
+    pub link: Option<LinkEnds>,
     /// UTC of the first epoch of netsatbench; 2000-01-01T00:00:00Z if left out.
     #[arg(long, value_name = "UTC")]
     pub start: Option<Epoch>,
@@ -72,7 +72,7 @@ fn delay(text: &str) -> Result<Span, String> {
 }
 
 /// Runs the command.
-pub fn run(args: &Export) -> Result<(), Failure> {
+pub fn run(args: &TraceExport) -> Result<(), Failure> {
     let form = args.form.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned());
     let option = |name, given, forms| Optional { name, given, forms };
     refuse_others(
@@ -114,7 +114,7 @@ pub fn run(args: &Export) -> Result<(), Failure> {
             return Ok(());
         }
     };
-    let Written { text, notes } = written.map_err(in_file)?;
+    let WrittenTrace { text, notes } = written.map_err(in_file)?;
     write_or_print(args.out.as_deref(), &text)?;
     tell(&pieces.notes);
     tell(&notes);
@@ -122,10 +122,10 @@ pub fn run(args: &Export) -> Result<(), Failure> {
 }
 
 /// Names and contents of files, and what they cannot hold.
-type Folder = (Vec<(String, String)>, Vec<String>);
+type FolderContents = (Vec<(String, String)>, Vec<String>);
 
 /// The files of a form that is a folder.
-fn files(args: &Export, pieces: &Pieces, folder: &Path) -> Result<Folder, String> {
+fn files(args: &TraceExport, pieces: &Pieces, folder: &Path) -> Result<FolderContents, String> {
     if args.form == ExportForm::Leocc {
         let number = folder.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
         let [rates, delays] = leocc::write(pieces)?;
@@ -133,7 +133,7 @@ fn files(args: &Export, pieces: &Pieces, folder: &Path) -> Result<Folder, String
             vec![(format!("bw_{number}.txt"), rates.text), (format!("delay_{number}.txt"), delays.text)];
         return Ok((files, [rates.notes, delays.notes].concat()));
     }
-    let link = args.link.clone().unwrap_or_else(|| Ends::new("a", "b"));
+    let link = args.link.clone().unwrap_or_else(|| LinkEnds::new("a", "b"));
     let start =
         args.start.map_or_else(|| "2000-01-01T00:00:00Z".parse::<Epoch>(), Ok).map_err(|e| e.to_string())?;
     if start.to_string().contains('.') {

@@ -8,8 +8,8 @@ use super::{Optional, ends, refuse_others, span, tell, wrong};
 use crate::failure::Failure;
 use clap::{Args, ValueEnum};
 use skyhop_text::table::TableError;
-use skyhop_trace::log::{Column, Columns};
-use skyhop_trace::netsatbench::{self, Ends};
+use skyhop_trace::log::{Column, LogColumns};
+use skyhop_trace::netsatbench::{self, LinkEnds};
 use skyhop_trace::{Read, Trace, leocc, linkem, log, mahimahi, table, theaterq};
 use skyhop_units::{Rate, Span};
 use std::path::{Path, PathBuf};
@@ -28,10 +28,10 @@ pub struct Import {
     pub interval: Option<Span>,
     /// Link of netsatbench, by its ends.
     #[arg(long, value_name = "A,B", value_parser = ends)]
-    pub link: Option<Ends>,
+    pub link: Option<LinkEnds>,
     /// Direction of autobahn; down if left out.
     #[arg(long, value_enum)]
-    pub direction: Option<Direction>,
+    pub direction: Option<DirectionArg>,
     /// Column of a log with times: dates in UTC or with a zone, or numbers in seconds or as in time=ms.
     #[arg(long, value_name = "COLUMN", value_parser = times)]
     pub time: Option<Column>,
@@ -80,7 +80,7 @@ pub enum ImportForm {
 
 /// A direction, seen from the terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Direction {
+pub enum DirectionArg {
     /// To the terminal.
     Down,
     /// From the terminal.
@@ -141,8 +141,8 @@ fn single(args: &Import, form: &str) -> Result<Read, Failure> {
             "a packet each {interval}: an entry holds for that long, whatever is sent in it"
         )],
     };
-    let up = args.direction == Some(Direction::Up);
-    let measured = |columns: Columns| in_file(file, log::read(&read(file)?, &columns, args.close_pauses));
+    let up = args.direction == Some(DirectionArg::Up);
+    let measured = |columns: LogColumns| in_file(file, log::read(&read(file)?, &columns, args.close_pauses));
     match args.form {
         ImportForm::Mahimahi => Ok(alone(in_file(file, mahimahi::read(&read(file)?))?)),
         ImportForm::LinkemDelay => {
@@ -155,22 +155,22 @@ fn single(args: &Import, form: &str) -> Result<Read, Failure> {
         }
         ImportForm::Theaterq => in_file(file, theaterq::read(&read(file)?)),
         ImportForm::Fjordlink => {
-            let mut got = measured(Columns::fjordlink())?;
+            let mut got = measured(LogColumns::fjordlink())?;
             let note = "no rate: the log has the traffic of that ship, and not what the link could carry";
             got.notes.push(note.into());
             Ok(got)
         }
-        ImportForm::Autobahn => measured(Columns::autobahn(up)),
+        ImportForm::Autobahn => measured(LogColumns::autobahn(up)),
         ImportForm::Log => measured(columns(args)?),
         ImportForm::Leocc | ImportForm::Netsatbench => unreachable!("forms of several files"),
     }
 }
 
-fn columns(args: &Import) -> Result<Columns, Failure> {
+fn columns(args: &Import) -> Result<LogColumns, Failure> {
     let Some(time) = args.time.clone() else {
         return Err(wrong("--time: missing; it names the column with times"));
     };
-    let columns = Columns {
+    let columns = LogColumns {
         time,
         rate: args.rate.clone(),
         rtt: args.rtt.clone(),
@@ -201,7 +201,7 @@ fn leo(files: &[PathBuf]) -> Result<Read, Failure> {
 fn epochs(args: &Import) -> Result<Read, Failure> {
     let names: Vec<String> = args.files.iter().map(|file| file.display().to_string()).collect();
     let bytes = args.files.iter().map(|file| read(file)).collect::<Result<Vec<_>, _>>()?;
-    let files: Vec<netsatbench::File> =
+    let files: Vec<netsatbench::EpochFile> =
         names.iter().map(String::as_str).zip(bytes.iter().map(Vec::as_slice)).collect();
     netsatbench::read(&files, args.link.as_ref()).map_err(wrong)
 }

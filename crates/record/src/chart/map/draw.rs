@@ -4,7 +4,7 @@
 //! Differs from a globe: an equirectangular map shows all satellites at once, and stretches the poles to the width of the equator.
 //! Leaves out scripts and fonts of its own.
 
-use super::geometry::{Point, arc};
+use super::geometry::{MapPoint, arc};
 use super::label::{Area, OVER_MARK, Placed, Placement, width};
 use super::legend::{Legend, ROW};
 use super::symbols::{self, KINDS, Pen};
@@ -23,7 +23,7 @@ const SMALL: f64 = 11.0;
 /// Largest number of satellites whose names are shown by default.
 const NAMED: usize = 100;
 
-fn place(point: Point) -> (f64, f64) {
+fn place(point: MapPoint) -> (f64, f64) {
     (LEFT + (point.lon_deg + 180.0) / 360.0 * PLOT_WIDTH, TOP + (90.0 - point.lat_deg) / 180.0 * PLOT_HEIGHT)
 }
 
@@ -86,7 +86,7 @@ fn world(out: &mut String) {
     let mut grid = String::new();
     let mut degrees = String::new();
     for lon in (-180i32..=180).step_by(30) {
-        let x = place(Point { lat_deg: 0.0, lon_deg: f64::from(lon) }).0;
+        let x = place(MapPoint { lat_deg: 0.0, lon_deg: f64::from(lon) }).0;
         let _ = write!(grid, "M{x:.1} {TOP}V{bottom}");
         let letter = match lon {
             -179..=-1 => "W",
@@ -101,7 +101,7 @@ fn world(out: &mut String) {
         );
     }
     for lat in (-90i32..=90).step_by(30) {
-        let y = place(Point { lat_deg: f64::from(lat), lon_deg: 0.0 }).1;
+        let y = place(MapPoint { lat_deg: f64::from(lat), lon_deg: 0.0 }).1;
         let _ = write!(grid, "M{LEFT} {y:.1}H{right}");
         let letter = match lat {
             ..0 => "S",
@@ -126,14 +126,20 @@ fn world(out: &mut String) {
     );
 }
 
-fn polyline(path: &mut String, points: &[Point]) {
+fn polyline(path: &mut String, points: &[MapPoint]) {
     for (i, point) in points.iter().enumerate() {
         let (x, y) = place(*point);
         let _ = write!(path, "{}{x:.1} {y:.1}", if i == 0 { 'M' } else { 'L' });
     }
 }
 
-fn stroke(out: &mut String, pieces: impl Iterator<Item = Vec<Point>>, pen: &Pen, scale: f64, opacity: f64) {
+fn stroke(
+    out: &mut String,
+    pieces: impl Iterator<Item = Vec<MapPoint>>,
+    pen: &Pen,
+    scale: f64,
+    opacity: f64,
+) {
     let mut path = String::new();
     pieces.for_each(|piece| polyline(&mut path, &piece));
     if path.is_empty() {

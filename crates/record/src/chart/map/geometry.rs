@@ -9,17 +9,17 @@ use std::f64::consts::TAU;
 
 /// A point of the map.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Point {
+pub struct MapPoint {
     /// Degrees north, -90 to 90.
     pub lat_deg: f64,
     /// Degrees east, -180 to 180.
     pub lon_deg: f64,
 }
 
-impl Point {
+impl MapPoint {
     /// The point on the ground below a position.
     pub fn below(place: Ecef) -> Self {
-        Point { lat_deg: place.latitude_rad().to_degrees(), lon_deg: place.longitude_rad().to_degrees() }
+        MapPoint { lat_deg: place.latitude_rad().to_degrees(), lon_deg: place.longitude_rad().to_degrees() }
     }
 
     fn of(direction: Vec3) -> Self {
@@ -39,7 +39,7 @@ const ACROSS_DEG: f64 = 5.0;
 const LEAST_RAD: f64 = 1e-4;
 
 /// The shorter great-circle arc between two points, in pieces that do not cross the date line.
-pub fn arc(from: Point, to: Point) -> Vec<Vec<Point>> {
+pub fn arc(from: MapPoint, to: MapPoint) -> Vec<Vec<MapPoint>> {
     let (a, b) = (from.direction(), to.direction());
     let normal = a.cross(b);
     let angle_rad = normal.norm().atan2(a.dot(b));
@@ -54,7 +54,7 @@ pub fn arc(from: Point, to: Point) -> Vec<Vec<Point>> {
 }
 
 /// The great circle around an axis.
-pub fn great_circle(axis: Vec3) -> Vec<Vec<Point>> {
+pub fn great_circle(axis: Vec3) -> Vec<Vec<MapPoint>> {
     let across =
         if axis.z.abs() < 0.9 * axis.norm() { Vec3::new(0.0, 0.0, 1.0) } else { Vec3::new(1.0, 0.0, 0.0) };
     let a = axis.cross(across);
@@ -63,19 +63,21 @@ pub fn great_circle(axis: Vec3) -> Vec<Vec<Point>> {
 }
 
 /// The arc of length `angle_rad` from a unit vector towards another at right angles to it.
-fn curve(from: Vec3, ahead: Vec3, angle_rad: f64) -> Vec<Vec<Point>> {
-    let at = |along_rad: f64| Point::of(from * along_rad.cos() + ahead * along_rad.sin());
+fn curve(from: Vec3, ahead: Vec3, angle_rad: f64) -> Vec<Vec<MapPoint>> {
+    let at = |along_rad: f64| MapPoint::of(from * along_rad.cos() + ahead * along_rad.sin());
     sampled(at, angle_rad)
 }
 
 /// The circle of radius `radius_rad` around a point, as a closed curve.
-pub fn circle(centre: Point, radius_rad: f64) -> Vec<Vec<Point>> {
+pub fn circle(centre: MapPoint, radius_rad: f64) -> Vec<Vec<MapPoint>> {
     let up = centre.direction();
     let east = Vec3::new(0.0, 0.0, 1.0).cross(up);
     let east = if east.norm() > 1e-9 { east * (1.0 / east.norm()) } else { Vec3::new(1.0, 0.0, 0.0) };
     let north = up.cross(east);
     let at = |turn_rad: f64| {
-        Point::of(up * radius_rad.cos() + (north * turn_rad.cos() + east * turn_rad.sin()) * radius_rad.sin())
+        MapPoint::of(
+            up * radius_rad.cos() + (north * turn_rad.cos() + east * turn_rad.sin()) * radius_rad.sin(),
+        )
     };
     sampled(at, TAU)
 }
@@ -85,7 +87,7 @@ pub fn footprint_rad(surface_radius_m: f64, orbit_radius_m: f64, mask_rad: f64) 
     ((surface_radius_m / orbit_radius_m * mask_rad.cos()).clamp(-1.0, 1.0).acos() - mask_rad).max(0.0)
 }
 
-fn sampled(at: impl Fn(f64) -> Point, length_rad: f64) -> Vec<Vec<Point>> {
+fn sampled(at: impl Fn(f64) -> MapPoint, length_rad: f64) -> Vec<Vec<MapPoint>> {
     let steps = (length_rad / STEP_RAD).ceil().max(1.0) as u32;
     let mut points = vec![at(0.0)];
     for step in 0..steps {
@@ -96,7 +98,7 @@ fn sampled(at: impl Fn(f64) -> Point, length_rad: f64) -> Vec<Vec<Point>> {
 }
 
 /// Adds points up to `to`, more densely near the poles.
-fn refine(at: &impl Fn(f64) -> Point, from: f64, to: f64, points: &mut Vec<Point>) {
+fn refine(at: &impl Fn(f64) -> MapPoint, from: f64, to: f64, points: &mut Vec<MapPoint>) {
     let (a, b) = (at(from), at(to));
     let across = (b.lon_deg - a.lon_deg).abs();
     if across.min(360.0 - across) > ACROSS_DEG && to - from > LEAST_RAD {
@@ -109,7 +111,7 @@ fn refine(at: &impl Fn(f64) -> Point, from: f64, to: f64, points: &mut Vec<Point
 }
 
 /// Splits a line into pieces at the date line.
-fn cut(points: &[Point]) -> Vec<Vec<Point>> {
+fn cut(points: &[MapPoint]) -> Vec<Vec<MapPoint>> {
     let mut pieces = vec![vec![points[0]]];
     for step in points.windows(2) {
         let (a, b) = (step[0], step[1]);
@@ -118,15 +120,15 @@ fn cut(points: &[Point]) -> Vec<Vec<Point>> {
         let piece = pieces.last_mut().expect("there is a first piece");
         if shorter.abs() > 2.0 * ACROSS_DEG {
             // The line passes exactly over a pole.
-            let pole = |p: Point| Point { lat_deg: 90f64.copysign(p.lat_deg), ..p };
+            let pole = |p: MapPoint| MapPoint { lat_deg: 90f64.copysign(p.lat_deg), ..p };
             piece.push(pole(a));
             pieces.push(vec![pole(b), b]);
         } else if across.abs() > 180.0 {
             let side = 180f64.copysign(a.lon_deg);
             let share = (side - a.lon_deg) / shorter;
             let lat_deg = a.lat_deg + share * (b.lat_deg - a.lat_deg);
-            piece.push(Point { lat_deg, lon_deg: side });
-            pieces.push(vec![Point { lat_deg, lon_deg: -side }, b]);
+            piece.push(MapPoint { lat_deg, lon_deg: side });
+            pieces.push(vec![MapPoint { lat_deg, lon_deg: -side }, b]);
         } else {
             piece.push(b);
         }
@@ -140,8 +142,8 @@ fn cut(points: &[Point]) -> Vec<Vec<Point>> {
 mod tests {
     use super::*;
 
-    fn point(lat_deg: f64, lon_deg: f64) -> Point {
-        Point { lat_deg, lon_deg }
+    fn point(lat_deg: f64, lon_deg: f64) -> MapPoint {
+        MapPoint { lat_deg, lon_deg }
     }
 
     #[test]

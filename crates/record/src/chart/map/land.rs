@@ -4,32 +4,32 @@
 //! Differs from a shapefile: rings are already cut at the date line, so each is a plain polygon on the map.
 //! Leaves out lakes, borders and ice shelves.
 
-use super::geometry::Point;
+use super::geometry::MapPoint;
 
 const LAND: &str = include_str!("../../../../../python/skyhop/land.txt");
 
 /// Rings of land, to be filled by the even-odd rule.
-pub fn rings() -> Vec<Vec<Point>> {
+pub fn rings() -> Vec<Vec<MapPoint>> {
     LAND.lines().filter(|line| !line.starts_with('#')).map(ring).collect()
 }
 
-fn ring(line: &str) -> Vec<Point> {
+fn ring(line: &str) -> Vec<MapPoint> {
     let numbers: Vec<i32> = line.split_ascii_whitespace().filter_map(|text| text.parse().ok()).collect();
     let (mut lon, mut lat) = (0, 0);
     let step = |pair: &[i32]| {
         (lon, lat) = (lon + pair[0], lat + pair[1]);
-        Point { lat_deg: f64::from(lat) / 10.0, lon_deg: f64::from(lon) / 10.0 }
+        MapPoint { lat_deg: f64::from(lat) / 10.0, lon_deg: f64::from(lon) / 10.0 }
     };
     numbers.chunks_exact(2).map(step).collect()
 }
 
 /// The sides of the rings that are coast, without those along the date line and at the pole, which only close a ring.
-pub fn coast() -> Vec<[Point; 2]> {
-    let edge = |a: Point, b: Point| {
+pub fn coast() -> Vec<[MapPoint; 2]> {
+    let edge = |a: MapPoint, b: MapPoint| {
         (a.lon_deg.abs() == 180.0 && a.lon_deg == b.lon_deg)
             || (a.lat_deg.abs() == 90.0 && a.lat_deg == b.lat_deg)
     };
-    let sides = |ring: Vec<Point>| {
+    let sides = |ring: Vec<MapPoint>| {
         let next = ring.clone().into_iter().cycle().skip(1);
         ring.into_iter().zip(next).map(|(a, b)| [a, b]).collect::<Vec<_>>()
     };
@@ -42,12 +42,12 @@ mod tests {
 
     /// Returns true if a place is on land, by the even-odd rule.
     fn dry(lat_deg: f64, lon_deg: f64) -> bool {
-        let crosses = |a: Point, b: Point| {
+        let crosses = |a: MapPoint, b: MapPoint| {
             (a.lat_deg > lat_deg) != (b.lat_deg > lat_deg)
                 && lon_deg
                     < a.lon_deg + (b.lon_deg - a.lon_deg) * (lat_deg - a.lat_deg) / (b.lat_deg - a.lat_deg)
         };
-        let times = |ring: &Vec<Point>| {
+        let times = |ring: &Vec<MapPoint>| {
             (0..ring.len()).filter(|&i| crosses(ring[i], ring[(i + 1) % ring.len()])).count()
         };
         rings().iter().map(times).sum::<usize>() % 2 == 1
@@ -87,7 +87,7 @@ mod tests {
     #[test]
     fn land_is_29_percent_of_the_earth() {
         // Published: 148.9 of 510.1 million square kilometres, ice shelves not counted.
-        let sphere = |ring: &Vec<Point>| -> f64 {
+        let sphere = |ring: &Vec<MapPoint>| -> f64 {
             let next = ring.iter().cycle().skip(1);
             let strips = ring.iter().zip(next).map(|(a, b)| {
                 let mean = (a.lat_deg.to_radians().sin() + b.lat_deg.to_radians().sin()) / 2.0;

@@ -6,68 +6,68 @@
 
 use super::label::width;
 use super::symbols::{self, KINDS, Pen};
-use super::{Flight, Map};
+use super::{FlightDirection, Map};
 use crate::chart::escape;
 use std::fmt::Write;
 
 /// Distance between rows, px.
 pub const ROW: f64 = 19.0;
 
-enum Sample {
+enum LegendSample {
     Line(Pen),
-    Satellite(Flight),
+    Satellite(FlightDirection),
     Site(bool),
 }
 
 /// The kinds of items on the map, with their numbers.
 pub struct Legend {
-    entries: Vec<(Sample, String, f64, usize)>,
+    entries: Vec<(LegendSample, String, f64, usize)>,
 }
 
 impl Legend {
     /// The legend of a map, in rows that begin at `left` and are `wide`, with letters of `size`, all in pixels.
     pub fn of(map: &Map, left: f64, wide: f64, size: f64) -> Self {
-        let mut samples: Vec<(Sample, String)> = Vec::new();
+        let mut samples: Vec<(LegendSample, String)> = Vec::new();
         for (flight, name) in [
-            (Flight::Ascending, "ascending satellite"),
-            (Flight::Descending, "descending satellite"),
-            (Flight::Still, "satellite above one place"),
+            (FlightDirection::Ascending, "ascending satellite"),
+            (FlightDirection::Descending, "descending satellite"),
+            (FlightDirection::Still, "satellite above one place"),
         ] {
             let count = map.satellites.iter().filter(|satellite| satellite.flight == flight).count();
             if count > 0 {
-                samples.push((Sample::Satellite(flight), format!("{name} ({count})")));
+                samples.push((LegendSample::Satellite(flight), format!("{name} ({count})")));
             }
         }
         for (gateway, name) in [(false, "terminal"), (true, "gateway")] {
             if map.sites.iter().any(|site| site.gateway == gateway) {
-                samples.push((Sample::Site(gateway), name.to_owned()));
+                samples.push((LegendSample::Site(gateway), name.to_owned()));
             }
         }
         if map.path.len() > 1 {
-            samples.push((Sample::Line(symbols::PATH), symbols::PATH.name.to_owned()));
+            samples.push((LegendSample::Line(symbols::PATH), symbols::PATH.name.to_owned()));
         }
         if !map.tracks.is_empty() {
-            samples.push((Sample::Line(symbols::TRACK), symbols::TRACK.name.to_owned()));
+            samples.push((LegendSample::Line(symbols::TRACK), symbols::TRACK.name.to_owned()));
         }
         for kind in KINDS {
             let count = map.lines.iter().filter(|line| line.kind == kind).count();
             if count > 0 {
                 let pen = symbols::pen(kind);
                 let name = format!("{} ({count} up)", pen.name);
-                samples.push((Sample::Line(pen), name));
+                samples.push((LegendSample::Line(pen), name));
             }
         }
         if !map.seams.is_empty() {
-            samples.push((Sample::Line(symbols::SEAM), symbols::SEAM.name.to_owned()));
+            samples.push((LegendSample::Line(symbols::SEAM), symbols::SEAM.name.to_owned()));
         }
         if !map.footprints.is_empty() {
             let name = format!("{} ({:.1}° mask)", symbols::FOOTPRINT.name, map.mask_deg);
-            samples.push((Sample::Line(symbols::FOOTPRINT), name));
+            samples.push((LegendSample::Line(symbols::FOOTPRINT), name));
         }
         let (mut x, mut row) = (left, 0);
         let mut entries = Vec::new();
         for (sample, name) in samples {
-            let sample_width = if matches!(sample, Sample::Line(_)) { 32.0 } else { 16.0 };
+            let sample_width = if matches!(sample, LegendSample::Line(_)) { 32.0 } else { 16.0 };
             let total = sample_width + width(&name, size) + 14.0;
             if x > left && x + total > left + wide {
                 (x, row) = (left, row + 1);
@@ -89,7 +89,7 @@ impl Legend {
             let y = top + ROW * *row as f64;
             let (middle, text) = (y - 3.8, escape(name));
             let after = match sample {
-                Sample::Line(pen) => {
+                LegendSample::Line(pen) => {
                     let dash = if pen.dash.is_empty() { "none" } else { pen.dash };
                     let _ = write!(
                         out,
@@ -100,11 +100,11 @@ impl Legend {
                     );
                     32.0
                 }
-                Sample::Satellite(flight) => {
+                LegendSample::Satellite(flight) => {
                     symbols::satellite(out, (x + 5.0, middle), 4.2, *flight, false);
                     16.0
                 }
-                Sample::Site(gateway) => {
+                LegendSample::Site(gateway) => {
                     symbols::site(out, (x + 5.0, middle), 4.0, *gateway);
                     16.0
                 }

@@ -12,13 +12,13 @@ mod legend;
 mod symbols;
 mod text;
 
-pub use geometry::Point;
+pub use geometry::MapPoint;
 use skyhop_orbit::{Constellation, Course, Terminal, Vec3};
 use skyhop_topology::{LinkKind, NodeId, Topology};
 
 /// Direction in which a satellite flies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Flight {
+pub enum FlightDirection {
     /// North.
     Ascending,
     /// South.
@@ -28,31 +28,31 @@ pub enum Flight {
 }
 
 #[derive(Debug, Clone)]
-struct Satellite {
+struct MapSatellite {
     name: String,
-    at: Point,
-    flight: Flight,
+    at: MapPoint,
+    flight: FlightDirection,
     on_path: bool,
 }
 
 #[derive(Debug, Clone)]
-struct Site {
+struct MapSite {
     name: String,
-    at: Point,
+    at: MapPoint,
     gateway: bool,
 }
 
 #[derive(Debug, Clone)]
-struct Line {
+struct MapLine {
     kind: LinkKind,
-    ends: [Point; 2],
+    ends: [MapPoint; 2],
 }
 
 /// A node of a path on the map.
 #[derive(Debug, Clone)]
 struct Stop {
     name: String,
-    at: Point,
+    at: MapPoint,
     satellite: bool,
 }
 
@@ -72,14 +72,14 @@ struct Stop {
 pub struct Map {
     title: String,
     notes: Vec<String>,
-    satellites: Vec<Satellite>,
-    sites: Vec<Site>,
-    lines: Vec<Line>,
-    seams: Vec<Vec<Vec<Point>>>,
-    footprints: Vec<Vec<Vec<Point>>>,
+    satellites: Vec<MapSatellite>,
+    sites: Vec<MapSite>,
+    lines: Vec<MapLine>,
+    seams: Vec<Vec<Vec<MapPoint>>>,
+    footprints: Vec<Vec<Vec<MapPoint>>>,
     mask_deg: f64,
     /// Waypoints of moving terminals.
-    tracks: Vec<Vec<Point>>,
+    tracks: Vec<Vec<MapPoint>>,
     path: Vec<Stop>,
     names: Option<bool>,
 }
@@ -107,9 +107,9 @@ impl Map {
         let constellation = topology.constellation();
         for satellite in 0..constellation.len() as u32 {
             let Some(motion) = constellation.motion(satellite, t_s) else { continue };
-            self.satellites.push(Satellite {
+            self.satellites.push(MapSatellite {
                 name: constellation.name(satellite),
-                at: Point::below(motion.position),
+                at: MapPoint::below(motion.position),
                 flight: flight(motion.velocity_m_s),
                 on_path: false,
             });
@@ -117,7 +117,7 @@ impl Map {
         for index in 0..topology.terminals().len() {
             let Some(terminal) = topology.terminal_at(index, t_s) else { continue };
             self.tracks.extend(topology.course(index).map(waypoints));
-            self.sites.push(Site {
+            self.sites.push(MapSite {
                 at: at(&terminal),
                 name: terminal.name,
                 gateway: topology.terminal_node(index).is_some_and(|node| topology.relays(node)),
@@ -125,7 +125,7 @@ impl Map {
         }
         for link in topology.links().iter().filter(|link| link.up) {
             if let (Some(a), Some(b)) = (point(topology, link.a, t_s), point(topology, link.b, t_s)) {
-                self.lines.push(Line { kind: link.kind, ends: [a, b] });
+                self.lines.push(MapLine { kind: link.kind, ends: [a, b] });
             }
         }
         self.seams.extend(seams(constellation, t_s));
@@ -140,7 +140,7 @@ impl Map {
             let Some(place) = constellation.position_ecef(satellite, t_s) else { continue };
             let radius_rad =
                 geometry::footprint_rad(constellation.earth().radius_m, place.0.norm(), mask_rad);
-            self.footprints.push(geometry::circle(Point::below(place), radius_rad));
+            self.footprints.push(geometry::circle(MapPoint::below(place), radius_rad));
         }
         self
     }
@@ -173,35 +173,38 @@ fn east(lon_deg: f64) -> f64 {
     lon_deg - 360.0 * (lon_deg / 360.0).round()
 }
 
-fn at(terminal: &Terminal) -> Point {
-    Point { lat_deg: terminal.latitude_rad.to_degrees(), lon_deg: east(terminal.longitude_rad.to_degrees()) }
+fn at(terminal: &Terminal) -> MapPoint {
+    MapPoint {
+        lat_deg: terminal.latitude_rad.to_degrees(),
+        lon_deg: east(terminal.longitude_rad.to_degrees()),
+    }
 }
 
-fn waypoints(course: &Course) -> Vec<Point> {
+fn waypoints(course: &Course) -> Vec<MapPoint> {
     course.waypoints().iter().map(|waypoint| at(&waypoint.terminal(""))).collect()
 }
 
 /// The point below a node; for a station its own latitude.
-fn point(topology: &Topology, node: NodeId, t_s: f64) -> Option<Point> {
+fn point(topology: &Topology, node: NodeId, t_s: f64) -> Option<MapPoint> {
     match topology.terminal_index(node).and_then(|index| topology.terminal_at(index, t_s)) {
         Some(terminal) => Some(at(&terminal)),
-        None => topology.position_ecef(node, t_s).map(Point::below),
+        None => topology.position_ecef(node, t_s).map(MapPoint::below),
     }
 }
 
 /// Largest ground speed of a stationary satellite; the slowest other one is Molniya near its apogee.
 const STILL_M_S: f64 = 50.0;
 
-fn flight(velocity_m_s: Vec3) -> Flight {
+fn flight(velocity_m_s: Vec3) -> FlightDirection {
     match velocity_m_s {
-        v if v.norm() < STILL_M_S => Flight::Still,
-        v if v.z >= 0.0 => Flight::Ascending,
-        _ => Flight::Descending,
+        v if v.norm() < STILL_M_S => FlightDirection::Still,
+        v if v.z >= 0.0 => FlightDirection::Ascending,
+        _ => FlightDirection::Descending,
     }
 }
 
 /// The seam of each star pattern: halfway between its first and last plane, which counter-rotate.
-fn seams(constellation: &Constellation, t_s: f64) -> Vec<Vec<Vec<Point>>> {
+fn seams(constellation: &Constellation, t_s: f64) -> Vec<Vec<Vec<MapPoint>>> {
     let planes = constellation.planes();
     let axis = |plane: u32| -> Option<Vec3> {
         let satellite = *planes.members(plane).first()?;

@@ -3,7 +3,7 @@
 //! Follows engineers' habit: triangles point in the direction of flight; filled is ascending, empty is descending.
 //! Differs from colours alone: kinds of links also differ in dash and weight, so they survive a grey printer.
 
-use super::Flight;
+use super::FlightDirection;
 use skyhop_topology::LinkKind;
 use std::fmt::Write;
 
@@ -50,11 +50,11 @@ pub const TRACK: Pen = Pen { name: "track", colour: "#000000", width: 1.2, dash:
 pub const PATH: Pen = Pen { name: "path", colour: "#b3160c", width: 2.6, dash: "" };
 
 /// Draws a satellite's mark.
-pub fn satellite(out: &mut String, (x, y): (f64, f64), reach: f64, flight: Flight, on_path: bool) {
+pub fn satellite(out: &mut String, (x, y): (f64, f64), reach: f64, flight: FlightDirection, on_path: bool) {
     let colour = if on_path { PATH.colour } else { "#1c3a58" };
     let (side, up) = (reach, 0.8 * reach);
     let _ = match flight {
-        Flight::Ascending => write!(
+        FlightDirection::Ascending => write!(
             out,
             "<path d=\"M{:.1} {:.1}L{:.1} {:.1}H{:.1}Z\" fill=\"{colour}\" stroke=\"#ffffff\" stroke-width=\"0.5\"/>",
             x,
@@ -63,7 +63,7 @@ pub fn satellite(out: &mut String, (x, y): (f64, f64), reach: f64, flight: Fligh
             y + up,
             x - side
         ),
-        Flight::Descending => write!(
+        FlightDirection::Descending => write!(
             out,
             "<path d=\"M{:.1} {:.1}L{:.1} {:.1}H{:.1}Z\" fill=\"#ffffff\" stroke=\"{colour}\" stroke-width=\"{:.1}\"/>",
             x,
@@ -73,7 +73,7 @@ pub fn satellite(out: &mut String, (x, y): (f64, f64), reach: f64, flight: Fligh
             x - side,
             (reach * 0.3).clamp(0.6, 1.1)
         ),
-        Flight::Still => write!(
+        FlightDirection::Still => write!(
             out,
             "<path d=\"M{:.1} {y:.1}L{x:.1} {:.1}L{:.1} {y:.1}L{x:.1} {:.1}Z\" fill=\"{colour}\" stroke=\"#ffffff\" stroke-width=\"0.5\"/>",
             x - reach,

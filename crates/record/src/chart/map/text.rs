@@ -4,8 +4,8 @@
 //! Differs from the pictures: of the links only the path's are drawn, as there is no room.
 //! Leaves out colour, so that it is the same in a pipe and on a terminal.
 
-use super::geometry::{Point, arc};
-use super::{Flight, Map, land};
+use super::geometry::{MapPoint, arc};
+use super::{FlightDirection, Map, land};
 use std::fmt::Write;
 
 /// Letters of the nodes of a path in order; later ones have none.
@@ -25,19 +25,19 @@ impl Canvas {
     }
 
     /// Column and row of a point, in dots.
-    fn dot(&self, point: Point) -> (usize, usize) {
+    fn dot(&self, point: MapPoint) -> (usize, usize) {
         let (across, down) = ((2 * self.columns) as f64, (4 * self.rows) as f64);
         let x = (point.lon_deg + 180.0) / 360.0 * across;
         let y = (90.0 - point.lat_deg) / 180.0 * down;
         ((x.max(0.0) as usize).min(2 * self.columns - 1), (y.max(0.0) as usize).min(4 * self.rows - 1))
     }
 
-    fn cell(&self, point: Point) -> usize {
+    fn cell(&self, point: MapPoint) -> usize {
         let (x, y) = self.dot(point);
         y / 4 * self.columns + x / 2
     }
 
-    fn set(&mut self, point: Point) {
+    fn set(&mut self, point: MapPoint) {
         const BITS: [[u8; 4]; 2] = [[0x01, 0x02, 0x04, 0x40], [0x08, 0x10, 0x20, 0x80]];
         let (x, y) = self.dot(point);
         self.dots[y / 4 * self.columns + x / 2] |= BITS[x % 2][y % 4];
@@ -58,7 +58,7 @@ impl Canvas {
         }
     }
 
-    fn letter(&mut self, point: Point, letter: char) {
+    fn letter(&mut self, point: MapPoint, letter: char) {
         let cell = self.cell(point);
         self.letters[cell] = Some(letter);
     }
@@ -70,7 +70,7 @@ pub(super) fn draw(map: &Map, columns: usize) -> String {
         let steps = ((a.lon_deg - b.lon_deg).abs().max((a.lat_deg - b.lat_deg).abs()) * 2.0).ceil().max(1.0);
         for step in 0..=steps as u32 {
             let share = f64::from(step) / steps;
-            canvas.set(Point {
+            canvas.set(MapPoint {
                 lat_deg: a.lat_deg + share * (b.lat_deg - a.lat_deg),
                 lon_deg: a.lon_deg + share * (b.lon_deg - a.lon_deg),
             });
@@ -78,9 +78,9 @@ pub(super) fn draw(map: &Map, columns: usize) -> String {
     }
     for satellite in map.satellites.iter().filter(|_| map.path.is_empty()) {
         let letter = match satellite.flight {
-            Flight::Ascending => '^',
-            Flight::Descending => 'v',
-            Flight::Still => 'o',
+            FlightDirection::Ascending => '^',
+            FlightDirection::Descending => 'v',
+            FlightDirection::Still => 'o',
         };
         canvas.letter(satellite.at, letter);
     }
@@ -90,7 +90,7 @@ pub(super) fn draw(map: &Map, columns: usize) -> String {
                 for share in [0.0, 0.25, 0.5, 0.75, 1.0] {
                     let between = |a: f64, b: f64| a + share * (b - a);
                     canvas.letter(
-                        Point {
+                        MapPoint {
                             lat_deg: between(step[0].lat_deg, step[1].lat_deg),
                             lon_deg: between(step[0].lon_deg, step[1].lon_deg),
                         },

@@ -4,7 +4,7 @@ use skyhop_units::{Span, Time};
 
 /// An answered POLL.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(in super::super) struct Answer {
+pub(in super::super) struct PollAnswer {
     pub sent_at: Time,
     pub rtt: Span,
     /// SDs sent before it, repeats included.

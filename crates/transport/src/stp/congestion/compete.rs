@@ -71,7 +71,7 @@ impl Rival {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Cubic {
+pub(super) struct CubicWindow {
     /// Congestion window, packets.
     pub window: f64,
     pub w_max: f64,
@@ -81,7 +81,7 @@ pub(super) struct Cubic {
     grown: Time,
 }
 
-impl Cubic {
+impl CubicWindow {
     /// Starts as if the window had just been cut to `window` packets.
     pub fn cut_to(now: Time, window: f64) -> Self {
         let window = window.max(4.0);

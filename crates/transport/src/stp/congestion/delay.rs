@@ -6,12 +6,12 @@
 //! Leaves out the window beside flows that fill the queue (`compete`).
 
 use super::super::config::Config;
-use super::Signals;
-use super::compete::{Cubic, Rival};
+use super::AnswerSignals;
+use super::compete::{CubicWindow, Rival};
 use super::floor::Floor;
-use super::losses::Losses;
-use super::samples::{Sample, Samples};
-use super::start::{Opening, Said, TRAINS, Train};
+use super::losses::LossJudge;
+use super::samples::{PollSample, PollSamples};
+use super::start::{OpeningTrains, TRAINS, Train, TrainResult};
 use skyhop_units::{Span, Time};
 
 /// Least share of a rate that must arrive for the path to count as carrying it.
@@ -34,7 +34,7 @@ const STEPS: [f64; 4] = [1.1, 1.3, 1.6, 2.0];
 const MEMORY: Span = Span::from_secs(30);
 
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Phase {
+enum RatePhase {
     /// Nothing is known: the first packets leave together.
     Start,
     /// A longer train, at this rate; bytes of it that have not been acknowledged.
@@ -44,14 +44,14 @@ enum Phase {
     /// The rate follows what arrives and the size of the queue.
     Cruise { since: Time },
     /// The rate follows CUBIC. Losses are counted by round trips; a check of the queue lasts until `look`.
-    Compete { cubic: Cubic, look: Option<Time>, deep: bool },
+    Compete { cubic: CubicWindow, look: Option<Time>, deep: bool },
 }
 
 #[derive(Debug)]
 pub(in super::super) struct Delay {
     mss: f64,
-    opening: Opening,
-    phase: Phase,
+    opening: OpeningTrains,
+    phase: RatePhase,
     rate: f64,
     /// The highest rate that has arrived without a queue, and when.
     proven: (f64, Time),
@@ -66,8 +66,8 @@ pub(in super::super) struct Delay {
     /// The rate at which packets came out of the standing queue.
     share: Option<f64>,
     floor: Floor,
-    samples: Samples,
-    losses: Losses,
+    samples: PollSamples,
+    losses: LossJudge,
     rival: Rival,
     /// Time of the last judged round trip.
     round: Time,
@@ -87,8 +87,8 @@ impl Delay {
         let mss = f64::from(config.max_payload());
         Self {
             mss,
-            opening: Opening::new(config),
-            phase: Phase::Start,
+            opening: OpeningTrains::new(config),
+            phase: RatePhase::Start,
             rate: 0.0,
             proven: (0.0, Time::ZERO),
             cap: f64::INFINITY,
@@ -97,8 +97,8 @@ impl Delay {
             held: None,
             share: None,
             floor: Floor::default(),
-            samples: Samples::default(),
-            losses: Losses::default(),
+            samples: PollSamples::default(),
+            losses: LossJudge::default(),
             rival: Rival::default(),
             round: Time::ZERO,
             trial: (0, 0.0),
@@ -111,9 +111,9 @@ impl Delay {
 
     pub fn window(&self) -> u64 {
         let window = match self.phase {
-            Phase::Start => self.opening.cwnd,
-            Phase::Proof { left, .. } => left,
-            Phase::Compete { cubic, .. } => cubic.window * self.mss,
+            RatePhase::Start => self.opening.cwnd,
+            RatePhase::Proof { left, .. } => left,
+            RatePhase::Compete { cubic, .. } => cubic.window * self.mss,
             // Answers come a few times a round trip, and what is lost needs another one. Over a path that is shorter than the
             // distance of POLLs, it is that distance which has to be filled.
             _ => {
@@ -134,16 +134,16 @@ impl Delay {
     }
 
     pub fn rate(&self) -> Option<f64> {
-        (self.phase != Phase::Start).then_some(self.rate)
+        (self.phase != RatePhase::Start).then_some(self.rate)
     }
 
     pub fn learning(&self) -> bool {
-        !matches!(self.phase, Phase::Cruise { .. } | Phase::Compete { .. })
+        !matches!(self.phase, RatePhase::Cruise { .. } | RatePhase::Compete { .. })
     }
 
     pub fn reached(&self) -> Option<f64> {
         match self.phase {
-            Phase::Cruise { .. } | Phase::Compete { .. } => Some(self.proven.0.min(self.rate)),
+            RatePhase::Cruise { .. } | RatePhase::Compete { .. } => Some(self.proven.0.min(self.rate)),
             _ => None,
         }
     }
@@ -151,8 +151,8 @@ impl Delay {
     /// Returns true if a POLL belongs on the new packet of this number.
     pub fn asks(&self, number: u64, first: u64) -> bool {
         match self.phase {
-            Phase::Start => number - first == self.opening.first_packets / 2,
-            Phase::Proof { train, .. } => train.asks(number),
+            RatePhase::Start => number - first == self.opening.first_packets / 2,
+            RatePhase::Proof { train, .. } => train.asks(number),
             _ => false,
         }
     }
@@ -162,16 +162,16 @@ impl Delay {
         self.rate = rate.clamp(self.bounds.0, self.bounds.1.max(self.bounds.0)).max(least);
     }
 
-    fn ramp(&mut self, signals: &Signals, rate: f64, aim: Option<f64>, step: usize) {
+    fn ramp(&mut self, signals: &AnswerSignals, rate: f64, aim: Option<f64>, step: usize) {
         self.set_rate(rate);
-        self.phase = Phase::Ramp { aim, since: signals.now, step };
+        self.phase = RatePhase::Ramp { aim, since: signals.now, step };
         self.trial = (signals.next, 0.0);
     }
 
     fn cruise(&mut self, now: Time, rate: f64) {
         self.cap = f64::INFINITY;
         self.share = None;
-        self.phase = Phase::Cruise { since: now };
+        self.phase = RatePhase::Cruise { since: now };
         self.set_rate(rate);
     }
 
@@ -222,11 +222,11 @@ impl Delay {
         seen.map_or(0.0, |(rtt, floor)| rtt.saturating_sub(floor).as_secs_f64())
     }
 
-    pub fn on_feedback(&mut self, signals: &Signals) -> bool {
-        let Signals { now, feedback, .. } = *signals;
-        self.opening.cwnd += if self.phase == Phase::Start { feedback.acked as f64 } else { 0.0 };
+    pub fn on_feedback(&mut self, signals: &AnswerSignals) -> bool {
+        let AnswerSignals { now, feedback, .. } = *signals;
+        self.opening.cwnd += if self.phase == RatePhase::Start { feedback.acked as f64 } else { 0.0 };
         self.opening.heard += feedback.acked;
-        if let Phase::Proof { left, .. } = &mut self.phase {
+        if let RatePhase::Proof { left, .. } = &mut self.phase {
             *left -= feedback.acked as f64;
             if feedback.lost_number >= Some(self.trial.0) {
                 self.trial.1 += feedback.lost as f64 / self.mss;
@@ -249,11 +249,11 @@ impl Delay {
         }
         let before = self.rate;
         match self.phase {
-            Phase::Start => self.start(signals),
-            Phase::Proof { train, rate, until, .. } => self.prove(signals, train, rate, until),
-            Phase::Ramp { aim, since, step } => self.climb(signals, aim, since, step),
-            Phase::Cruise { since } => self.steady(signals, since),
-            Phase::Compete { .. } => self.compete(signals),
+            RatePhase::Start => self.start(signals),
+            RatePhase::Proof { train, rate, until, .. } => self.prove(signals, train, rate, until),
+            RatePhase::Ramp { aim, since, step } => self.climb(signals, aim, since, step),
+            RatePhase::Cruise { since } => self.steady(signals, since),
+            RatePhase::Compete { .. } => self.compete(signals),
         }
         self.rate < CARRIED * before
     }
@@ -283,17 +283,17 @@ impl Delay {
     }
 
     /// After silence: half of the rate that was proven for a round trip, then that (RFC 9959 §4).
-    fn resume(&mut self, signals: &Signals) -> bool {
+    fn resume(&mut self, signals: &AnswerSignals) -> bool {
         let rate = match self.phase {
-            Phase::Start => return false,
-            Phase::Proof { train, rate, .. } if rate.is_infinite() => {
+            RatePhase::Start => return false,
+            RatePhase::Proof { train, rate, .. } if rate.is_infinite() => {
                 self.train(signals, train.packets() / 2, rate, false);
                 return true;
             }
-            Phase::Proof { rate, .. } => rate,
+            RatePhase::Proof { rate, .. } => rate,
             // POLLs were lost, and the data between them were not.
             _ if self.samples.last_two().is_some_and(|two| 2 * two.arrived > two.sent) => return false,
-            Phase::Ramp { aim: Some(aim), .. } => aim.max(self.proven.0),
+            RatePhase::Ramp { aim: Some(aim), .. } => aim.max(self.proven.0),
             _ => self.proven.0.max(self.rate / 2.0),
         };
         self.samples.forget();
@@ -302,10 +302,11 @@ impl Delay {
     }
 
     /// The safe retreat of RFC 9959 §4.5: a rate on trial ends as soon as reports say that much of it is lost, be POLLs lost with it.
-    fn overshoots(&mut self, signals: &Signals) -> bool {
-        let Signals { now, feedback, .. } = *signals;
+    fn overshoots(&mut self, signals: &AnswerSignals) -> bool {
+        let AnswerSignals { now, feedback, .. } = *signals;
         // Losses of an outage say nothing about the rate.
-        let (Phase::Ramp { .. }, Some(last), false) = (self.phase, feedback.lost_number, self.silent) else {
+        let (RatePhase::Ramp { .. }, Some(last), false) = (self.phase, feedback.lost_number, self.silent)
+        else {
             return false;
         };
         let (first, lost) = &mut self.trial;
@@ -327,7 +328,7 @@ impl Delay {
         too_much
     }
 
-    fn start(&mut self, signals: &Signals) {
+    fn start(&mut self, signals: &AnswerSignals) {
         let Some(answer) = self.samples.last().copied() else { return };
         if signals.feedback.lost > 0 {
             // RFC 9959 §4: what was saved counts only if the first data come through without loss.
@@ -352,25 +353,29 @@ impl Delay {
         let saved = alike.map(|saved| saved.rate.as_bps() as f64 / 8.0);
         match (said, saved) {
             // A path that spaces packets to less than half of what was saved has become narrower.
-            (Said::Rate(rate), Some(saved)) if 2.0 * rate > saved => {
+            (TrainResult::Rate(rate), Some(saved)) if 2.0 * rate > saved => {
                 self.ramp(signals, rate.min(saved / 2.0), Some(rate.max(saved)), 0);
             }
-            (Said::Unsure(_) | Said::More(_), Some(saved))
+            (TrainResult::Unsure(_) | TrainResult::More(_), Some(saved))
                 if 5 * self.opening.heard >= 2 * self.opening.cwnd as u64 =>
             {
                 self.ramp(signals, saved / 2.0, Some(saved), 0);
             }
-            (Said::Rate(rate), _) => self.train(signals, LONGER.0 * self.opening.first_packets, rate, true),
-            (Said::Unsure(rate), _) => {
+            (TrainResult::Rate(rate), _) => {
+                self.train(signals, LONGER.0 * self.opening.first_packets, rate, true)
+            }
+            (TrainResult::Unsure(rate), _) => {
                 let rate = rate.unwrap_or(f64::INFINITY);
                 self.train(signals, LONGER.1 * self.opening.first_packets, rate, false);
             }
-            (Said::More(rate), _) => self.train(signals, LONGER.1 * self.opening.first_packets, rate, false),
+            (TrainResult::More(rate), _) => {
+                self.train(signals, LONGER.1 * self.opening.first_packets, rate, false)
+            }
         }
     }
 
     /// The next train leaves, faster than the path is thought to be.
-    fn train(&mut self, signals: &Signals, packets: u64, rate: f64, sure: bool) {
+    fn train(&mut self, signals: &AnswerSignals, packets: u64, rate: f64, sure: bool) {
         let floor = self.floor.seconds();
         let (packets, pace) = self.opening.next(packets, rate, floor, sure);
         let leaves_in = packets as f64 * self.mss / pace;
@@ -378,7 +383,7 @@ impl Delay {
         let until = signals.now + Span::from_secs_f64(1.2 * floor + self.samples.waited() + 3.0 * leaves_in);
         self.set_rate(pace);
         self.trial = (signals.next, 0.0);
-        self.phase = Phase::Proof {
+        self.phase = RatePhase::Proof {
             train,
             rate,
             left: signals.in_flight as f64 + (packets + 1) as f64 * self.mss,
@@ -386,7 +391,7 @@ impl Delay {
         };
     }
 
-    fn prove(&mut self, signals: &Signals, train: Train, rate: f64, until: Time) {
+    fn prove(&mut self, signals: &AnswerSignals, train: Train, rate: f64, until: Time) {
         let Some(answer) = self.samples.last().copied() else { return };
         let all = answer.next >= train.end
             || (answer.next == signals.next && !signals.busy)
@@ -399,37 +404,37 @@ impl Delay {
         let crowded = self.trial.1 > 0.25 * packets as f64;
         match said {
             // A train that keeps the path busy need not have ended; of a short one the end tells who else has come.
-            Said::Rate(rate) if train.leaves_in > floor / 4.0 => self.believe(signals, packets, rate),
+            TrainResult::Rate(rate) if train.leaves_in > floor / 4.0 => self.believe(signals, packets, rate),
             _ if !all => {}
-            Said::Rate(rate) => self.believe(signals, packets, rate),
+            TrainResult::Rate(rate) => self.believe(signals, packets, rate),
             // Others have come at the same time: what came through, and no more.
-            Said::Unsure(Some(rate)) | Said::More(rate) if crowded => {
+            TrainResult::Unsure(Some(rate)) | TrainResult::More(rate) if crowded => {
                 self.believe(signals, packets, rate / 2.0)
             }
             // Too few come through in order to be measured: from what a round trip has carried, doubling.
-            Said::Unsure(None) if crowded || self.opening.trains > TRAINS => {
+            TrainResult::Unsure(None) if crowded || self.opening.trains > TRAINS => {
                 self.ramp(signals, packets as f64 * self.mss / floor, None, STEPS.len() - 1);
             }
-            Said::Unsure(Some(rate)) if long(rate) || self.opening.trains > TRAINS => {
+            TrainResult::Unsure(Some(rate)) if long(rate) || self.opening.trains > TRAINS => {
                 self.believe(signals, packets, rate);
             }
-            Said::More(rate) if long(rate) => {
+            TrainResult::More(rate) if long(rate) => {
                 self.cap = f64::INFINITY;
                 self.ramp(signals, rate, None, STEPS.len() - 1);
             }
-            Said::Unsure(Some(rate)) => self.train(signals, LONGER.1 * packets, rate, false),
-            Said::More(more) => self.train(signals, LONGER.1 * packets, 2.0 * more, false),
-            Said::Unsure(None) => self.train(signals, 2 * packets, rate, false),
+            TrainResult::Unsure(Some(rate)) => self.train(signals, LONGER.1 * packets, rate, false),
+            TrainResult::More(more) => self.train(signals, LONGER.1 * packets, 2.0 * more, false),
+            TrainResult::Unsure(None) => self.train(signals, 2 * packets, rate, false),
         }
     }
 
-    fn believe(&mut self, signals: &Signals, packets: u64, rate: f64) {
+    fn believe(&mut self, signals: &AnswerSignals, packets: u64, rate: f64) {
         self.cap = 100.0 * packets as f64 * self.mss;
         self.ramp(signals, rate, Some(rate), 0);
     }
 
-    fn climb(&mut self, signals: &Signals, aim: Option<f64>, since: Time, step: usize) {
-        let Signals { now, busy, .. } = *signals;
+    fn climb(&mut self, signals: &AnswerSignals, aim: Option<f64>, since: Time, step: usize) {
+        let AnswerSignals { now, busy, .. } = *signals;
         if self.floor.steps() {
             return;
         }
@@ -492,12 +497,12 @@ impl Delay {
     }
 
     /// Rate at which packets arrive, corrected for the channel's losses.
-    fn carried(&self, sample: &Sample) -> f64 {
+    fn carried(&self, sample: &PollSample) -> f64 {
         sample.arrives() / (1.0 - self.losses.usual())
     }
 
     /// A rate at which the queue goes to its target within a few round trips, if `rate` is what the path gives to this flow.
-    fn drained(&self, signals: &Signals, rate: f64) -> f64 {
+    fn drained(&self, signals: &AnswerSignals, rate: f64) -> f64 {
         let (Some(answer), Some(floor)) = (self.samples.last(), self.floor.get()) else { return rate };
         // Bytes sent since that POLL that would not have come out by now, even without a queue.
         let left = signals.sent.saturating_sub(answer.sent) as f64 * answer.size / rate.max(1.0);
@@ -511,8 +516,8 @@ impl Delay {
         pulled(rate, surplus)
     }
 
-    fn steady(&mut self, signals: &Signals, since: Time) {
-        let Signals { now, busy, .. } = *signals;
+    fn steady(&mut self, signals: &AnswerSignals, since: Time) {
+        let AnswerSignals { now, busy, .. } = *signals;
         if self.floor.steps() {
             return;
         }
@@ -552,7 +557,7 @@ impl Delay {
     }
 
     /// Once a round trip: losses, and a queue that stands. Returns whether the phase has changed.
-    fn judge(&mut self, signals: &Signals, sample: &Sample, queue: f64, target: f64) -> bool {
+    fn judge(&mut self, signals: &AnswerSignals, sample: &PollSample, queue: f64, target: f64) -> bool {
         let now = signals.now;
         let floor = self.floor.seconds();
         if self.losses.judge(now, sample, self.empty(sample.sent_from)) {
@@ -572,7 +577,7 @@ impl Delay {
     }
 
     /// Losses that the rate has made: the channel carries what arrives, and if that happens again, another flow takes the rest.
-    fn congested(&mut self, signals: &Signals, sample: &Sample) {
+    fn congested(&mut self, signals: &AnswerSignals, sample: &PollSample) {
         let arrives = self.carried(sample);
         self.proven.0 = self.proven.0.min(arrives);
         if self.rival.lost() {
@@ -585,15 +590,15 @@ impl Delay {
 
     fn rivals(&mut self, now: Time, rate: f64, deep: bool) {
         let rtt = self.samples.last().map_or(0.1, |answer| answer.rtt.as_secs_f64());
-        let cubic = Cubic::cut_to(now, rate * rtt / self.mss);
+        let cubic = CubicWindow::cut_to(now, rate * rtt / self.mss);
         self.rival = Rival::default();
-        self.phase = Phase::Compete { cubic, look: None, deep };
+        self.phase = RatePhase::Compete { cubic, look: None, deep };
         self.set_rate(1.05 * cubic.window * self.mss / rtt);
     }
 
-    fn compete(&mut self, signals: &Signals) {
-        let Signals { now, .. } = *signals;
-        let Phase::Compete { mut cubic, mut look, mut deep } = self.phase else { return };
+    fn compete(&mut self, signals: &AnswerSignals) {
+        let AnswerSignals { now, .. } = *signals;
+        let RatePhase::Compete { mut cubic, mut look, mut deep } = self.phase else { return };
         let floor = self.floor.seconds();
         let rtt = signals.srtt.map_or(floor, |srtt| srtt.as_secs_f64().max(floor));
         let queue = self.queue(Time::ZERO).unwrap_or(0.0);
@@ -633,7 +638,7 @@ impl Delay {
             // A look: whether the queue goes when this flow gives way.
             rate *= 0.75;
         }
-        self.phase = Phase::Compete { cubic, look, deep };
+        self.phase = RatePhase::Compete { cubic, look, deep };
         self.set_rate(rate);
     }
 }
@@ -647,7 +652,7 @@ fn pulled(share: f64, surplus: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::super::super::sender::Feedback;
-    use super::super::answer::Answer;
+    use super::super::answer::PollAnswer;
     use super::*;
 
     fn ms(n: u64) -> Time {
@@ -655,8 +660,8 @@ mod tests {
     }
 
     /// An answer to a POLL that left at `sent_ms`, when so many packets had left and arrived.
-    fn answer(sent_ms: u64, rtt_ms: u64, sent: u64, arrived: u64) -> Signals {
-        let answer = Answer {
+    fn answer(sent_ms: u64, rtt_ms: u64, sent: u64, arrived: u64) -> AnswerSignals {
+        let answer = PollAnswer {
             sent_at: ms(sent_ms),
             rtt: Span::from_millis(rtt_ms),
             sent,
@@ -668,7 +673,7 @@ mod tests {
         };
         let feedback = Feedback { answer: Some(answer), ..Feedback::default() };
         let srtt = Some(Span::from_millis(600));
-        Signals {
+        AnswerSignals {
             now: ms(sent_ms + rtt_ms),
             feedback,
             srtt,
@@ -684,7 +689,7 @@ mod tests {
         let mut delay = Delay::new(&Config::default());
         delay.rate = rate;
         delay.proven = (rate, Time::ZERO);
-        delay.phase = Phase::Cruise { since: Time::ZERO };
+        delay.phase = RatePhase::Cruise { since: Time::ZERO };
         delay
     }
 
@@ -697,7 +702,7 @@ mod tests {
             expected += acked;
             let feedback = Feedback { acked, ..Feedback::default() };
             let n = n as u64;
-            let signals = Signals {
+            let signals = AnswerSignals {
                 now: ms(n),
                 feedback,
                 srtt: None,
@@ -733,7 +738,11 @@ mod tests {
         }
         delay.on_feedback(&answer(60_000, 600, 2000, 1100));
         assert_eq!(delay.rate, 0.5e6);
-        assert!(matches!(delay.phase, Phase::Ramp { aim: Some(aim), .. } if aim == 1e6), "{:?}", delay.phase);
+        assert!(
+            matches!(delay.phase, RatePhase::Ramp { aim: Some(aim), .. } if aim == 1e6),
+            "{:?}",
+            delay.phase
+        );
     }
 
     /// docs/stp.md §8.3: a slower flow tolerates a longer queue, as the root of the rates, so that there is one equilibrium: equal rates.

@@ -4,7 +4,7 @@
 //! within two. Differs from a filter by time alone: after a handover round trips are long and even, and what is sent arrives;
 //! beside a queue they go on growing. Leaves out what is done about a queue (`delay`).
 
-use super::samples::Samples;
+use super::samples::PollSamples;
 use skyhop_units::{Span, Time};
 
 /// Shortest time for which a smallest round trip is believed.
@@ -74,7 +74,7 @@ impl Floor {
     }
 
     /// A round trip of a POLL that left at `sent_at`, whose answer is the last of `samples`. Returns whether the floor has risen by a step.
-    pub fn add(&mut self, now: Time, sent_at: Time, rtt: Span, samples: &Samples) -> bool {
+    pub fn add(&mut self, now: Time, sent_at: Time, rtt: Span, samples: &PollSamples) -> bool {
         let before = self.last.replace(rtt).unwrap_or(rtt).as_secs_f64();
         let Some((least, at)) = self.least else {
             self.least = Some((rtt, now));
@@ -114,7 +114,7 @@ impl Floor {
     }
 
     /// It stands: what was sent over half of a new round trip took as long, and arrived as fast as it was sent.
-    fn confirm(&mut self, now: Time, since: Time, samples: &Samples) -> bool {
+    fn confirm(&mut self, now: Time, since: Time, samples: &PollSamples) -> bool {
         let (Some(low), Some(high)) = (samples.least_rtt(since, 64), samples.most_rtt(since, 64)) else {
             return false;
         };
@@ -136,19 +136,19 @@ impl Floor {
 
 #[cfg(test)]
 mod tests {
-    use super::super::answer::Answer;
+    use super::super::answer::PollAnswer;
     use super::*;
 
     /// Feeds round trips of POLLs that leave every `every` ms; returns the floor and after how many of them it rose.
     fn feed(rtts: &[(u64, usize)], every: u64) -> (f64, Option<usize>) {
-        let (mut floor, mut samples) = (Floor::default(), Samples::default());
+        let (mut floor, mut samples) = (Floor::default(), PollSamples::default());
         let (mut at, mut risen, mut count) = (0u64, None, 0);
         for &(rtt, often) in rtts {
             for _ in 0..often {
                 let (sent_at, rtt) = (Time::from_nanos(at * 1_000_000), Span::from_millis(rtt));
                 let clock_us = at * 1000 + rtt.as_nanos() / 1000;
                 let sent = at * 10;
-                samples.add(Answer {
+                samples.add(PollAnswer {
                     sent_at,
                     rtt,
                     sent,

@@ -5,7 +5,7 @@
 //! lower rate loses just as much of is the channel's.
 //! Leaves out what is done about them (`delay`).
 
-use super::samples::Sample;
+use super::samples::PollSample;
 use skyhop_units::Time;
 
 /// A sample's packets that say something of losses.
@@ -18,7 +18,7 @@ const HALF: f64 = 5000.0;
 const LEAST_SCALE: f64 = 0.25;
 
 #[derive(Debug)]
-pub(super) struct Losses {
+pub(super) struct LossJudge {
     /// Packets lost and sent where nothing spoke for congestion.
     lost: f64,
     sent: f64,
@@ -30,13 +30,13 @@ pub(super) struct Losses {
     pub scale: f64,
 }
 
-impl Default for Losses {
+impl Default for LossJudge {
     fn default() -> Self {
         Self { lost: 0.0, sent: 0.0, queued: (0.0, 0.0), cut: None, scale: 1.0 }
     }
 }
 
-impl Losses {
+impl LossJudge {
     /// The part that the channel loses.
     pub fn usual(&self) -> f64 {
         if self.sent < 50.0 { 0.0 } else { (self.lost / self.sent).min(0.5) }
@@ -54,7 +54,7 @@ impl Losses {
     }
 
     /// Judges a sample, where `free` says that no queue stood at any time. Returns true if its losses are congestion.
-    pub fn judge(&mut self, now: Time, sample: &Sample, free: bool) -> bool {
+    pub fn judge(&mut self, now: Time, sample: &PollSample, free: bool) -> bool {
         if sample.sent < ENOUGH || self.cut.is_some_and(|at| sample.sent_from < at) {
             return false;
         }
@@ -93,7 +93,7 @@ impl Losses {
     }
 
     /// Returns true if a sample has lost more than the channel does: any packet, if that loses none.
-    pub fn any(&self, sample: &Sample) -> bool {
+    pub fn any(&self, sample: &PollSample) -> bool {
         let usual = sample.sent as f64 * self.usual();
         sample.lost() as f64 > usual + 2.0 * usual.sqrt()
     }
@@ -101,14 +101,14 @@ impl Losses {
 
 #[cfg(test)]
 mod tests {
-    use super::super::answer::Answer;
-    use super::super::samples::Samples;
+    use super::super::answer::PollAnswer;
+    use super::super::samples::PollSamples;
     use super::*;
     use skyhop_units::Span;
 
-    fn sample(sent: u64, lost: u64) -> Sample {
-        let mut samples = Samples::default();
-        let answer = |at: u64, sent, arrived| Answer {
+    fn sample(sent: u64, lost: u64) -> PollSample {
+        let mut samples = PollSamples::default();
+        let answer = |at: u64, sent, arrived| PollAnswer {
             sent_at: Time::from_nanos(at),
             rtt: Span::from_millis(100),
             sent,
@@ -127,7 +127,7 @@ mod tests {
     /// congestion, and more is.
     #[test]
     fn loss_that_grows_is_congestion_and_loss_that_does_not_is_the_channel() {
-        let mut losses = Losses::default();
+        let mut losses = LossJudge::default();
         for _ in 0..5 {
             assert!(!losses.judge(Time::ZERO, &sample(1000, 50), true));
         }

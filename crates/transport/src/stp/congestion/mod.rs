@@ -16,14 +16,14 @@ mod window;
 
 use super::config::{Config, Congestion};
 use super::sender::Feedback;
-pub(super) use answer::Answer;
+pub(super) use answer::PollAnswer;
 use delay::Delay;
 use skyhop_units::{Span, Time};
-use window::Window;
+use window::WindowControl;
 
 /// Contents of an answer, as a controller needs them.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Signals {
+pub(super) struct AnswerSignals {
     pub now: Time,
     pub feedback: Feedback,
     pub srtt: Option<Span>,
@@ -40,17 +40,17 @@ pub(super) struct Signals {
 }
 
 #[derive(Debug)]
-pub(super) enum Controller {
-    Window(Window),
+pub(super) enum CongestionController {
+    Window(WindowControl),
     Rate(f64),
     Delay(Box<Delay>),
 }
 
-impl Controller {
+impl CongestionController {
     pub fn new(config: &Config) -> Self {
         let provisioned = config.max_rate.map(|rate| rate.as_bps() as f64 / 8.0);
         match (config.congestion, provisioned) {
-            (Congestion::Window, _) => Self::Window(Window::new(config)),
+            (Congestion::Window, _) => Self::Window(WindowControl::new(config)),
             (Congestion::Rate, Some(rate)) => Self::Rate(rate),
             // A rate of zero promises nothing, and the path's rate has to be found.
             (Congestion::Rate | Congestion::Delay, _) => Self::Delay(Box::new(Delay::new(config))),
@@ -94,7 +94,7 @@ impl Controller {
     }
 
     /// Handles an answer. Returns true if the window or the rate was cut.
-    pub fn on_feedback(&mut self, signals: &Signals) -> bool {
+    pub fn on_feedback(&mut self, signals: &AnswerSignals) -> bool {
         match self {
             Self::Window(window) => window.on_feedback(signals),
             Self::Rate(_) => false,

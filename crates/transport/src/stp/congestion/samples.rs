@@ -4,7 +4,7 @@
 //! Differs from one sample for each answer: a low rate, or a lost answer, makes samples longer, and never makes there be none.
 //! Leaves out what is concluded (`delay`).
 
-use super::answer::Answer;
+use super::answer::PollAnswer;
 use super::way_back::WayBack;
 use skyhop_units::{Span, Time};
 use std::collections::VecDeque;
@@ -18,7 +18,7 @@ const MOST: usize = 64;
 
 /// Packets sent and arrived between two answered POLLs.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Sample {
+pub(super) struct PollSample {
     pub sent_from: Time,
     pub sent: u64,
     pub arrived: u64,
@@ -30,8 +30,8 @@ pub(super) struct Sample {
     size: f64,
 }
 
-impl Sample {
-    fn between(one: &Answer, two: &Answer) -> Self {
+impl PollSample {
+    fn between(one: &PollAnswer, two: &PollAnswer) -> Self {
         Self {
             sent_from: one.sent_at,
             sent: two.sent - one.sent,
@@ -60,14 +60,14 @@ impl Sample {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Samples {
-    answers: VecDeque<Answer>,
+pub(super) struct PollSamples {
+    answers: VecDeque<PollAnswer>,
     way_back: WayBack,
 }
 
-impl Samples {
+impl PollSamples {
     /// Returns how much longer than believed the way back has become, microseconds.
-    pub fn add(&mut self, answer: Answer) -> i64 {
+    pub fn add(&mut self, answer: PollAnswer) -> i64 {
         // A clock or a count that has gone back belongs to another receiver: no sample spans the change.
         let fits = self.answers.back().is_none_or(|last| {
             answer.sent_at >= last.sent_at && answer.clock_us >= last.clock_us && answer.sent >= last.sent
@@ -93,7 +93,7 @@ impl Samples {
     }
 
     /// Round trip of an answer without the queue on the way back.
-    pub fn rtt(&self, answer: &Answer) -> Span {
+    pub fn rtt(&self, answer: &PollAnswer) -> Span {
         answer.rtt.saturating_sub(self.way_back.waited(answer))
     }
 
@@ -111,12 +111,12 @@ impl Samples {
         self.answers.drain(..self.answers.len().saturating_sub(1));
     }
 
-    pub fn last(&self) -> Option<&Answer> {
+    pub fn last(&self) -> Option<&PollAnswer> {
         self.answers.back()
     }
 
     /// The shortest sample that ends with the last answer, was sent in `span` or more, at or after `from`, and has enough packets.
-    pub fn latest(&self, span: Span, from: Time) -> Option<Sample> {
+    pub fn latest(&self, span: Span, from: Time) -> Option<PollSample> {
         let last = self.answers.back()?;
         self.answers
             .iter()
@@ -124,11 +124,11 @@ impl Samples {
             .skip(1)
             .take_while(|answer| answer.sent_at >= from)
             .find(|answer| last.sent_at.since(answer.sent_at) >= span && last.sent - answer.sent >= ENOUGH)
-            .map(|answer| self.with_late(Sample::between(answer, last)))
+            .map(|answer| self.with_late(PollSample::between(answer, last)))
     }
 
     /// Where packets overtake each other, those that left within the spread of round trips before the last POLL may be late.
-    fn with_late(&self, mut sample: Sample) -> Sample {
+    fn with_late(&self, mut sample: PollSample) -> PollSample {
         if self.reorders() {
             let spread = 4.0 * self.unrest();
             sample.late = (sample.sent as f64 * spread / sample.left_in.max(1e-6)) as u64;
@@ -158,32 +158,32 @@ impl Samples {
         self.answers.iter().find(|answer| answer.next >= first).map(|answer| answer.sent_at)
     }
 
-    fn train(&self, first: u64, end: u64, until: Time) -> impl Iterator<Item = &Answer> + Clone {
+    fn train(&self, first: u64, end: u64, until: Time) -> impl Iterator<Item = &PollAnswer> + Clone {
         let within =
-            move |answer: &&Answer| answer.next >= first && answer.next <= end && answer.sent_at <= until;
+            move |answer: &&PollAnswer| answer.next >= first && answer.next <= end && answer.sent_at <= until;
         self.answers.iter().filter(within)
     }
 
     /// The parts of a train: samples of neighbours that left with these numbers behind them, until then.
-    pub fn parts(&self, first: u64, end: u64, until: Time) -> impl Iterator<Item = Sample> {
+    pub fn parts(&self, first: u64, end: u64, until: Time) -> impl Iterator<Item = PollSample> {
         let of_it = self.train(first, end, until);
         let pairs = of_it.clone().zip(of_it.skip(1));
-        pairs.map(|(one, two)| Sample::between(one, two)).filter(|part| part.sent >= 3)
+        pairs.map(|(one, two)| PollSample::between(one, two)).filter(|part| part.sent >= 3)
     }
 
     /// Sample over the whole train.
-    pub fn whole(&self, first: u64, end: u64, until: Time) -> Option<Sample> {
+    pub fn whole(&self, first: u64, end: u64, until: Time) -> Option<PollSample> {
         let mut of_it = self.train(first, end, until);
         let one = of_it.next()?;
         let two = of_it.last()?;
-        (two.sent - one.sent >= 3).then(|| Sample::between(one, two))
+        (two.sent - one.sent >= 3).then(|| PollSample::between(one, two))
     }
 
     /// Sample between the last two answers.
-    pub fn last_two(&self) -> Option<Sample> {
+    pub fn last_two(&self) -> Option<PollSample> {
         let mut late = self.answers.iter().rev();
         let (two, one) = (late.next()?, late.next()?);
-        Some(Sample::between(one, two))
+        Some(PollSample::between(one, two))
     }
 
     /// Jitter of neighbouring round trips beyond a steady change, seconds: the median of the last few, as one jump is no jitter.

@@ -5,7 +5,7 @@
 //! arrive, a hundred times over. Leaves out the rate afterwards (`delay`).
 
 use super::super::config::{Config, Saved};
-use super::samples::Samples;
+use super::samples::PollSamples;
 use skyhop_units::Span;
 
 /// Relative difference up to which parts of a train show the same rate.
@@ -22,7 +22,7 @@ const FASTER: (f64, f64) = (1.25, 2.0);
 
 /// The first packets, and how many trains have followed them.
 #[derive(Debug)]
-pub(super) struct Opening {
+pub(super) struct OpeningTrains {
     mss: f64,
     /// The window until a rate is known, and what has arrived of it.
     pub cwnd: f64,
@@ -35,7 +35,7 @@ pub(super) struct Opening {
     pub saved: Option<Saved>,
 }
 
-impl Opening {
+impl OpeningTrains {
     pub fn new(config: &Config) -> Self {
         let mss = f64::from(config.max_payload());
         Self {
@@ -67,7 +67,7 @@ impl Opening {
 
 /// Result of a train: the rate at which its packets came out of the narrowest link.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Said {
+pub(super) enum TrainResult {
     /// Its parts agree on this rate, bytes a second.
     Rate(f64),
     /// The parts disagree: other packets came in between, or the train arrived in a lump. The approximate rate, if any.
@@ -99,28 +99,28 @@ impl Train {
     }
 
     /// Reads the result of the train from the samples.
-    pub fn read(&self, samples: &Samples) -> Said {
+    pub fn read(&self, samples: &PollSamples) -> TrainResult {
         // An answer's number is the one behind its packet.
         let (first, end) = (self.first + 1, self.end);
-        let Some(begun) = samples.begun(first) else { return Said::Unsure(None) };
+        let Some(begun) = samples.begun(first) else { return TrainResult::Unsure(None) };
         // Later POLLs measure the pause behind the train.
         let until = begun + Span::from_secs_f64(1.5 * self.leaves_in + 0.001);
-        let spread = |sample: &super::samples::Sample| {
+        let spread = |sample: &super::samples::PollSample| {
             sample.arrived >= 3 && sample.arrived_in >= GRAIN && sample.left_in <= 0.85 * sample.arrived_in
         };
-        let Some(whole) = samples.whole(first, end, until) else { return Said::Unsure(None) };
+        let Some(whole) = samples.whole(first, end, until) else { return TrainResult::Unsure(None) };
         if whole.arrived < 3 || whole.arrived_in < GRAIN {
-            return Said::Unsure(None);
+            return TrainResult::Unsure(None);
         }
         if whole.left_in > 0.85 * whole.arrived_in {
-            return Said::More(whole.arrives());
+            return TrainResult::More(whole.arrives());
         }
         let rates = || samples.parts(first, end, until).filter(&spread).map(|part| part.arrives());
         let (count, least, most) =
             rates().fold((0, f64::INFINITY, 0.0f64), |(n, low, high), r| (n + 1, low.min(r), high.max(r)));
         if count >= 2 && most - least <= AGREE * most {
-            return Said::Rate(whole.arrives());
+            return TrainResult::Rate(whole.arrives());
         }
-        Said::Unsure(Some(whole.arrives()))
+        TrainResult::Unsure(Some(whole.arrives()))
     }
 }

@@ -5,7 +5,7 @@
 //! Differs from LEDBAT's one-way delay (RFC 6817): the clocks' difference cancels in the round trip, so that a handover still shows.
 //! Leaves out the way there, which is what the law is about (`delay`).
 
-use super::answer::Answer;
+use super::answer::PollAnswer;
 use skyhop_units::{Span, Time};
 
 /// Time for which the smallest value is believed.
@@ -22,14 +22,14 @@ pub(super) struct WayBack {
 }
 
 /// Time of an answer by two clocks; it includes their difference, the same for all.
-fn took(answer: &Answer) -> i64 {
+fn took(answer: &PollAnswer) -> i64 {
     let came = (answer.sent_at + answer.rtt).as_nanos() / 1000;
     came as i64 - answer.clock_us as i64
 }
 
 impl WayBack {
     /// Returns by how much the least has changed, microseconds, if not only by the clocks' drift.
-    pub fn add(&mut self, answer: &Answer) -> i64 {
+    pub fn add(&mut self, answer: &PollAnswer) -> i64 {
         let (now, took) = (answer.sent_at + answer.rtt, took(answer));
         let Some((least, at)) = self.least else {
             self.least = Some((took, now));
@@ -44,12 +44,12 @@ impl WayBack {
     }
 
     /// The path is another one: what the way back took on the old one says nothing.
-    pub fn restart(&mut self, answer: &Answer) {
+    pub fn restart(&mut self, answer: &PollAnswer) {
         self.least = Some((took(answer), answer.sent_at + answer.rtt));
     }
 
     /// Wait of this answer on the way back.
-    pub fn waited(&self, answer: &Answer) -> Span {
+    pub fn waited(&self, answer: &PollAnswer) -> Span {
         let Some((least, at)) = self.least else { return Span::ZERO };
         let waited = took(answer) - crept(least, at, answer.sent_at + answer.rtt);
         Span::from_micros(waited.max(0) as u64).min(answer.rtt)
@@ -65,9 +65,9 @@ mod tests {
     use super::*;
 
     /// An answer to a POLL that took so many ms each way, by a receiver's clock that is an hour ahead and runs fast by so many millionths.
-    fn answer(sent_ms: u64, there: u64, back: u64, fast: f64) -> Answer {
+    fn answer(sent_ms: u64, there: u64, back: u64, fast: f64) -> PollAnswer {
         let came_ms = sent_ms + there;
-        Answer {
+        PollAnswer {
             sent_at: Time::from_nanos(sent_ms * 1_000_000),
             rtt: Span::from_millis(there + back),
             sent: 0,

@@ -5,7 +5,7 @@
 //! Leaves out spreading the window over the round trip (`timers`).
 
 use super::super::config::{Config, Saved};
-use super::Signals;
+use super::AnswerSignals;
 
 /// A saved window on trial (RFC 9959 §4.3 to §4.5).
 #[derive(Debug, Clone, Copy)]
@@ -19,7 +19,7 @@ struct Trial {
 }
 
 #[derive(Debug)]
-pub(in super::super) struct Window {
+pub(in super::super) struct WindowControl {
     mss: f64,
     cwnd: f64,
     ssthresh: f64,
@@ -33,7 +33,7 @@ pub(in super::super) struct Window {
     bounds: (f64, f64),
 }
 
-impl Window {
+impl WindowControl {
     pub fn new(config: &Config) -> Self {
         let bytes = |rate: Option<skyhop_units::Rate>, none: f64| {
             rate.map_or(none, |rate| rate.as_bps() as f64 / 8.0)
@@ -60,8 +60,8 @@ impl Window {
         self.recover = next;
     }
 
-    pub fn on_feedback(&mut self, signals: &Signals) -> bool {
-        let Signals { feedback, acked, next, .. } = *signals;
+    pub fn on_feedback(&mut self, signals: &AnswerSignals) -> bool {
+        let AnswerSignals { feedback, acked, next, .. } = *signals;
         let bytes = feedback.acked as f64;
         if let Some(trial) = &mut self.trial {
             trial.proven += bytes;

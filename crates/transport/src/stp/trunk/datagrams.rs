@@ -25,7 +25,7 @@ pub struct DatagramStats {
 }
 
 #[derive(Debug)]
-struct Waiting<P> {
+struct WaitingDatagram<P> {
     until: Time,
     channel: u64,
     data: P,
@@ -34,7 +34,7 @@ struct Waiting<P> {
 /// Datagrams that wait to leave.
 #[derive(Debug)]
 pub(super) struct Departures<P> {
-    queue: VecDeque<Waiting<P>>,
+    queue: VecDeque<WaitingDatagram<P>>,
     bytes: u64,
     most: u64,
     /// Bytes sent so far.
@@ -62,7 +62,7 @@ impl<P: Payload> Departures<P> {
     pub fn push(&mut self, channel: u64, data: P, until: Time) {
         self.stats.written += 1;
         self.bytes += data.len() as u64;
-        self.queue.push_back(Waiting { until, channel, data });
+        self.queue.push_back(WaitingDatagram { until, channel, data });
         while self.bytes > self.most && self.queue.len() > 1 {
             self.drop_first();
         }
@@ -101,7 +101,7 @@ impl<P: Payload> Departures<P> {
 
     /// The first, with its offset.
     pub fn take(&mut self) -> Option<(u64, u64, P)> {
-        let Waiting { channel, data, .. } = self.queue.pop_front()?;
+        let WaitingDatagram { channel, data, .. } = self.queue.pop_front()?;
         let offset = self.next;
         self.bytes -= data.len() as u64;
         self.next += data.len() as u64;

@@ -6,7 +6,7 @@
 
 use super::budgets::{Budgets, LEAST_WINDOW};
 use super::datagrams::Arrivals;
-use super::ranges::Ranges;
+use super::ranges::NumberRanges;
 use super::reassembly::Reassembly;
 use skyhop_wire::stp::{Contents, Frame, Frames, Payload};
 use std::collections::BTreeMap;
@@ -58,7 +58,7 @@ pub(super) struct Incoming<P> {
     peer: u64,
     streams: BTreeMap<u64, Reassembly<P>>,
     /// Streams of the peer's that have been opened, by their count.
-    opened: Ranges,
+    opened: NumberRanges,
     /// Streams that this end has broken off and the peer has not: behind the highest byte that came.
     broken: BTreeMap<u64, u64>,
     stream_window: u64,
@@ -80,7 +80,7 @@ impl<P: Payload> Incoming<P> {
         Self {
             peer,
             streams: BTreeMap::new(),
-            opened: Ranges::default(),
+            opened: NumberRanges::default(),
             broken: BTreeMap::new(),
             stream_window: budgets.stream_window,
             first_window: budgets.first_window,

@@ -23,7 +23,7 @@ pub use budgets::Budgets;
 use budgets::LEAST_WINDOW;
 pub use datagrams::DatagramStats;
 use incoming::{Came, Incoming};
-use outgoing::{Outgoing, Progress, largest_datagram};
+use outgoing::{Outgoing, SendingProgress, largest_datagram};
 use skyhop_units::{Span, Time};
 use skyhop_wire::stp::{Class, Features, Frame, Frames, HEADER_LEN, Packet, Payload, Reason};
 use std::collections::{BTreeSet, VecDeque};
@@ -497,10 +497,10 @@ impl<P: Payload> Trunk<P> {
     fn arrived(&mut self) {
         while let Some(progress) = self.path.source_mut().progress() {
             match progress {
-                Progress::Arrived(id) => self.events.push_back(TrunkEvent::AllAcknowledged(id)),
-                Progress::Complete(id) => self.settle(id),
-                Progress::Writable(id) => self.events.push_back(TrunkEvent::Writable(id)),
-                Progress::MayOpen => self.events.push_back(TrunkEvent::MayOpen),
+                SendingProgress::Arrived(id) => self.events.push_back(TrunkEvent::AllAcknowledged(id)),
+                SendingProgress::Complete(id) => self.settle(id),
+                SendingProgress::Writable(id) => self.events.push_back(TrunkEvent::Writable(id)),
+                SendingProgress::MayOpen => self.events.push_back(TrunkEvent::MayOpen),
             }
         }
     }

@@ -8,7 +8,7 @@ use super::super::source::Source;
 use super::budgets::Budgets;
 use super::datagrams::Departures;
 use super::packing::Packing;
-use super::rounds::{Left, Member, Rounds};
+use super::rounds::{Left, Member, StreamRounds};
 use super::sending::{Ending, Sending};
 use skyhop_wire::stp::{
     Class, Frame, Frames, Payload, VERSION_STREAMS, datagram_header, number_len, stream_header,
@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 /// Frames that go before all that wait their turn.
 #[derive(Debug)]
-enum First<P> {
+enum Urgent<P> {
     Frame(Frame<P>),
     /// A stream's opening or end without data, or data that were left out of a packet.
     Stream(u64),
@@ -25,7 +25,7 @@ enum First<P> {
 
 /// Progress of a stream's sending half.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Progress {
+pub(super) enum SendingProgress {
     /// Everything written has arrived.
     Arrived(u64),
     /// Everything written has arrived, and the end with it.
@@ -51,15 +51,15 @@ struct Credit {
 #[derive(Debug)]
 pub struct Outgoing<P> {
     streams: BTreeMap<u64, Sending<P>>,
-    rounds: Rounds,
-    first: VecDeque<First<P>>,
+    rounds: StreamRounds,
+    first: VecDeque<Urgent<P>>,
     /// Bytes of what lies in `first`, about.
     first_bytes: u64,
     /// New bytes of streams that the peer takes of each.
     ready: u64,
     credit: Credit,
     pub(super) datagrams: Departures<P>,
-    progress: VecDeque<Progress>,
+    progress: VecDeque<SendingProgress>,
     packet: usize,
     /// Data bytes that left under another number than at first.
     pub(super) split: u64,
@@ -71,7 +71,7 @@ impl<P: Payload> Outgoing<P> {
     pub(super) fn new(budgets: &Budgets, (assumed, all): (Budgets, u64), packet: usize) -> Self {
         Self {
             streams: BTreeMap::new(),
-            rounds: Rounds::default(),
+            rounds: StreamRounds::default(),
             first: VecDeque::new(),
             first_bytes: 0,
             ready: 0,
@@ -121,7 +121,7 @@ impl<P: Payload> Outgoing<P> {
         if let Some(stream) = self.streams.get_mut(&id) {
             stream.wanted = Some(most);
             if stream.has_room() {
-                self.progress.push_back(Progress::Writable(id));
+                self.progress.push_back(SendingProgress::Writable(id));
             }
         }
     }
@@ -149,7 +149,7 @@ impl<P: Payload> Outgoing<P> {
         let stream = self.streams.remove(&id)?;
         self.ready -= stream.counted;
         if stream.queued {
-            self.first.retain(|first| !matches!(first, First::Stream(other) if *other == id));
+            self.first.retain(|first| !matches!(first, Urgent::Stream(other) if *other == id));
             self.first_bytes -= 1;
         }
         self.rounds.leave(Member::Stream(id), &stream.turn);
@@ -167,7 +167,7 @@ impl<P: Payload> Outgoing<P> {
             return;
         }
         self.first_bytes += frame.wire_len(false) as u64;
-        self.first.push_back(First::Frame(frame));
+        self.first.push_back(Urgent::Frame(frame));
     }
 
     /// Another class for a stream's sending half. `change` counts the peer's wishes.
@@ -219,7 +219,7 @@ impl<P: Payload> Outgoing<P> {
                 let more = limit > self.credit.streams;
                 self.credit.streams = self.credit.streams.max(limit);
                 if more && std::mem::take(&mut self.credit.wanted) {
-                    self.progress.push_back(Progress::MayOpen);
+                    self.progress.push_back(SendingProgress::MayOpen);
                 }
             }
             Frame::CreditDatagrams { limit } => {
@@ -230,7 +230,7 @@ impl<P: Payload> Outgoing<P> {
         }
     }
 
-    pub(super) fn progress(&mut self) -> Option<Progress> {
+    pub(super) fn progress(&mut self) -> Option<SendingProgress> {
         self.progress.pop_front()
     }
 
@@ -246,7 +246,7 @@ impl<P: Payload> Outgoing<P> {
         if !stream.queued && (stream.has_again() || stream.is_bare()) {
             stream.queued = true;
             self.first_bytes += 1;
-            self.first.push_back(First::Stream(id));
+            self.first.push_back(Urgent::Stream(id));
         }
     }
 
@@ -258,17 +258,17 @@ impl<P: Payload> Outgoing<P> {
     fn put_first(&mut self, packing: &mut Packing<P>) -> bool {
         while let Some(first) = self.first.pop_front() {
             let rest = match first {
-                First::Frame(frame) if packing.fits(&frame) => {
+                Urgent::Frame(frame) if packing.fits(&frame) => {
                     self.first_bytes -= frame.wire_len(false) as u64;
                     packing.push(frame);
                     None
                 }
-                First::Frame(frame) => Some(First::Frame(frame)),
-                First::Stream(id) if self.put_stream(id, packing) => {
+                Urgent::Frame(frame) => Some(Urgent::Frame(frame)),
+                Urgent::Stream(id) if self.put_stream(id, packing) => {
                     self.first_bytes -= 1;
                     None
                 }
-                First::Stream(id) => Some(First::Stream(id)),
+                Urgent::Stream(id) => Some(Urgent::Stream(id)),
             };
             if let Some(rest) = rest {
                 self.first.push_front(rest);
@@ -335,7 +335,7 @@ impl<P: Payload> Outgoing<P> {
         let spent = stream.turn.deficit == 0;
         packing.push(Frame::Stream { id, opening, offset, end, data: Some(data) });
         if stream.has_room() {
-            self.progress.push_back(Progress::Writable(id));
+            self.progress.push_back(SendingProgress::Writable(id));
         }
         let ready = stream.ready();
         self.ready = self.ready - stream.counted + ready;
@@ -424,11 +424,11 @@ impl<P: Payload> Outgoing<P> {
             stream.ending = Ending::Arrived;
         }
         if stream.all_arrived() {
-            self.progress.push_back(Progress::Arrived(id));
+            self.progress.push_back(SendingProgress::Arrived(id));
         }
         if stream.complete() {
             self.streams.remove(&id);
-            self.progress.push_back(Progress::Complete(id));
+            self.progress.push_back(SendingProgress::Complete(id));
         }
     }
 

@@ -7,9 +7,9 @@
 use std::collections::BTreeMap;
 
 #[derive(Debug, Default)]
-pub(super) struct Ranges(BTreeMap<u64, u64>);
+pub(super) struct NumberRanges(BTreeMap<u64, u64>);
 
-impl Ranges {
+impl NumberRanges {
     pub fn has(&self, number: u64) -> bool {
         self.0.range(..=number).next_back().is_some_and(|(_, end)| number < *end)
     }
@@ -45,7 +45,7 @@ mod tests {
     #[test]
     fn a_set_of_numbers() {
         let mut chance = Seed(1).stream("ranges");
-        let (mut ranges, mut set) = (Ranges::default(), BTreeSet::new());
+        let (mut ranges, mut set) = (NumberRanges::default(), BTreeSet::new());
         for _ in 0..400 {
             let number = chance.bits() % 200;
             ranges.add(number);

@@ -64,11 +64,11 @@ impl Turn {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Rounds {
+pub(super) struct StreamRounds {
     members: [VecDeque<Member>; PRIORITY_LAST as usize + 1],
 }
 
-impl Rounds {
+impl StreamRounds {
     fn round(&mut self, class: Class) -> &mut VecDeque<Member> {
         &mut self.members[class.priority.min(PRIORITY_LAST) as usize]
     }
@@ -124,7 +124,7 @@ mod tests {
     #[test]
     fn shares_are_as_weights() {
         for packet in [200, 1400, 9000] {
-            let mut rounds = Rounds::default();
+            let mut rounds = StreamRounds::default();
             let weights = [1, 16, 16, 64, 255];
             let mut turns = weights.map(|weight| Turn::new(Class { priority: 3, weight }));
             for (id, turn) in turns.iter_mut().enumerate() {
@@ -153,7 +153,7 @@ mod tests {
 
     #[test]
     fn priorities_are_strict_and_change() {
-        let mut rounds = Rounds::default();
+        let mut rounds = StreamRounds::default();
         let [mut slow, mut fast] = [6, 2].map(|priority| Turn::new(Class { priority, weight: 1 }));
         rounds.enter(Member::Stream(0), &mut slow);
         rounds.enter(Member::Datagrams, &mut fast);

@@ -4,7 +4,7 @@
 //! Differs from a connection's: what is under way lies in the path's packets, and comes back from there when it is to go elsewhere.
 //! Leaves out whose turn it is (`rounds`) and packets (`outgoing`).
 
-use super::super::source::{Source, Written};
+use super::super::source::{Source, WrittenData};
 use super::rounds::Turn;
 use skyhop_wire::stp::{Class, Payload};
 use std::collections::BTreeMap;
@@ -22,7 +22,7 @@ pub(super) enum Ending {
 
 #[derive(Debug)]
 pub(super) struct Sending<P> {
-    fresh: Written<P>,
+    fresh: WrittenData<P>,
     /// Data left out of packets that were sent again, which is to leave in other packets.
     again: BTreeMap<u64, P>,
     again_bytes: u64,
@@ -52,7 +52,7 @@ pub(super) struct Sending<P> {
 impl<P: Payload> Sending<P> {
     pub fn new(class: Class, opens: bool, limit: u64) -> Self {
         Self {
-            fresh: Written::default(),
+            fresh: WrittenData::default(),
             again: BTreeMap::new(),
             again_bytes: 0,
             next: 0,

@@ -25,7 +25,7 @@ use cubic_linux::LinuxCubic;
 use hybla::Hybla;
 use hystart::HyStart;
 use reno::Reno;
-use resume::Resume;
+use resume::CarefulResume;
 use skyhop_chance::Stream;
 use skyhop_units::{Span, Time};
 pub(crate) use vegas::Vegas;
@@ -80,7 +80,7 @@ impl Window {
 
 // One of them is held by each connection and never moved: the largest is boxed.
 #[derive(Debug)]
-enum Control {
+enum ControlLaw {
     Reno(Reno),
     Vegas(Vegas),
     Cubic(Cubic),
@@ -99,19 +99,19 @@ pub(crate) struct Before {
 }
 
 #[derive(Debug)]
-pub(crate) struct Congestion {
+pub(crate) struct CongestionControl {
     window: Window,
-    control: Control,
+    control: ControlLaw,
     hystart: Option<HyStart>,
     train: Option<Box<AckTrain>>,
-    resume: Option<Resume>,
+    resume: Option<CarefulResume>,
     paced: bool,
     /// True if half a window keeps its fraction of a segment, and what the latest signal left of the window.
     precise: bool,
     reduced: u64,
 }
 
-impl Congestion {
+impl CongestionControl {
     pub fn new(config: &Config, mss: u32, chance: Option<Stream>) -> Self {
         let window = Window {
             // A window without room for a segment would never send, and so never grow.
@@ -120,22 +120,22 @@ impl Congestion {
             mss: mss as f64,
         };
         let control = match config.variant.law() {
-            Law::Reno => Control::Reno(Reno::new(config)),
-            Law::Vegas => Control::Vegas(Vegas::default()),
-            Law::Cubic if config.linux_windows => Control::LinuxCubic(LinuxCubic::default()),
-            Law::Cubic => Control::Cubic(Cubic::default()),
-            Law::Hybla => Control::Hybla(Hybla::default()),
-            Law::Bbr => Control::Bbr(Box::new(Bbr::new(&window, chance))),
-            Law::Bbr1 => Control::Bbr1(Box::new(Bbr1::new(&window, chance))),
+            Law::Reno => ControlLaw::Reno(Reno::new(config)),
+            Law::Vegas => ControlLaw::Vegas(Vegas::default()),
+            Law::Cubic if config.linux_windows => ControlLaw::LinuxCubic(LinuxCubic::default()),
+            Law::Cubic => ControlLaw::Cubic(Cubic::default()),
+            Law::Hybla => ControlLaw::Hybla(Hybla::default()),
+            Law::Bbr => ControlLaw::Bbr(Box::new(Bbr::new(&window, chance))),
+            Law::Bbr1 => ControlLaw::Bbr1(Box::new(Bbr1::new(&window, chance))),
         };
-        let plain = !matches!(control, Control::Vegas(_) | Control::Bbr(_) | Control::Bbr1(_));
+        let plain = !matches!(control, ControlLaw::Vegas(_) | ControlLaw::Bbr(_) | ControlLaw::Bbr1(_));
         Self {
             window,
             control,
             hystart: (config.hystart == Hystart::Rfc9406 && plain).then(|| HyStart::new(config.pacing)),
             train: (config.hystart == Hystart::Linux && plain)
                 .then(|| Box::new(AckTrain::new(config.pacing))),
-            resume: config.resume.filter(|_| plain).map(|saved| Resume::new(saved, config)),
+            resume: config.resume.filter(|_| plain).map(|saved| CarefulResume::new(saved, config)),
             paced: config.pacing,
             precise: config.precise_halving || config.recovery() == LossRecovery::Sack1,
             reduced: 0,
@@ -162,14 +162,14 @@ impl Congestion {
 
     /// Returns true if it sets the window during recovery, too.
     pub fn owns_recovery(&self) -> bool {
-        matches!(self.control, Control::Bbr(_) | Control::Bbr1(_))
+        matches!(self.control, ControlLaw::Bbr(_) | ControlLaw::Bbr1(_))
     }
 
     /// Returns true if samples of the rate taken now say nothing of the path.
     pub fn probing_rtt(&self) -> bool {
         match &self.control {
-            Control::Bbr(bbr) => bbr.probing_rtt(),
-            Control::Bbr1(bbr) => bbr.probing_rtt(),
+            ControlLaw::Bbr(bbr) => bbr.probing_rtt(),
+            ControlLaw::Bbr1(bbr) => bbr.probing_rtt(),
             _ => false,
         }
     }
@@ -179,8 +179,8 @@ impl Congestion {
         let mss = mss as f64;
         (self.window.mss, self.window.cwnd) = (mss, self.window.cwnd.max(mss));
         match &mut self.control {
-            Control::Bbr(bbr) => bbr.set_mss(mss),
-            Control::Bbr1(bbr) => bbr.set_mss(mss),
+            ControlLaw::Bbr(bbr) => bbr.set_mss(mss),
+            ControlLaw::Bbr1(bbr) => bbr.set_mss(mss),
             _ => {}
         }
     }
@@ -199,8 +199,8 @@ impl Congestion {
     /// Nothing has been under way until now: that time does not count for a window that grows with it (CA_EVENT_TX_START).
     pub fn on_silence(&mut self, now: Time) {
         match &mut self.control {
-            Control::Cubic(cubic) => cubic.on_unused(now),
-            Control::LinuxCubic(cubic) => cubic.on_silence(now),
+            ControlLaw::Cubic(cubic) => cubic.on_unused(now),
+            ControlLaw::LinuxCubic(cubic) => cubic.on_silence(now),
             _ => {}
         }
     }
@@ -222,15 +222,15 @@ impl Congestion {
     /// The sender begins again after a silence.
     pub fn on_idle_restart(&mut self, now: Time) {
         match &mut self.control {
-            Control::Bbr(bbr) => bbr.on_idle_restart(&mut self.window, now),
-            Control::Bbr1(bbr) => bbr.on_idle_restart(&mut self.window, now),
+            ControlLaw::Bbr(bbr) => bbr.on_idle_restart(&mut self.window, now),
+            ControlLaw::Bbr1(bbr) => bbr.on_idle_restart(&mut self.window, now),
             _ => {}
         }
     }
 
     pub fn vegas(&mut self) -> Option<(&mut Vegas, &mut Window)> {
         match &mut self.control {
-            Control::Vegas(vegas) => Some((vegas, &mut self.window)),
+            ControlLaw::Vegas(vegas) => Some((vegas, &mut self.window)),
             _ => None,
         }
     }
@@ -238,10 +238,10 @@ impl Congestion {
     /// The handshake has taken `rtt`, if that is known.
     pub fn on_established(&mut self, now: Time, rtt: Option<Span>, next: u64) {
         match &mut self.control {
-            Control::Vegas(vegas) => vegas.begin(&mut self.window, now, next),
-            Control::Hybla(hybla) => hybla.on_rtt(&mut self.window, rtt),
-            Control::Bbr(bbr) => bbr.on_established(&self.window, now, rtt),
-            Control::Bbr1(bbr) => bbr.on_established(&self.window, now, rtt),
+            ControlLaw::Vegas(vegas) => vegas.begin(&mut self.window, now, next),
+            ControlLaw::Hybla(hybla) => hybla.on_rtt(&mut self.window, rtt),
+            ControlLaw::Bbr(bbr) => bbr.on_established(&self.window, now, rtt),
+            ControlLaw::Bbr1(bbr) => bbr.on_established(&self.window, now, rtt),
             _ => {}
         }
     }
@@ -270,13 +270,13 @@ impl Congestion {
             }
         }
         match &mut self.control {
-            Control::Reno(reno) => reno.on_ack(window, acked),
-            Control::Vegas(vegas) => vegas.on_ack(window, acked),
-            Control::Cubic(cubic) => cubic.on_ack(window, acked, grow),
-            Control::LinuxCubic(cubic) => cubic.on_ack(window, acked),
-            Control::Hybla(hybla) => hybla.on_ack(window, acked),
-            Control::Bbr(bbr) => bbr.on_ack(window, acked),
-            Control::Bbr1(bbr) => bbr.on_ack(window, acked),
+            ControlLaw::Reno(reno) => reno.on_ack(window, acked),
+            ControlLaw::Vegas(vegas) => vegas.on_ack(window, acked),
+            ControlLaw::Cubic(cubic) => cubic.on_ack(window, acked, grow),
+            ControlLaw::LinuxCubic(cubic) => cubic.on_ack(window, acked),
+            ControlLaw::Hybla(hybla) => hybla.on_ack(window, acked),
+            ControlLaw::Bbr(bbr) => bbr.on_ack(window, acked),
+            ControlLaw::Bbr1(bbr) => bbr.on_ack(window, acked),
         }
         // Beyond this no receiver's window reaches, and the sum of increments would lose its precision.
         window.cwnd = window.cwnd.min((1u64 << 40) as f64);
@@ -289,8 +289,8 @@ impl Congestion {
         }
         match &mut self.control {
             // It measures, whatever the window does.
-            Control::Vegas(vegas) => vegas.on_ack(&mut self.window, acked),
-            Control::Cubic(cubic) => cubic.on_unused(acked.now),
+            ControlLaw::Vegas(vegas) => vegas.on_ack(&mut self.window, acked),
+            ControlLaw::Cubic(cubic) => cubic.on_unused(acked.now),
             _ => {}
         }
     }
@@ -309,17 +309,17 @@ impl Congestion {
             return;
         }
         match &mut self.control {
-            Control::Cubic(cubic) => cubic.on_loss(window, now, in_use),
-            Control::LinuxCubic(cubic) => cubic.on_loss(window),
-            Control::Bbr(bbr) => bbr.on_loss(window),
-            Control::Bbr1(bbr) => bbr.on_loss(window),
-            Control::Reno(reno) => {
+            ControlLaw::Cubic(cubic) => cubic.on_loss(window, now, in_use),
+            ControlLaw::LinuxCubic(cubic) => cubic.on_loss(window),
+            ControlLaw::Bbr(bbr) => bbr.on_loss(window),
+            ControlLaw::Bbr1(bbr) => bbr.on_loss(window),
+            ControlLaw::Reno(reno) => {
                 reno.on_loss();
                 window.cut_to(in_use as f64 / 2.0);
             }
             _ => window.cut_to(in_use as f64 / 2.0),
         }
-        let law_is_reno = matches!(self.control, Control::Reno(_));
+        let law_is_reno = matches!(self.control, ControlLaw::Reno(_));
         self.reduced = if law_is_reno { (in_use / 2).max(window.mss as u64) } else { window.ssthresh };
     }
 
@@ -337,8 +337,8 @@ impl Congestion {
         window.ssthresh = window.ssthresh.max(before.ssthresh);
         self.hystart = before.hystart;
         match &mut self.control {
-            Control::Bbr(bbr) => bbr.on_recovery_exit(window),
-            Control::Bbr1(bbr) => {
+            ControlLaw::Bbr(bbr) => bbr.on_recovery_exit(window),
+            ControlLaw::Bbr1(bbr) => {
                 bbr.on_recovery_exit(window);
                 bbr.on_undo();
             }
@@ -360,21 +360,21 @@ impl Congestion {
         let window = &mut self.window;
         window.cwnd = window.mss;
         match &mut self.control {
-            Control::Reno(reno) => reno.on_timeout(),
-            Control::Vegas(vegas) => vegas.on_timeout(window, now),
-            Control::Cubic(cubic) => cubic.on_timeout(),
-            Control::LinuxCubic(cubic) => cubic.on_timeout(),
-            Control::Bbr1(bbr) => bbr.on_timeout(now),
-            Control::Hybla(_) | Control::Bbr(_) => {}
+            ControlLaw::Reno(reno) => reno.on_timeout(),
+            ControlLaw::Vegas(vegas) => vegas.on_timeout(window, now),
+            ControlLaw::Cubic(cubic) => cubic.on_timeout(),
+            ControlLaw::LinuxCubic(cubic) => cubic.on_timeout(),
+            ControlLaw::Bbr1(bbr) => bbr.on_timeout(now),
+            ControlLaw::Hybla(_) | ControlLaw::Bbr(_) => {}
         }
     }
 
     /// All that was outstanding at the signal has been repaired.
     pub fn on_recovery_exit(&mut self, now: Time) {
         match &mut self.control {
-            Control::Cubic(cubic) => cubic.on_recovery_exit(&self.window, now),
-            Control::Bbr(bbr) => bbr.on_recovery_exit(&mut self.window),
-            Control::Bbr1(bbr) => bbr.on_recovery_exit(&mut self.window),
+            ControlLaw::Cubic(cubic) => cubic.on_recovery_exit(&self.window, now),
+            ControlLaw::Bbr(bbr) => bbr.on_recovery_exit(&mut self.window),
+            ControlLaw::Bbr1(bbr) => bbr.on_recovery_exit(&mut self.window),
             _ => {}
         }
     }
@@ -382,13 +382,13 @@ impl Congestion {
     /// Bytes a second at which to send, if not all at once.
     pub fn pacing_rate(&self, srtt: Option<Span>) -> Option<f64> {
         match &self.control {
-            Control::Bbr(bbr) => return Some(bbr.pacing_rate()),
-            Control::Bbr1(bbr) => return Some(bbr.pacing_rate()),
+            ControlLaw::Bbr(bbr) => return Some(bbr.pacing_rate()),
+            ControlLaw::Bbr1(bbr) => return Some(bbr.pacing_rate()),
             _ => {}
         }
-        let resumed = self.resume.as_ref().is_some_and(Resume::paced);
+        let resumed = self.resume.as_ref().is_some_and(CarefulResume::paced);
         // Hybla's steps are bursts otherwise; its first segments have to leave together.
-        let hybla = matches!(self.control, Control::Hybla(_)) && self.window.ssthresh < u64::MAX;
+        let hybla = matches!(self.control, ControlLaw::Hybla(_)) && self.window.ssthresh < u64::MAX;
         if !self.paced && !resumed && !hybla {
             return None;
         }
@@ -452,8 +452,8 @@ pub(crate) mod tests {
         let grown = |silent: bool| {
             let config =
                 Config { variant: Variant::Cubic, initial_ssthresh: Some(100_000), ..Config::default() };
-            let mut c = Congestion::new(&Config { initial_window: 100_000, ..config }, 1000, None);
-            let ack = |c: &mut Congestion, ms: u64| {
+            let mut c = CongestionControl::new(&Config { initial_window: 100_000, ..config }, 1000, None);
+            let ack = |c: &mut CongestionControl, ms: u64| {
                 let now = Time::ZERO + Span::from_millis(ms);
                 c.on_ack(&Acked { now, ..acked(1000, 100) });
             };

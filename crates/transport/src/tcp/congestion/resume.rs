@@ -27,7 +27,7 @@ enum ResumePhase {
 }
 
 #[derive(Debug, Clone)]
-pub(crate) struct Resume {
+pub(crate) struct CarefulResume {
     saved: Saved,
     phase: ResumePhase,
     /// Bytes acknowledged by which the initial window is confirmed.
@@ -39,7 +39,7 @@ pub(crate) struct Resume {
     jumped_at: u64,
 }
 
-impl Resume {
+impl CarefulResume {
     pub fn new(saved: Saved, config: &Config) -> Self {
         Self {
             saved,
@@ -147,13 +147,13 @@ mod tests {
     use super::*;
     use crate::tcp::congestion::tests::{acked, window};
 
-    fn resume(saved_cwnd: u64) -> Resume {
+    fn resume(saved_cwnd: u64) -> CarefulResume {
         let saved = Saved { rtt: Span::from_millis(600), cwnd: saved_cwnd };
-        Resume::new(saved, &Config { initial_window: 10_000, mss: 1000, ..Config::default() })
+        CarefulResume::new(saved, &Config { initial_window: 10_000, mss: 1000, ..Config::default() })
     }
 
     /// `n` acknowledgments of 1000 bytes, of what lies before `next`.
-    fn acks(r: &mut Resume, w: &mut Window, n: u64, rtt_ms: u64, una: &mut u64, next: u64) {
+    fn acks(r: &mut CarefulResume, w: &mut Window, n: u64, rtt_ms: u64, una: &mut u64, next: u64) {
         for _ in 0..n {
             *una += 1000;
             let mut a = acked(1000, rtt_ms);

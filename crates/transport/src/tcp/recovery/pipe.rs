@@ -5,14 +5,14 @@
 //! Leaves out FACK's overdamping and rampdown, which ns-2 has as options that are off.
 
 use super::super::config::LossRecovery;
-use super::super::sender::{Outgoing, Sender};
+use super::super::sender::{NextSegment, Sender};
 use super::prr::Prr;
 use super::rack::Rack;
 use skyhop_units::Time;
 
 /// Phase of a recovery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum Phase {
+pub(crate) enum RecoveryPhase {
     #[default]
     Open,
     /// A fast recovery.
@@ -23,7 +23,7 @@ pub(crate) enum Phase {
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Pipe {
-    pub phase: Phase,
+    pub phase: RecoveryPhase,
     /// RecoveryPoint: one past the highest sent when it began; no new one begins below it.
     pub recover: u64,
     /// Duplicates since the last new acknowledgment.
@@ -57,8 +57,8 @@ impl Pipe {
 
     /// Repairs losses without a congestion signal; `segments` are in flight.
     pub fn without_signal(&mut self, segments: i64, snd_max: u64) {
-        if self.phase == Phase::Open {
-            (self.phase, self.recover, self.timed_out) = (Phase::Timeout, snd_max, false);
+        if self.phase == RecoveryPhase::Open {
+            (self.phase, self.recover, self.timed_out) = (RecoveryPhase::Timeout, snd_max, false);
         }
         (self.stalled, self.sack1_pipe) = (false, segments);
         self.rack.on_timeout();
@@ -85,18 +85,18 @@ impl Sender {
         if self.undo.is_some() && self.try_undo(now, newly, sacked_new) {
             return newly > 0;
         }
-        let repaired = self.pipe.phase != Phase::Open && self.leave_recovery(now);
+        let repaired = self.pipe.phase != RecoveryPhase::Open && self.leave_recovery(now);
         let newly_lost = self.find_losses(now, counts) && !self.only_probe_lost(now);
         // ns-2's FACK begins another after a timeout, too.
         let may = match self.flight.how {
-            LossRecovery::Fack if self.pipe.timed_out => self.pipe.phase != Phase::Fast,
-            _ => self.pipe.phase == Phase::Open,
+            LossRecovery::Fack if self.pipe.timed_out => self.pipe.phase != RecoveryPhase::Fast,
+            _ => self.pipe.phase == RecoveryPhase::Open,
         };
         let began = newly_lost && may && self.past_recovery_point();
         if began {
             self.enter_recovery(now);
         }
-        if self.pipe.phase == Phase::Fast && self.flight.how == LossRecovery::Sack1 {
+        if self.pipe.phase == RecoveryPhase::Fast && self.flight.how == LossRecovery::Sack1 {
             self.pipe.sack1_pipe -= 1 + (newly > 0) as i64;
         }
         // The acknowledgment that ends recovery does not open the window of ns-2's Sack1, nor that which begins it FACK's.
@@ -111,7 +111,7 @@ impl Sender {
         // FACK's agent in ns-2 restarts the timer for every acknowledgment but those that tell nothing.
         newly > 0
             || (self.flight.how == LossRecovery::Fack
-                && (self.pipe.phase == Phase::Fast || self.flight.segments.sacked > 0))
+                && (self.pipe.phase == RecoveryPhase::Fast || self.flight.segments.sacked > 0))
     }
 
     /// Returns true if what was outstanding at the last signal is acknowledged. ns-2's Sack1 asks for more after a timeout, and for
@@ -127,14 +127,17 @@ impl Sender {
 
     /// After a timeout ns-2's Sack1 learns from blocks only which duplicates count.
     pub(in crate::tcp) fn sends_all_again(&self) -> bool {
-        self.flight.how == LossRecovery::Sack1 && self.pipe.phase == Phase::Timeout && self.pipe.timed_out
+        self.flight.how == LossRecovery::Sack1
+            && self.pipe.phase == RecoveryPhase::Timeout
+            && self.pipe.timed_out
     }
 
     /// ns-2's FACK outside of recovery neither sends nor grows while the peer holds something above a hole.
     fn fack_waits(&self) -> bool {
         // With no timer running nothing would end the wait.
         self.flight.how == LossRecovery::Fack
-            && (self.pipe.phase == Phase::Open || (self.pipe.phase == Phase::Timeout && self.pipe.timed_out))
+            && (self.pipe.phase == RecoveryPhase::Open
+                || (self.pipe.phase == RecoveryPhase::Timeout && self.pipe.timed_out))
             && self.flight.segments.sacked > 0
             && self.timer.at.is_some()
     }
@@ -148,7 +151,7 @@ impl Sender {
             self.pipe.echo_at = front.sent_at;
         }
         self.pipe.fack_next = self.pipe.fack_next.max(ack).max(self.flight.segments.highest_sacked);
-        let repairing = self.pipe.phase == Phase::Fast || self.flight.segments.highest_sacked > ack;
+        let repairing = self.pipe.phase == RecoveryPhase::Fast || self.flight.segments.highest_sacked > ack;
         if !repairing || self.flight.snd_una == 0 {
             return false;
         }
@@ -164,7 +167,7 @@ impl Sender {
     fn leave_recovery(&mut self, now: Time) -> bool {
         let over = match self.flight.how {
             // ns-2's asks for a segment sent after the signal, and for an acknowledgment without SACK blocks.
-            LossRecovery::Fack if self.pipe.phase == Phase::Fast => {
+            LossRecovery::Fack if self.pipe.phase == RecoveryPhase::Fast => {
                 self.flight.snd_una > self.pipe.recover && self.flight.segments.sacked == 0
             }
             _ => self.flight.snd_una >= self.pipe.recover,
@@ -172,7 +175,7 @@ impl Sender {
         if !over {
             return false;
         }
-        let fast = std::mem::take(&mut self.pipe.phase) == Phase::Fast;
+        let fast = std::mem::take(&mut self.pipe.phase) == RecoveryPhase::Fast;
         if fast && self.flight.how == LossRecovery::Sack1 {
             self.pipe.recover = 0;
         }
@@ -194,7 +197,7 @@ impl Sender {
     fn find_losses(&mut self, now: Time, counts: bool) -> bool {
         let mss = self.flight.mss as u64;
         let by_count = counts && self.pipe.duplicates >= self.flight.threshold;
-        let repairing = self.pipe.phase != Phase::Open;
+        let repairing = self.pipe.phase != RecoveryPhase::Open;
         match self.flight.how {
             LossRecovery::Rfc6675 => {
                 let edge = self.flight.segments.rfc6675_edge(self.flight.threshold, mss);
@@ -215,14 +218,14 @@ impl Sender {
                             >= self.flight.snd_una + (self.flight.threshold as u64 + 1) * mss
                     }
                 };
-                if self.pipe.phase == Phase::Fast || (signal && self.past_recovery_point()) {
+                if self.pipe.phase == RecoveryPhase::Fast || (signal && self.past_recovery_point()) {
                     // Every hole below the highest segment held.
                     self.flight.segments.mark_lost_below(self.flight.segments.highest_sacked);
                     if signal && !repairing {
                         self.mark_front_lost();
                     }
                 }
-                if self.flight.how == LossRecovery::Fack && self.pipe.phase == Phase::Fast {
+                if self.flight.how == LossRecovery::Fack && self.pipe.phase == RecoveryPhase::Fast {
                     // With nothing outstanding no timer runs, and nothing would end the wait.
                     let lost = self.repeat_was_lost();
                     self.pipe.stalled =
@@ -266,7 +269,7 @@ impl Sender {
         self.timer.timed = None;
         self.timer.restart(now);
         let pipe = &mut self.pipe;
-        pipe.phase = Phase::Fast;
+        pipe.phase = RecoveryPhase::Fast;
         pipe.recover =
             if self.flight.how == LossRecovery::Fack { pipe.fack_next } else { self.flight.snd_max };
         pipe.force = true;
@@ -299,7 +302,7 @@ impl Sender {
             return;
         }
         match self.pipe.phase {
-            Phase::Fast => {
+            RecoveryPhase::Fast => {
                 if self.flight.how == LossRecovery::Fack {
                     self.grow(now, self.flight.mss as u64);
                 } else if let Some(prr) = &mut self.pipe.prr {
@@ -309,7 +312,7 @@ impl Sender {
                     self.congestion.set(cwnd.max(mss));
                 }
             }
-            Phase::Timeout | Phase::Open if newly > 0 => self.grow(now, newly),
+            RecoveryPhase::Timeout | RecoveryPhase::Open if newly > 0 => self.grow(now, newly),
             _ => {}
         }
     }
@@ -333,8 +336,8 @@ impl Sender {
         }
         let pipe = &mut self.pipe;
         // ns-2's FACK goes on with a recovery that it was in.
-        if self.flight.how != LossRecovery::Fack || pipe.phase != Phase::Fast {
-            (pipe.phase, pipe.recover) = (Phase::Timeout, self.flight.snd_max);
+        if self.flight.how != LossRecovery::Fack || pipe.phase != RecoveryPhase::Fast {
+            (pipe.phase, pipe.recover) = (RecoveryPhase::Timeout, self.flight.snd_max);
         }
         pipe.duplicates = 0;
         (pipe.fack_next, pipe.timed_out) = (self.flight.snd_una, true);
@@ -345,7 +348,7 @@ impl Sender {
     }
 
     /// Next transmission: lost segments, then new data, as far as the window has room.
-    pub(in crate::tcp) fn poll_pipe(&mut self, now: Time) -> Option<Outgoing> {
+    pub(in crate::tcp) fn poll_pipe(&mut self, now: Time) -> Option<NextSegment> {
         if self.pipe.stalled || self.fack_waits() {
             return None;
         }
@@ -383,10 +386,11 @@ impl Sender {
     fn holds_new(&self) -> bool {
         let mss = self.flight.mss as u64;
         // With no timer running nothing would end the wait.
-        let holding = self.pipe.phase == Phase::Open && self.pipe.duplicates > 0 && self.timer.at.is_some();
+        let holding =
+            self.pipe.phase == RecoveryPhase::Open && self.pipe.duplicates > 0 && self.timer.at.is_some();
         match self.flight.how {
             // Until it repairs something ns-2's counts from the oldest outstanding; a duplicate lets one more go.
-            LossRecovery::Sack1 if self.pipe.phase == Phase::Open && self.timer.at.is_some() => {
+            LossRecovery::Sack1 if self.pipe.phase == RecoveryPhase::Open && self.timer.at.is_some() => {
                 let most = if self.config.limited_transmit { self.flight.threshold - 1 } else { 0 };
                 let more = u64::from(self.pipe.duplicates.min(most)) * mss;
                 self.flight.len() + mss > self.congestion.cwnd() + more
@@ -402,9 +406,9 @@ impl Sender {
             return more > 0 && self.flight.len() + self.flight.mss as u64 > self.congestion.cwnd();
         }
         match self.pipe.phase {
-            Phase::Fast => self.pipe.force,
-            Phase::Timeout => false,
-            Phase::Open => {
+            RecoveryPhase::Fast => self.pipe.force,
+            RecoveryPhase::Timeout => false,
+            RecoveryPhase::Open => {
                 self.config.limited_transmit
                     && (1..self.flight.threshold).contains(&self.pipe.duplicates)
                     && self.flight.len() + self.flight.mss as u64 > self.congestion.cwnd()
@@ -415,7 +419,7 @@ impl Sender {
     /// Returns true if the window has room for `bytes` more.
     pub(super) fn has_room(&self, bytes: u64) -> bool {
         let cwnd = self.congestion.cwnd();
-        if self.flight.how == LossRecovery::Sack1 && self.pipe.phase == Phase::Fast {
+        if self.flight.how == LossRecovery::Sack1 && self.pipe.phase == RecoveryPhase::Fast {
             return self.pipe.sack1_pipe < (cwnd / self.flight.mss as u64) as i64;
         }
         if self.sends_all_again() && self.pipe.duplicates > 0 && self.timer.at.is_some() {
@@ -443,8 +447,11 @@ impl Sender {
     }
 
     /// RFC 6675 NextSeg rules 3 and 4: in recovery, with nothing new to send, what may be lost.
-    fn last_resort(&mut self, now: Time) -> Option<Outgoing> {
-        if self.pipe.phase != Phase::Fast || self.flight.how != LossRecovery::Rfc6675 || self.pipe.rescued {
+    fn last_resort(&mut self, now: Time) -> Option<NextSegment> {
+        if self.pipe.phase != RecoveryPhase::Fast
+            || self.flight.how != LossRecovery::Rfc6675
+            || self.pipe.rescued
+        {
             return None;
         }
         // Rule 4: once, the highest segment that is not selectively acknowledged; rule 3's segments lie below it and
@@ -465,7 +472,7 @@ impl Sender {
     }
 
     /// A repeat of the segment with this index.
-    pub(super) fn send_again(&mut self, now: Time, index: usize) -> Outgoing {
+    pub(super) fn send_again(&mut self, now: Time, index: usize) -> NextSegment {
         let mut next = self.flight.snd_max;
         if self.flight.how == LossRecovery::Fack {
             // Data sent again after a timeout goes as if for the first time, until the peer holds something beyond it.
@@ -475,15 +482,15 @@ impl Sender {
         self.flight.segments.sent_again(now, index, next);
         let (start, end) = self.flight.segments.get(index).map_or((0, 0), |s| (s.start, s.end));
         if let Some(undo) = &mut self.undo
-            && self.pipe.phase != Phase::Open
+            && self.pipe.phase != RecoveryPhase::Open
         {
             undo.on_repeat(now);
         }
         let fin = self.buffer.fin_at().is_some_and(|at| end > at);
-        let outgoing = Outgoing { seq: start, len: (end - start) as u32 - fin as u32, fin };
+        let outgoing = NextSegment { seq: start, len: (end - start) as u32 - fin as u32, fin };
         self.note_sent(now, outgoing);
         // RACK finds repeats that are lost again; the timer gives each of them its time, as Linux does for the oldest.
-        if index == 0 && self.flight.how == LossRecovery::Rack && self.pipe.phase == Phase::Fast {
+        if index == 0 && self.flight.how == LossRecovery::Rack && self.pipe.phase == RecoveryPhase::Fast {
             self.timer.restart(now);
         }
         outgoing

@@ -6,8 +6,8 @@
 
 use super::super::flight::Flight;
 use super::super::segments::Segments;
-use super::super::sender::{Outgoing, Sender};
-use super::pipe::Phase;
+use super::super::sender::{NextSegment, Sender};
+use super::pipe::RecoveryPhase;
 use skyhop_units::{Span, Time};
 
 /// §7.2: how long a receiver may wait with the acknowledgment of a lone segment.
@@ -192,7 +192,7 @@ impl Sender {
         let (rack, srtt) = (&self.pipe.rack, self.timer.rtt.smoothed());
         // Before the first sample of data the handshake's says how long a round trip is.
         let rtt = Some(rack.rtt).filter(|rtt| *rtt > Span::ZERO).or(srtt);
-        let repairing = self.pipe.phase != Phase::Open;
+        let repairing = self.pipe.phase != RecoveryPhase::Open;
         rtt.unwrap_or(Span::ZERO) + rack.reordering_window(&self.flight, repairing, self.min_rtt(), srtt)
     }
 
@@ -216,14 +216,14 @@ impl Sender {
             // The losses found are repaired as the window allows, for which they have a full timeout (Linux's `tcp_rearm_rto`).
             self.timer.restart(now);
         }
-        if found && self.pipe.phase == Phase::Open && self.flight.snd_una >= self.pipe.recover {
+        if found && self.pipe.phase == RecoveryPhase::Open && self.flight.snd_una >= self.pipe.recover {
             self.enter_recovery(now);
         }
     }
 
     /// §7.2: something has been sent or acknowledged.
     pub(in crate::tcp) fn plan_probe(&mut self, now: Time) {
-        let (repairing, srtt) = (self.pipe.phase != Phase::Open, self.timer.rtt.smoothed());
+        let (repairing, srtt) = (self.pipe.phase != RecoveryPhase::Open, self.timer.rtt.smoothed());
         self.pipe.rack.plan(now, &self.flight, repairing, srtt, self.timer.at);
     }
 
@@ -235,7 +235,7 @@ impl Sender {
     }
 
     /// The probe itself: new data if the peer's window has room, else the last segment again.
-    pub(in crate::tcp) fn poll_probe(&mut self, now: Time) -> Option<Outgoing> {
+    pub(in crate::tcp) fn poll_probe(&mut self, now: Time) -> Option<NextSegment> {
         self.pipe.rack.probe_due = false;
         let end = self.flight.snd_max;
         let (probe, repeat) = match self.poll_new(now) {

@@ -8,9 +8,9 @@
 use super::super::config::LossRecovery;
 use super::super::congestion::Before;
 use super::super::flight::Flight;
-use super::super::sender::{Outgoing, Sender};
+use super::super::sender::{NextSegment, Sender};
 use super::super::timestamps::clock;
-use super::pipe::Phase;
+use super::pipe::RecoveryPhase;
 use skyhop_units::{Span, Time};
 
 #[derive(Debug, Default)]
@@ -68,28 +68,30 @@ impl Undo {
         now: Time,
         newly: u64,
         sacked_new: bool,
-        phase: Phase,
+        phase: RecoveryPhase,
         recover: u64,
         flight: &Flight,
-    ) -> Verdict {
+    ) -> UndoVerdict {
         let una = flight.snd_una;
         let all_needless = self.repeats == Some(0);
         let late = newly > 0 && self.late(now);
         match phase {
-            Phase::Open if all_needless => return Verdict::Needless { unmark: false },
-            Phase::Fast if una >= recover && (all_needless || late) => {
-                return Verdict::Needless { unmark: false };
+            RecoveryPhase::Open if all_needless => return UndoVerdict::Needless { unmark: false },
+            RecoveryPhase::Fast if una >= recover && (all_needless || late) => {
+                return UndoVerdict::Needless { unmark: false };
             }
-            Phase::Open => {}
-            Phase::Fast if una >= recover => {}
+            RecoveryPhase::Open => {}
+            RecoveryPhase::Fast if una >= recover => {}
             // Others that were sent again are still to be answered.
-            Phase::Fast if late && flight.segments.repeats_in_flight() > 0 => return Verdict::Wait,
-            Phase::Fast if late || all_needless => return Verdict::Needless { unmark: late },
-            Phase::Fast => {}
-            Phase::Timeout => {
+            RecoveryPhase::Fast if late && flight.segments.repeats_in_flight() > 0 => {
+                return UndoVerdict::Wait;
+            }
+            RecoveryPhase::Fast if late || all_needless => return UndoVerdict::Needless { unmark: late },
+            RecoveryPhase::Fast => {}
+            RecoveryPhase::Timeout => {
                 let original = flight.segments.progress.original.is_some_and(|end| end <= recover);
                 if (newly > 0 && (all_needless || late)) || (self.frto && original) {
-                    return Verdict::Needless { unmark: true };
+                    return UndoVerdict::Needless { unmark: true };
                 } else if self.frto && flight.snd_max > recover {
                     self.frto = !sacked_new && newly > 0;
                 } else if self.frto && newly > 0 && una < recover {
@@ -97,7 +99,7 @@ impl Undo {
                 }
             }
         }
-        Verdict::Stands
+        UndoVerdict::Stands
     }
 
     /// RFC 3522 §3.2: the peer answers a segment that left before anything was sent again.
@@ -110,7 +112,7 @@ impl Undo {
 
 /// Verdict on a reduction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Verdict {
+enum UndoVerdict {
     Stands,
     /// It may have been needless; losses are not to be looked for yet.
     Wait,
@@ -143,12 +145,14 @@ impl Sender {
     pub(in crate::tcp) fn timeout_reduces(&mut self) -> bool {
         let Some(undo) = &self.undo else { return true };
         let (phase, una) = (self.pipe.phase, self.flight.snd_una);
-        let again = phase == Phase::Timeout && una == undo.timed_out_at;
-        let reduces = phase == Phase::Open || una >= self.pipe.recover || (phase == Phase::Timeout && !again);
+        let again = phase == RecoveryPhase::Timeout && una == undo.timed_out_at;
+        let reduces = phase == RecoveryPhase::Open
+            || una >= self.pipe.recover
+            || (phase == RecoveryPhase::Timeout && !again);
         if reduces {
             self.begin_undo();
         }
-        let frto = (phase == Phase::Open || again) && self.path.probe.is_none();
+        let frto = (phase == RecoveryPhase::Open || again) && self.path.probe.is_none();
         if let Some(undo) = &mut self.undo {
             (undo.frto, undo.asking, undo.timed_out_at) = (frto, false, una);
         }
@@ -163,16 +167,16 @@ impl Sender {
             return false;
         }
         match undo.judge(now, newly, sacked_new, self.pipe.phase, self.pipe.recover, &self.flight) {
-            Verdict::Stands => {}
-            Verdict::Wait => return true,
-            Verdict::Needless { unmark } => self.undo_reduction(unmark),
+            UndoVerdict::Stands => {}
+            UndoVerdict::Wait => return true,
+            UndoVerdict::Needless { unmark } => self.undo_reduction(unmark),
         }
         false
     }
 
     /// F-RTO step 2b: new data, if there is any, and if the windows have room. `None` if it is repeats' turn.
-    pub(super) fn poll_frto(&mut self, now: Time) -> Option<Option<Outgoing>> {
-        if !self.undo.as_ref().is_some_and(|undo| undo.asking) || self.pipe.phase != Phase::Timeout {
+    pub(super) fn poll_frto(&mut self, now: Time) -> Option<Option<NextSegment>> {
+        if !self.undo.as_ref().is_some_and(|undo| undo.asking) || self.pipe.phase != RecoveryPhase::Timeout {
             return None;
         }
         if self.has_room(self.flight.mss as u64)
@@ -201,7 +205,7 @@ impl Sender {
             self.flight.segments.unmark_lost();
         }
         let pipe = &mut self.pipe;
-        (pipe.phase, pipe.prr, pipe.recover) = (Phase::Open, None, self.flight.snd_una);
+        (pipe.phase, pipe.prr, pipe.recover) = (RecoveryPhase::Open, None, self.flight.snd_una);
         pipe.settle();
     }
 }
