@@ -1,7 +1,7 @@
 """The simulator beside this machine's kernel: sixteen paths, three TCPs and STP, as `skyhop compare` has them.
 
-Writes docs/fidelity.md and docs/fidelity.csv. It takes three quarters of an hour with the buffers of one kind; root, or user namespaces. Rows that are not
-measured again stay as they are, each with its date.
+Writes docs/fidelity.md and docs/fidelity.csv. It takes three quarters of an hour with the buffers of one kind; root, or user
+namespaces. Rows that are not measured again stay as they are, each with its date.
 
     python3 bench/fidelity.py                                  all paths and transports, equal buffers
     python3 bench/fidelity.py --buffers shipped

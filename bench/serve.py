@@ -1,7 +1,7 @@
 """A server for laboratories: HTTP with /bytes/N of random content, and ports by which ends of connections are tried.
 
-`python3 bench/serve.py PORT`: PORT is HTTP, and /bbr/bytes/N has them sent by BBR; PORT + 1 reads to the end, waits for a line of `SHA256 bytes`, and closes; PORT + 2 sends what it
-reads back, ends behind an end; PORT + 3 accepts and resets after the first bytes.
+`python3 bench/serve.py PORT`: PORT is HTTP, and /bbr/bytes/N has them sent by BBR; PORT + 1 reads to the end, waits for a line of
+`SHA256 bytes`, and closes; PORT + 2 sends what it reads back, ends behind an end; PORT + 3 accepts and resets after the first bytes.
 """
 
 import hashlib

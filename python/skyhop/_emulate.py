@@ -30,8 +30,8 @@ PATIENCE_S = 8
 class Emulation(Run):
     """Results of an emulation: `summary`, `flows` and `series` as a `Run` has them, and how far to trust them.
 
-    `emulation` is that part of the summary which `docs/emulator.md` explains, `exit_code` the command's. `valid` is False of a run that was too late or
-    missed a packet, and `objections` say why. `stdout` and `stderr` are what was printed, with `capture_output=True`.
+    `emulation` is that part of the summary which `docs/emulator.md` explains, `exit_code` the command's. `valid` is False of a run
+    that was too late or missed a packet, and `objections` say why. `stdout` and `stderr` are what was printed, with `capture_output=True`.
     """
 
     def __init__(
@@ -81,23 +81,27 @@ def emulate(
 ) -> Emulation:
     """Runs a command behind the path of a scenario, and returns what both found out.
 
-    `scenario`, `text`, `files`, `base`, `seed`, `set` and `out` are as for `run`. `command` has a program and its arguments; it runs at the user's end, or at
-    the host `at`. Without one the emulation lasts as long as the scenario says. At the other end, skyhop answers: HTTP with the files of `folder`
-    and `/bytes/10MB`, echo, discard; or `server` runs there, a line for a shell or a program and its arguments.
+    `scenario`, `text`, `files`, `base`, `seed`, `set` and `out` are as for `run`. `command` has a program and its arguments; it
+    runs at the user's end, or at the host `at`. Without one the emulation lasts as long as the scenario says. At the other end,
+    skyhop answers: HTTP with the files of `folder` and `/bytes/10MB`, echo, discard; or `server` runs there, a line for a shell or
+    a program and its arguments.
 
-    `tcp` is the kernel's congestion control in the hosts, and `sysctls` its parameters: `{"net.ipv4.tcp_rmem": "4096 131072 67108864"}`. `devices`
-    are hosts that are devices of this machine: `{"user": "eth1"}`. `offload=False` reads and writes each packet by itself. `late` is how late 99 of 100
-    packets may leave in a valid run, `memory` the most for packets under way, `pcap` a file for the packets of all hosts.
+    `tcp` is the kernel's congestion control in the hosts, and `sysctls` its parameters:
+    `{"net.ipv4.tcp_rmem": "4096 131072 67108864"}`. `devices` are hosts that are devices of this machine: `{"user": "eth1"}`.
+    `offload=False` reads and writes each packet by itself. `late` is how late 99 of 100 packets may leave in a valid run, `memory`
+    the most for packets under way, `pcap` a file for the packets of all hosts.
 
-    `capture_output`, as for `subprocess.run`, keeps what the command prints (and on its standard error what the server prints) in `stdout` and `stderr`, as bytes, or as
-    text with an `encoding`. Else it reads and writes what this process does. After `timeout` seconds the emulation is ended in order, and
+    `capture_output`, as for `subprocess.run`, keeps what the command prints (and on its standard error what the server prints) in
+    `stdout` and `stderr`, as bytes, or as text with an `encoding`. Else it reads and writes what this process does. After `timeout`
+    seconds the emulation is ended in order, and
     `subprocess.TimeoutExpired` is raised.
 
-    Needs Linux with TUN devices, and root or a user namespace. The emulation is a process of its own, so that there may be other threads, and several emulations
-    at once. KeyboardInterrupt ends it, and nothing of it is left.
+    Needs Linux with TUN devices, and root or a user namespace. The emulation is a process of its own, so that there may be other
+    threads, and several emulations at once. KeyboardInterrupt ends it, and nothing of it is left.
 
-    Raises `ScenarioError` for a scenario or a choice that cannot be emulated, `FileNotFoundError` and `PermissionError` for a command that is not there
-    or cannot be executed, and `OSError` for what the system refuses. A command that fails is no error: see `exit_code`.
+    Raises `ScenarioError` for a scenario or a choice that cannot be emulated, `FileNotFoundError` and `PermissionError` for a
+    command that is not there or cannot be executed, and `OSError` for what the system refuses. A command that fails is no error:
+    see `exit_code`.
 
     >>> run = skyhop.emulate("geo.toml", command=["curl", "-so/dev/null", "http://server/bytes/1MB"])
     >>> run.exit_code, run.valid, run.summary["flows"]["download"]["delay_mean_s"]

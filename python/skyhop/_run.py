@@ -95,7 +95,8 @@ def run(
 ) -> Run:
     """Runs a scenario and returns what it found out.
 
-    `scenario` is the name of a file, keys and values as a file has them, or a `Scenario`; `text` in its place is a file's text. With keys or text
+    `scenario` is the name of a file, keys and values as a file has them, or a `Scenario`; `text` in its place is a file's text.
+    With keys or text
     `files` has contents of files that the scenario names, by name, and `base` is the folder of others.
     `seed` takes the place of the scenario's. `set` changes values by their dotted paths, as `--set` does:
     `set={"links.satellite.rate": "1 Mbit/s"}`. `out` is a folder for the results, which appear there whole

@@ -46,7 +46,8 @@ class List:
 
 @dataclass
 class Packet:
-    """Contents of a packet (3). `poll` is a timestamp, `end` a reason, `versions` those that it names (15.1), `padding` what follows a lone POLL."""
+    """Contents of a packet (3). `poll` is a timestamp, `end` a reason, `versions` those that it names (15.1), `padding` what
+    follows a lone POLL."""
 
     source: int = 0
     destination: int = 0
