@@ -2,15 +2,19 @@
 //!
 //! A map: [`Plan`] numbers the runs, [`Plan::run`] does a part of them, [`Store`] keeps parts, [`sweep`] uses every core.
 //! Differs from a loop around `skyhop run`: no files per run, and a part is done when its file exists.
-//! Leaves out statistics, which are for the reader of the table.
+//! Leaves out statistics, which are for the reader of the table, but for [`factorial`]: what a sweep's grid is made for.
 
 mod columns;
 mod digest;
+mod factorial;
 mod name;
 mod plan;
 mod pool;
 mod store;
 
+pub use factorial::{
+    Column, Component, Effect, Factor, Factorial, FactorialError, Spread, columns_of, factorial,
+};
 pub use plan::{Plan, Point};
 pub use pool::{Halt, sweep};
 pub use store::{

@@ -1,0 +1,277 @@
+//! Full factorial designs: effects of factors, how the variation is divided among them, and their intervals.
+//!
+//! Follows Jain, The Art of Computer Systems Performance Analysis, chapters 20 to 23, and KG 4.4.1, whose design is one of those.
+//! Differs from a regression: effects of a factor, or of a pair, sum to 0, so cells must have equally many runs.
+//! Leaves out fractional designs, nested factors, transformations of the response, and effects of three factors or more.
+
+mod grid;
+mod text;
+
+pub use grid::{Column, FactorialError, columns_of};
+
+use grid::Grid;
+use serde::Serialize;
+use statrs::distribution::{ContinuousCDF, FisherSnedecor, StudentsT};
+
+/// A factor and its levels, in the order in which the runs have them first.
+#[derive(Debug, Clone, Serialize)]
+pub struct Factor {
+    /// The column's name.
+    pub name: String,
+    /// The values.
+    pub levels: Vec<String>,
+    /// Standard deviation of a main effect.
+    pub deviation: f64,
+    /// Standard deviation of a main effect after KG 4.4.1; none without an error of that kind.
+    pub paper_deviation: Option<f64>,
+}
+
+/// A part of the variation.
+#[derive(Debug, Clone, Serialize)]
+pub struct Component {
+    /// Names of the factors; none for what is left over.
+    pub factors: Vec<String>,
+    /// The name in tables.
+    pub name: String,
+    /// The sum of squares.
+    pub sum_of_squares: f64,
+    /// Degrees of freedom.
+    pub df: usize,
+    /// The share of the total variation in per cent.
+    pub percent: f64,
+    /// The mean square over that of the error.
+    pub f: Option<f64>,
+    /// The probability of so large a ratio by chance.
+    pub p: Option<f64>,
+}
+
+/// The effect of a level, or of two levels beyond the sum of their own.
+#[derive(Debug, Clone, Serialize)]
+pub struct Effect {
+    /// Names of the factors: one, or two.
+    pub factors: Vec<String>,
+    /// Their levels.
+    pub levels: Vec<String>,
+    /// The effect, in units of the response.
+    pub effect: f64,
+    /// The lower end of the interval.
+    pub low: f64,
+    /// The upper end of the interval.
+    pub high: f64,
+    /// The ends of the interval after KG 4.4.1; main effects only.
+    pub paper: Option<(f64, f64)>,
+    /// True if the interval does not hold 0.
+    pub significant: bool,
+    /// True if another effect of these factors says the same with the other sign.
+    #[serde(skip)]
+    mirrored: bool,
+}
+
+/// The error that effects are held against.
+#[derive(Debug, Clone, Serialize)]
+pub struct Spread {
+    /// Its source.
+    pub source: String,
+    /// Its standard deviation.
+    pub standard_error: f64,
+    /// Degrees of freedom.
+    pub df: usize,
+    /// Quantile of Student's t for the interval.
+    pub t: f64,
+}
+
+/// The analysis of a full factorial design.
+#[derive(Debug, Clone, Serialize)]
+pub struct Factorial {
+    /// The response's column.
+    pub response: String,
+    /// Number of runs in the analysis.
+    pub runs: usize,
+    /// Number of runs in each cell.
+    pub replications: usize,
+    /// Number of runs without a response, which are left out.
+    pub left_out: usize,
+    /// Confidence of the intervals.
+    pub confidence: f64,
+    /// Mean of all runs.
+    pub mean: f64,
+    /// Sum of the squares of all values.
+    pub squares: f64,
+    /// Sum of squares of the mean.
+    pub squares_of_mean: f64,
+    /// Sum of squares around the mean.
+    pub variation: f64,
+    /// The factors.
+    pub factors: Vec<Factor>,
+    /// Main effects, first-order interactions, and what is left over.
+    pub components: Vec<Component>,
+    /// Effects of levels, then of pairs.
+    pub effects: Vec<Effect>,
+    /// The error.
+    pub error: Spread,
+    /// The error after KG 4.4.1: cell means around main effects and first-order interactions.
+    pub paper: Option<Spread>,
+}
+
+/// Factors of a term of the model, by index, and its effect for each combination of their levels.
+struct Term {
+    of: Vec<usize>,
+    effects: Vec<f64>,
+    squares: f64,
+    df: usize,
+}
+
+/// Analyses `response` over `factors`; over everything that was varied if no factor is named.
+pub fn factorial(
+    columns: &[(String, Column)],
+    response: &str,
+    factors: &[String],
+    confidence: f64,
+) -> Result<Factorial, FactorialError> {
+    if !(confidence > 0.0 && confidence < 1.0) {
+        return Err(FactorialError::Confidence(confidence));
+    }
+    let grid = Grid::new(columns, response, factors)?;
+    let (cells, each, ways) = (grid.cells.len(), grid.cells[0].len(), grid.factors.len());
+    let runs = cells * each;
+    let values = || grid.cells.iter().flatten();
+    let means: Vec<f64> = grid.cells.iter().map(|cell| cell.iter().sum::<f64>() / each as f64).collect();
+    let mean = means.iter().sum::<f64>() / cells as f64;
+    let variation: f64 = values().map(|y| (y - mean).powi(2)).sum();
+    // One part in 10^12 is what rounding leaves of equal values.
+    if variation.sqrt() <= 1e-12 * mean.abs() * (runs as f64).sqrt() {
+        return Err(FactorialError::Constant { response: response.into(), value: mean });
+    }
+
+    let main: Vec<Term> = (0..ways).map(|i| grid.term(&[i], &means, mean, each, &[])).collect();
+    let pairs: Vec<Term> = (0..ways)
+        .flat_map(|i| (i + 1..ways).map(move |j| (i, j)))
+        .map(|(i, j)| grid.term(&[i, j], &means, mean, each, &[&main[i], &main[j]]))
+        .collect();
+    let rest: f64 = (0..cells)
+        .map(|cell| {
+            let fit: f64 =
+                main.iter().chain(&pairs).map(|term| term.effects[grid.index(&term.of, cell)]).sum();
+            (means[cell] - mean - fit).powi(2)
+        })
+        .sum();
+    let within: f64 =
+        grid.cells.iter().zip(&means).flat_map(|(cell, m)| cell.iter().map(move |y| (y - m).powi(2))).sum();
+    let modelled: usize = main.iter().chain(&pairs).map(|term| term.df).sum();
+    let rest_df = cells - 1 - modelled;
+
+    // With two factors and one run a cell the interaction is all that an error can be made of (Jain 21).
+    let (source, squares, df) = match (each, ways) {
+        (2.., _) => ("runs of a cell around their mean", within, cells * (each - 1)),
+        (_, 3..) => ("what main effects and first-order interactions leave", rest, rest_df),
+        (_, 2) => ("the interaction, as each cell has one run", pairs[0].squares, pairs[0].df),
+        _ => return Err(FactorialError::NoError { factor: grid.factors[0].0.clone() }),
+    };
+    let error = spread(source, squares, df, confidence);
+    let paper = (ways >= 3).then(|| {
+        spread("cell means around main effects and first-order interactions", rest, rest_df, confidence)
+    });
+    let pairs = if each == 1 && ways == 2 { Vec::new() } else { pairs };
+
+    let named = |of: &[usize]| of.iter().map(|i| grid.factors[*i].0.clone()).collect::<Vec<String>>();
+    let part = |factors: Vec<String>, name: String, squares: f64, df: usize, tested: bool| {
+        let f = squares / df as f64 / error.standard_error.powi(2);
+        let p = FisherSnedecor::new(df as f64, error.df as f64)
+            .map(|law| if f.is_finite() { law.sf(f) } else { 0.0 });
+        let percent = 100.0 * squares / variation;
+        Component {
+            factors,
+            name,
+            sum_of_squares: squares,
+            df,
+            percent,
+            f: tested.then_some(f),
+            p: p.ok().filter(|_| tested),
+        }
+    };
+    let mut components: Vec<Component> = main
+        .iter()
+        .chain(&pairs)
+        .map(|term| part(named(&term.of), named(&term.of).join(" * "), term.squares, term.df, true))
+        .collect();
+    if each > 1 && rest_df > 0 {
+        components.push(part(Vec::new(), "higher interactions".into(), rest * each as f64, rest_df, true));
+    }
+    components.push(part(Vec::new(), "error".into(), squares, df, false));
+
+    let mut effects = Vec::new();
+    for term in main.iter().chain(&pairs) {
+        let freedom = term.df as f64;
+        let half = error.t * error.standard_error * (freedom / runs as f64).sqrt();
+        let paper = paper.as_ref().filter(|_| term.of.len() == 1);
+        let paper = paper.map(|p| p.t * p.standard_error * (freedom / cells as f64).sqrt());
+        for (at, effect) in term.effects.iter().copied().enumerate() {
+            let at = grid.levels_of(&term.of, at);
+            effects.push(Effect {
+                factors: named(&term.of),
+                levels: term
+                    .of
+                    .iter()
+                    .zip(&at)
+                    .map(|(i, level)| grid.factors[*i].1[*level].clone())
+                    .collect(),
+                effect,
+                low: effect - half,
+                high: effect + half,
+                paper: paper.map(|half| (effect - half, effect + half)),
+                significant: effect.abs() > half.max(1e-12 * mean.abs()),
+                mirrored: term
+                    .of
+                    .iter()
+                    .zip(&at)
+                    .any(|(i, level)| grid.factors[*i].1.len() == 2 && *level == 0),
+            });
+        }
+    }
+    let deviation =
+        |s: &Spread, levels: usize, of: usize| s.standard_error * ((levels - 1) as f64 / of as f64).sqrt();
+    let factors = grid.factors.iter().map(|(name, levels)| Factor {
+        name: name.clone(),
+        levels: levels.clone(),
+        deviation: deviation(&error, levels.len(), runs),
+        paper_deviation: paper.as_ref().map(|p| deviation(p, levels.len(), cells)),
+    });
+    Ok(Factorial {
+        response: response.into(),
+        runs,
+        replications: each,
+        left_out: grid.left_out,
+        confidence,
+        mean,
+        squares: values().map(|y| y * y).sum(),
+        squares_of_mean: runs as f64 * mean * mean,
+        variation,
+        factors: factors.collect(),
+        components,
+        effects,
+        error,
+        paper,
+    })
+}
+
+fn spread(source: &str, squares: f64, df: usize, confidence: f64) -> Spread {
+    let law = StudentsT::new(0.0, 1.0, df as f64);
+    let t = law.map_or(f64::NAN, |law| law.inverse_cdf(0.5 + confidence / 2.0));
+    Spread { source: source.into(), standard_error: (squares / df as f64).sqrt(), df, t }
+}
+
+impl Grid {
+    /// The term of the factors `of`: means over all others, without the mean and the terms `below`.
+    fn term(&self, of: &[usize], means: &[f64], mean: f64, each: usize, below: &[&Term]) -> Term {
+        let count: usize = of.iter().map(|i| self.factors[*i].1.len()).product();
+        let share = count as f64 / means.len() as f64;
+        let mut effects = vec![-mean; count];
+        for (cell, value) in means.iter().enumerate() {
+            let lower: f64 = below.iter().map(|term| term.effects[self.index(&term.of, cell)]).sum();
+            effects[self.index(of, cell)] += (value - lower) * share;
+        }
+        let squares = effects.iter().map(|e| e * e).sum::<f64>() / share * each as f64;
+        let df = of.iter().map(|i| self.factors[*i].1.len() - 1).product();
+        Term { of: of.to_vec(), effects, squares, df }
+    }
+}
