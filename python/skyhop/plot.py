@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from ._run import Run
     from ._space import Snapshot
     from ._table import Table
+    from .analysis import Factorial
 
 __all__ = [
     "PENS",
@@ -31,6 +32,7 @@ __all__ = [
     "cwnd",
     "delay",
     "difference",
+    "effects",
     "equivalence",
     "intervals",
     "map",
@@ -144,6 +146,33 @@ def intervals(
         ax.set_xticks(range(len(places)), [str(place) for place in places])
     if by:
         ax.legend(frameon=False, ncols=1 if len(series) < 5 else 2, columnspacing=1.2, handlelength=3.6)
+    return ax
+
+
+def effects(found: Factorial, ax: Axes | None = None, labels: tuple[str, str] = ("", "")) -> Axes:
+    """Main effects of a factorial design with their intervals, a group for each factor; hollow markers where the interval holds 0.
+
+    `labels` are for y and the title; without, y is named after the response, in the unit that suits it.
+    """
+    main = [effect for effect in found.effects if len(effect.factors) == 1]
+    unit, size = _labels.unit(found.response, np.array([found.mean])) if not labels[0] else ("", 1.0)
+    ax = axes(ax, labels[1], "", labels[0] or f"effect on {_labels.label(found.response, unit)}")
+    ax.axhline(0, color="#3a3a3a", linewidth=0.8)
+    ticks: list[tuple[float, str]] = []
+    for n, factor in enumerate(found.factors):
+        colour, _, marker = pen(n)
+        for effect in (effect for effect in main if effect.factors[0] == factor.name):
+            place = len(ticks) + 0.6 * n
+            fill = colour if effect.significant else "white"
+            reach = [[(effect.effect - effect.low) / size], [(effect.high - effect.effect) / size]]
+            label = factor.name if effect.levels[0] == factor.levels[0] else None
+            style = {"linestyle": "none", "marker": marker, "markersize": 6, "markerfacecolor": fill, "capsize": 3}
+            ax.errorbar([place], [effect.effect / size], reach, color=colour, label=label, **style)
+            ticks.append((place, effect.levels[0]))
+    turned = max(len(name) for _, name in ticks) * len(ticks) > 80
+    rotation, side = (30, "right") if turned else (0, "center")
+    ax.set_xticks([place for place, _ in ticks], [name for _, name in ticks], rotation=rotation, ha=side)
+    ax.legend(frameon=False)
     return ax
 
 

@@ -123,5 +123,6 @@ fn _skyhop(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(space::snapshot, module)?)?;
     module.add_class::<sweep::SweepFolder>()?;
     module.add_function(wrap_pyfunction!(sweep::run_part, module)?)?;
+    module.add_function(wrap_pyfunction!(sweep::factorial, module)?)?;
     module.add_function(wrap_pyfunction!(sweep::read_table, module)?)
 }

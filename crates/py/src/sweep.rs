@@ -10,7 +10,7 @@ use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use skyhop_scenario::{Files, Loaded};
-use skyhop_sweep::{Halt, Plan, Shard, Store, StoreError};
+use skyhop_sweep::{Column, Halt, Plan, Shard, Store, StoreError};
 use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::path::PathBuf;
@@ -173,4 +173,32 @@ pub fn run_part<'py>(
 pub fn read_table(py: Python<'_>, path: PathBuf) -> PyResult<Table> {
     let (schema, batches) = py.detach(|| skyhop_sweep::read_table(&path)).map_err(failed)?;
     Ok(Table::new(schema, batches))
+}
+
+/// The values of a column.
+#[derive(FromPyObject)]
+pub enum Values {
+    Numbers(Vec<f64>),
+    Texts(Vec<String>),
+}
+
+/// Analyses a full factorial design. Returns its numbers as JSON, its findings, and its tables as text and in Markdown.
+#[pyfunction]
+pub fn factorial(
+    columns: Vec<(String, Values)>,
+    response: &str,
+    factors: Vec<String>,
+    confidence: f64,
+) -> PyResult<(String, Vec<String>, String, String)> {
+    let columns: Vec<(String, Column)> = columns
+        .into_iter()
+        .map(|(name, values)| match values {
+            Values::Numbers(numbers) => (name, Column::Numbers(numbers)),
+            Values::Texts(texts) => (name, Column::Texts(texts)),
+        })
+        .collect();
+    let found = skyhop_sweep::factorial(&columns, response, &factors, confidence);
+    let found = found.map_err(|e| PyValueError::new_err(e.to_string()))?;
+    let json = serde_json::to_string(&found).map_err(|e| PyValueError::new_err(e.to_string()))?;
+    Ok((json, found.findings(), found.text(), found.markdown()))
 }
