@@ -88,7 +88,7 @@ def times(text: Any, factor: float) -> str:
     """A number with its unit, times a factor; packets and segments stay whole."""
     number, unit = re.fullmatch(r"([0-9.eE+-]+)\s*(.*)", str(text)).groups()
     value = float(number) * factor
-    return f"{round(value) if unit in ('packets', 'packet', 'segments', 'segment', 'B') else value:.9g} {unit}".strip()
+    return f"{max(1, round(value)) if unit in ('packets', 'packet', 'segments', 'segment', 'B') else value:.9g} {unit}".strip()
 
 
 def transports(keys: Scenario, kind: str):
@@ -183,6 +183,11 @@ def no_increase(keys: Scenario) -> None:
         tcp.pop("increase", None)
 
 
+def constant_rate(keys: Scenario) -> None:
+    for tcp in transports(keys, "tcp"):
+        tcp["increase"] = {"kind": "constant-rate", "c": 25.0}
+
+
 def no_splices(keys: Scenario) -> None:
     keys.pop("splices", None)
 
@@ -273,12 +278,13 @@ MUTATIONS: dict[str, Callable[[Scenario], None]] = {
     "STP polls six times": poll_often,
     "no T/TCP": no_ttcp,
     "no increase": no_increase,
+    "a constant rate": constant_rate,
     "no split": no_splices,
     "two duplicates": one_duplicate,
     "elevation mask of 55 deg": mask,
     "the seam the other way": all_seams,
     "no links beyond 40 deg": no_links_at("40 deg"),
-    "links up to 85 deg": no_links_at("85 deg"),
+    "links up to 78 deg": no_links_at("78 deg"),
     "another system": other_system,
     "planes closer": closer_planes,
     "a cell more": lambda scenario: None,
