@@ -3,7 +3,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help tools build demo test test-rust test-python test-programs check bench bench-instructions bench-emulate bench-gateway compare stp-tails papers papers-mutate site fuzz mutants schema clean
+.PHONY: help tools build demo test test-rust test-python test-programs check bench bench-instructions bench-emulate bench-gateway compare stp-tails papers papers-gallery papers-mutate site fuzz mutants schema clean
 
 CARGO := cargo
 SKYHOP := target/release/skyhop
@@ -75,6 +75,9 @@ bench-instructions: build  ## Instructions per packet hop, which a busy machine 
 
 papers: $(VENV)/installed  ## Published numbers beside ours: one table, and the figures
 	$(PYTHON) papers/harness.py
+
+papers-gallery: $(VENV)/installed  ## The same as a page with figures: docs/papers.md
+	$(PYTHON) papers/harness.py --gallery docs/papers.md
 
 papers-mutate: $(VENV)/installed  ## Wrong implementations on purpose, and the papers' verdicts that notice: papers/mutations.md (half an hour of processor time)
 	$(PYTHON) papers/mutate.py --table papers/mutations.md

@@ -4,7 +4,7 @@ Each script in `papers/<publication>/` has `SOURCE`, `CLAIM` and `reproduce()`, 
 Differs from a notebook: every number has a tolerance with its reason, stated before the run; rows that could not fail are refused.
 Leaves out sentences of the publications; numbers are cited with their place.
 
-    python papers/harness.py [--full] [--seeds N] [--out DIR] [NAME ...]      # such as henderson1999/fig_6_10
+    python papers/harness.py [--full] [--seeds N] [--out DIR] [--gallery FILE] [NAME ...]      # such as henderson1999/fig_6_10
 """
 
 from __future__ import annotations
@@ -123,6 +123,7 @@ def main() -> int:
     parser.add_argument("--full", action="store_true", help="all points and seeds, where less is the default (SKYHOP_FULL=1)")
     parser.add_argument("--seeds", type=int, default=0, metavar="N", help="add N to every seed: the verdicts are to stay")
     parser.add_argument("--mutate", metavar="NAME", help="a wrong implementation, which the verdicts are to notice (papers/mutate.py)")
+    parser.add_argument("--gallery", type=Path, metavar="FILE", help="write the gallery to FILE, with small figures in images/papers beside it")
     arguments = parser.parse_args()
     if arguments.full:
         os.environ["SKYHOP_FULL"] = "1"
@@ -141,6 +142,9 @@ def main() -> int:
     arguments.out.mkdir(parents=True, exist_ok=True)
     done: Done = []
     failed: list[str] = []
+    pictures = arguments.gallery.parent / "images" / "papers" if arguments.gallery else None
+    if pictures:
+        pictures.mkdir(parents=True, exist_ok=True)
     for name in arguments.names or known:
         started = time.monotonic()
         module = load(name, known[name])
@@ -153,11 +157,16 @@ def main() -> int:
             failed.append(name)
             continue
         done.append((name, module, result))
-        save_figure(result.figure, arguments.out / name.replace("/", "-"))
+        small = pictures / name.replace("/", "-") if pictures else None
+        save_figure(result.figure, arguments.out / name.replace("/", "-"), small)
         print(f"{name}: {time.monotonic() - started:.1f} s", file=sys.stderr)
     (arguments.out / "table.md").write_text(markdown(done), encoding="utf-8")
     write_csv(done, arguments.out / "table.csv")
     print(plain(done))
+    if arguments.gallery:
+        from gallery import markdown as page
+
+        arguments.gallery.write_text(page(done, pictures, arguments.gallery), encoding="utf-8")
     for name in failed:
         print(f"error: {name} failed", file=sys.stderr)
     return 0 if not failed and all(row.expected for _, _, result in done for row in result.rows) else 1
@@ -178,12 +187,18 @@ def load(name: str, path: Path) -> Any:
     return module
 
 
-def save_figure(figure: Any, stem: Path) -> None:
+def save_figure(figure: Any, stem: Path, small: Path | None = None) -> None:
     if figure is None:
         return
     figure.savefig(stem.with_suffix(".png"), dpi=150)
     # Without a date, the same run gives the same file.
     figure.savefig(stem.with_suffix(".pdf"), metadata={"CreationDate": None})
+    if small is not None:
+        from PIL import Image
+
+        figure.savefig(small.with_suffix(".png"), dpi=55, metadata={"Software": None})
+        # Sixteen colours are a third of the bytes.
+        Image.open(small.with_suffix(".png")).convert("RGB").quantize(16).save(small.with_suffix(".png"), optimize=True)
     import matplotlib.pyplot as plt
 
     plt.close(figure)

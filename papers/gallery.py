@@ -1,0 +1,76 @@
+"""Gallery of the publications as a page of the documents: each figure beside the published claim, its verdicts and its command.
+
+Follows a run of all entries by `papers/harness.py --gallery docs/papers.md`, which draws the small pictures beside the page too.
+Differs from the harness's table: a line for each entry, and the rows that are known to differ with their reasons.
+Leaves out rows that hold; the table of `make papers` has them with the reasons of their bounds.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from harness import KINDS, Done, Row, counts
+
+HEAD = """# Publications, figure by figure
+
+For readers of the papers who want to see each figure drawn anew, and how its numbers fare. Written by `make papers-gallery`; each entry is a
+script in [papers/](../papers) with the command that stands beside it. [papers/mutations.md](../papers/mutations.md) says which wrong
+implementations the verdicts notice.
+"""
+#: Numbers and figures that no row has, and why, by publication.
+NOT_COMPARED = {
+    "Henderson 1999": {
+        "figure 1.2": "satellites that were in orbit in 1999; no number",
+        "figure 2.1": "seven packets of a small exchange, three with T/TCP: ours closes after the reply, as the known row of table 5.3 says",
+        "figures 5.1, 5.4 to 5.6 and 5.9": "packet formats, states, and topologies, which are the scenarios of tables 5.1 and 5.2",
+        "figure 6.13": "two routes of a drawing, whose places are not given",
+        "table 6.1: inclination and elevation mask": "keys of the presets, which no run measures yet",
+        "section 6.6.2: a few Mbit/s of updates": "uploads of the central scheme are not counted yet",
+        "95 % intervals of tables 5.1 and 5.2": "the spread of the thesis's web generator, which is not ours",
+    },
+    "Henderson and Katz 1999": {"table I and figures": "the same numbers as in the thesis"},
+    "Wood 2001": {"figure 3ii": "numbers of hops over the day; the curves have no numbers", "figures 4 and 5": "curves without numbers: words only"},
+    "Thompson 2004": {
+        "table 5.1: 1e-5, 90 % and the columns D, M, A": "1e-5 is decided by timeouts; at 90 % the thesis is 0.1 to 0.4 above every simulation that was tried",
+        "table 6.1": "products of a bit error rate and a length, in closed form",
+        "tables 6.2 and 6.3": "hardware, and lists of what stacks of the time implement",
+        "tables 6.4 to 6.6 and the emulated values of 6.7 to 6.9": "a Linux kernel of its time over an emulated link; `make compare` has one of today",
+        "tables 6.7 to 6.9, simulated": "20 kbit/s beside the emulated 20 kB/s: different links; not a row yet",
+    },
+    "Kota 1999": {"tables 2 to 13": "ATM: no entry yet"},
+}
+
+
+def markdown(done: Done, pictures: Path, page: Path) -> str:
+    """The page; `pictures` is the folder of the small figures."""
+    lines = [HEAD, *(f"- {line}" for line in counts(done)), ""]
+    folder = None
+    for name, module, result in done:
+        if (here := name.split("/")[0]) != folder:
+            folder = here
+            lines += [f"## {folder}", ""]
+        lines += [f"### {module.SOURCE}", "", f"{module.CLAIM}.", ""]
+        if result.figure is not None:
+            lines += [f"![{module.SOURCE}]({(pictures / (name.replace('/', '-') + '.png')).relative_to(page.parent)})", ""]
+        lines += [f"{verdicts(result.rows)} `python papers/harness.py {name}`", ""]
+        known = [f"- {row.metric}: {number(row)}ours {row.ours:.4g} {row.unit}. {row.known}." for row in result.rows if row.known]
+        lines += [*known, ""] if known else []
+    lines += ["## Not compared", ""]
+    for publication, items in NOT_COMPARED.items():
+        lines += [f"- {publication}, {what}: {why}." for what, why in items.items()]
+    return "\n".join(lines) + "\n"
+
+
+def number(row: Row) -> str:
+    return "" if row.published is None else f"published {row.published:.4g}, "
+
+
+def verdicts(rows: list[Row]) -> str:
+    """How many rows of each kind hold, such as "Printed numbers: 4 of 5 hold."."""
+    names = {"published": "Printed numbers", "other": "Numbers of other origin", "in words": "Claims in words"}
+    told = []
+    for kind in KINDS:
+        of = [row.holds for row in rows if row.kind == kind]
+        if of:
+            told.append(f"{names[kind]}: {sum(of)} of {len(of)} hold.")
+    return " ".join(told)
