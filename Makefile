@@ -13,7 +13,7 @@ PYTHON := $(VENV)/bin/python
 help:  ## Say what there is
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 27
 
-tools:  ## Install what is missing: a compiler, Rust, Python's venv, tshark, tcptrace (root; otherwise says what to install)
+tools:  ## Install what is missing: a compiler, Rust, Python's venv, tshark, tcptrace, nft, ip, curl (root; otherwise says what to install)
 	@tools/install
 
 build: tools  ## Build the command: target/release/skyhop
@@ -33,7 +33,7 @@ test-python: build $(VENV)/installed
 	$(PYTHON) -m pytest -q python/tests
 
 test-programs: build  ## iperf3, curl from nginx, ssh, Chromium if there is one, over emulated satellites: a table (root)
-	@tools/install curl iperf3 nginx ssh=openssh-client sshd=openssh-server
+	@tools/install iperf3 nginx ssh=openssh-client sshd=openssh-server
 	python3 bench/programs.py
 
 # The bindings are built anew whenever a source changes; cargo knows whether there is anything to do.
@@ -59,11 +59,10 @@ stp-tails: tools  ## STP's worst of 1,000 seeds at 100 Mbit/s for each loss and 
 	$(CARGO) run --release --locked -q -p skyhop-sim --example stp_tails -- tails 1000
 
 bench-emulate: build  ## The emulator beside a naive relay: processor time a packet, lateness (root)
-	@tools/install curl
+	@tools/install ping=iputils-ping
 	python3 bench/emulate.py
 
 bench-gateway: build  ## What a gateway does behind 600 ms, with the kernel's TCP at both ends (root, half an hour)
-	@tools/install curl
 	python3 bench/gateway.py
 
 compare: build  ## The simulator beside this machine's kernel: 16 paths, three TCPs, STP; writes docs/fidelity.md (root, three quarters of an hour)
