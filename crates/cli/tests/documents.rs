@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 /// Beginnings of commands that are not run. A sweep's scenario and values are still checked.
-const SLOW: [&str; 9] = [
+const SLOW: [&str; 10] = [
     "compare ",
     "emulate ",
     "tables ",
@@ -20,6 +20,7 @@ const SLOW: [&str; 9] = [
     "wireshark ",
     "demo",
     "sweep scenarios/",
+    "sweep effects grid ",
     "constellation export kuiper-630 --tle",
 ];
 
@@ -156,7 +157,7 @@ fn quick(arguments: &[String]) -> Option<Vec<String>> {
     if !SLOW.iter().any(|slow| line.starts_with(slow)) {
         return Some(arguments.to_vec());
     }
-    if arguments[0] != "sweep" {
+    if arguments[0] != "sweep" || arguments[1] == "effects" {
         return None;
     }
     let mut check = vec!["check".to_owned(), arguments[1].clone()];

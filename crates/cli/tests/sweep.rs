@@ -450,6 +450,49 @@ impl Drop for Unmount<'_> {
 }
 
 /// Number of finished parts of a sweep.
+#[test]
+fn effects_of_what_was_varied_are_told_with_their_shares() {
+    let dir = folder("effects");
+    let file = scenario(&dir, SWEEP);
+    assert_eq!(
+        skyhop(&["sweep", path(&file), "--out", path(&dir.join("all")), "--quiet"]).status.code(),
+        Some(0)
+    );
+    let of = |more: &[&str]| {
+        let sweep = dir.join("all");
+        let begin = ["sweep", "effects", path(&sweep), "--response", "bulk.goodput_bps"];
+        skyhop(&[&begin[..], more].concat())
+    };
+    let factors = "links.satellite.rate_bps,flows.bulk.transport.variant,links.satellite.delay_s";
+    let text = of(&["--factors", factors]);
+    assert_eq!(text.status.code(), Some(0), "{}", stderr(&text));
+    assert!(stdout(&text).contains("of 24 runs, 3 a cell\n"), "{}", stdout(&text));
+    assert!(stdout(&text).contains("links.satellite.delay_s explains "), "{}", stdout(&text));
+    let json: serde_json::Value =
+        serde_json::from_str(&stdout(&of(&["--factors", factors, "--json"]))).unwrap();
+    let shares: f64 =
+        json["components"].as_array().unwrap().iter().map(|c| c["percent"].as_f64().unwrap()).sum();
+    assert!((shares - 100.0).abs() < 1e-9, "{shares}");
+    assert_eq!((json["error"]["df"].as_u64(), json["paper"]["df"].as_u64()), (Some(16), Some(1)));
+    assert!(stdout(&of(&["--factors", factors, "--markdown"])).contains("| component | sum of squares |"));
+    for (more, why) in [
+        (&["--factors", "links.satellite.rate"][..], "did you mean \"links.satellite.rate_bps\"?"),
+        (&["--factors", "links.satellite.rate_bps"], "expected it among the factors"),
+        (&[], "the grid is incomplete: 8 of 16 cells have no run\n"),
+        (&["--factors", factors, "--confidence", "90"], "expected more than 0 and less than 1"),
+    ] {
+        let refused = of(more);
+        assert_eq!(refused.status.code(), Some(2), "{more:?}");
+        assert!(stderr(&refused).contains(why), "{more:?}: {}", stderr(&refused));
+    }
+    let none = skyhop(&["sweep", "effects", path(&dir), "--response", "x"]);
+    assert!(
+        none.status.code() == Some(2) && stderr(&none).contains("no sweep in this folder"),
+        "{}",
+        stderr(&none)
+    );
+}
+
 fn finished_parts(dir: &Path) -> usize {
     let Ok(entries) = fs::read_dir(dir.join("parts")) else { return 0 };
     entries.filter(|e| e.as_ref().unwrap().file_name().to_str().unwrap().ends_with(".parquet")).count()

@@ -10,7 +10,9 @@ use crate::failure::Failure;
 use clap::{Args, Subcommand};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use skyhop_scenario::Loaded;
-use skyhop_sweep::{Halt, Plan, Shard, Store, StoreError, merge_folder, status, sweep};
+use skyhop_sweep::{
+    Halt, Plan, Shard, Store, StoreError, columns_of, factorial, merge_folder, read_table, status, sweep,
+};
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
@@ -59,6 +61,31 @@ enum SweepCommand {
         /// Folder of the sweep.
         dir: PathBuf,
     },
+    /// Print effects of what was varied on a response, with intervals, and their shares of the variation.
+    #[command(after_help = crate::args::EFFECTS_EXAMPLES)]
+    Effects(EffectsArgs),
+}
+
+/// `skyhop sweep effects`.
+#[derive(Debug, Args)]
+struct EffectsArgs {
+    /// Folder of the sweep, or a table of runs (.parquet).
+    dir: PathBuf,
+    /// Column of the response, such as download.goodput_bps.
+    #[arg(long, value_name = "COLUMN")]
+    response: String,
+    /// Columns of the factors, separated by commas; everything that was varied if left out.
+    #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
+    factors: Vec<String>,
+    /// Confidence of the intervals, more than 0 and less than 1.
+    #[arg(long, value_name = "SHARE", default_value_t = 0.9)]
+    confidence: f64,
+    /// Print Markdown.
+    #[arg(long, conflicts_with = "json")]
+    markdown: bool,
+    /// Print JSON with all digits.
+    #[arg(long)]
+    json: bool,
 }
 
 /// Runs the command.
@@ -79,9 +106,29 @@ pub fn run(args: &SweepArgs) -> Result<(), Failure> {
             };
             print(&format!("{} in {}{missing}\n", counted(rows, "run"), path.display()))
         }
+        (Some(SweepCommand::Effects(args)), _) => effects(args),
         (None, Some(file)) => all(args, file),
         (None, None) => Err(Failure::Scenario("no scenario given; see skyhop help sweep".into())),
     }
+}
+
+fn effects(args: &EffectsArgs) -> Result<(), Failure> {
+    let path = if args.dir.is_file() { args.dir.clone() } else { args.dir.join("runs.parquet") };
+    if !path.exists() {
+        // A folder without a sweep is refused here; with one, its parts have not been merged.
+        status(&args.dir).map_err(failed)?;
+        let dir = args.dir.display();
+        let why = format!("{dir}: no runs.parquet; skyhop sweep merge {dir} makes it of the finished parts");
+        return Err(Failure::Scenario(why));
+    }
+    let (_, batches) = read_table(&path).map_err(failed)?;
+    let found = factorial(&columns_of(&batches), &args.response, &args.factors, args.confidence);
+    let found = found.map_err(|e| Failure::Scenario(format!("{}: {e}", path.display())))?;
+    if args.json {
+        let text = serde_json::to_string_pretty(&found).map_err(|e| Failure::Run(e.to_string()))?;
+        return print(&format!("{text}\n"));
+    }
+    print(&if args.markdown { found.markdown() } else { found.text() })
 }
 
 fn tell(dir: &Path) -> Result<(), Failure> {
