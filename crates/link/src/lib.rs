@@ -90,7 +90,7 @@ pub struct Dropped<T>(pub T);
 pub struct Stats {
     /// Packets transmitted, including those lost to errors.
     pub packets: u64,
-    /// Bytes transmitted.
+    /// Bytes transmitted, with the cells of packets that a switch has cut.
     pub bytes: u64,
     /// Packets that the queue refused or discarded, that found the link down, or that waited when it went down.
     pub dropped_packets: u64,
@@ -248,6 +248,10 @@ impl<T: Copy> Link<T> {
     /// Sends the next packet at `now`, or when the one before has left; `now` is not before [`Link::wants_turn`]. Returns its
     /// size, bytes; `None` if the queue discarded all that waited.
     pub fn take_turn(&mut self, now: Time, medium: &impl Medium) -> Option<u32> {
+        if let Some(size) = self.queue.take_remains(now) {
+            self.spend(self.free_at.max(now), size);
+            return Some(size);
+        }
         let next = self.queue.pop(now, &mut self.discarded)?;
         let size = next.size;
         self.send(self.free_at.max(now), next, medium);
@@ -409,15 +413,17 @@ impl<T: Copy> Link<T> {
         }
         // A link that takes turns, with an idle transmitter, wants one as soon as it has a packet.
         let idle = !busy || (self.turns.is_some() && self.queue.len() == 0 && self.free_at <= now);
-        if !self.queue.offer(waiting, (!idle).then_some(sending), &mut self.discarded) {
-            self.stats.dropped_packets += 1;
-            return Err(Dropped(packet));
-        }
+        let taken = self.queue.offer(waiting, (!idle).then_some(sending), &mut self.discarded);
         if busy {
             self.stats.queue_max_packets = self.stats.queue_max_packets.max(self.queue.len() as u64);
         } else {
+            // Some cells of a packet that was dropped may have begun to leave.
             self.free_at = now;
             self.advance(now, medium);
+        }
+        if !taken {
+            self.stats.dropped_packets += 1;
+            return Err(Dropped(packet));
         }
         Ok(())
     }
@@ -494,7 +500,8 @@ impl<T: Copy> Link<T> {
             let begins = if self.queue.len() > 0 && !self.held { Some(self.free_at) } else { begins };
             return begins.into_iter().chain(arrival).min();
         }
-        arrival
+        // Cells of a cut packet may be on the transmitter, before a packet that waits and behind none that is on its way.
+        arrival.or_else(|| (self.queue.len() > 0 && !self.held).then_some(self.free_at))
     }
 
     /// Number of packets that wait, without the one on the transmitter.
@@ -539,9 +546,24 @@ impl<T: Copy> Link<T> {
     #[inline(never)]
     fn advance_other(&mut self, now: Time, medium: &impl Medium) {
         while self.free_at <= now {
+            if let Some(size) = self.queue.take_remains(self.free_at) {
+                self.spend(self.free_at, size);
+                continue;
+            }
             let Some(next) = self.queue.pop(self.free_at, &mut self.discarded) else { return };
             self.send(self.free_at, next, medium);
         }
+    }
+
+    /// Keeps the transmitter busy with cells of packets that were dropped: `size` bytes from `at` on.
+    fn spend(&mut self, at: Time, size: u32) {
+        let leaves = match &mut self.extras {
+            Some(extras) => extras.timeline.leaves(at, size, self.rate).0,
+            None => at + self.rate.serialisation(Bytes::new(u64::from(size))),
+        };
+        (self.free_at, self.sending) = (leaves, size);
+        self.stats.bytes += u64::from(size);
+        self.stats.busy += leaves.since(at);
     }
 
     #[inline]

@@ -1,6 +1,7 @@
 //! Queue disciplines: which packets wait, which are dropped or marked, and which is sent next.
 //!
-//! Follows ns-2's drop-tail and RED, RFC 8289 (CoDel), RFC 8290 (FQ-CoDel), Shreedhar and Varghese (deficit round robin), RFC 3449.
+//! Follows ns-2's drop-tail and RED, RFC 8289 (CoDel), RFC 8290 (FQ-CoDel), Shreedhar and Varghese (deficit round robin), RFC 3449,
+//! Kota et al. 1999 (UBR+).
 //! Differs from a kernel's: a packet is a number with a [`Label`], and one enum holds all disciplines, so that calls are static.
 //! Leaves out shaping; the link's rate is the only one.
 
@@ -14,6 +15,7 @@ mod fq_codel;
 mod heaviest;
 mod priority;
 mod red;
+mod ubr;
 
 pub use ack_filter::Ack;
 pub use codel::CodelConfig;
@@ -22,6 +24,7 @@ pub use drr::DrrConfig;
 pub use fq_codel::FqCodelConfig;
 pub use priority::PriorityConfig;
 pub use red::RedConfig;
+pub use ubr::{CELL, UbrConfig, UbrPolicy, cells_of};
 
 use ack_filter::Tail;
 use codel::Codel;
@@ -34,6 +37,7 @@ use red::Red;
 use skyhop_chance::Stream;
 use skyhop_units::{Amount, Rate, Time};
 use std::collections::VecDeque;
+use ubr::Ubr;
 
 /// Capacity of a queue, including the packet on the transmitter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,6 +90,8 @@ pub enum Discipline {
     Drr(DrrConfig),
     /// Strict priority.
     Priority(PriorityConfig),
+    /// The buffer of an ATM switch; sizes of packets are those of their cells.
+    Ubr(UbrConfig),
 }
 
 impl From<Limit> for Discipline {
@@ -130,6 +136,7 @@ pub(crate) enum Queue<T> {
     FqCodel(Box<FqCodel<T>>),
     Drr(Box<Drr<T>>),
     Priority(Box<Priority<T>>),
+    Ubr(Box<Ubr<T>>),
 }
 
 impl<T: Copy> Queue<T> {
@@ -142,6 +149,7 @@ impl<T: Copy> Queue<T> {
             Discipline::FqCodel(config) => Queue::FqCodel(Box::new(FqCodel::new(config))),
             Discipline::Drr(config) => Queue::Drr(Box::new(Drr::new(config))),
             Discipline::Priority(config) => Queue::Priority(Box::new(Priority::new(config))),
+            Discipline::Ubr(config) => Queue::Ubr(Box::new(Ubr::new(config, rate))),
         }
     }
 
@@ -160,7 +168,7 @@ impl<T: Copy> Queue<T> {
     /// Lets an acknowledgment replace an earlier one, which goes to `out`. Returns false if it must be offered to the queue.
     pub fn filter(&mut self, packet: &mut Waiting<T>, out: &mut Discarded<T>) -> bool {
         match self {
-            Queue::DropTail(_) => false,
+            Queue::DropTail(_) | Queue::Ubr(_) => false,
             Queue::Tail(queue) => queue.fifo.filter(packet, out),
             Queue::Red(queue) => queue.fifo.filter(packet, out),
             Queue::Drd(queue) => queue.fifo.filter(packet, out),
@@ -190,6 +198,7 @@ impl<T: Copy> Queue<T> {
             Queue::FqCodel(queue) => queue.offer(packet, sending, out),
             Queue::Drr(queue) => queue.offer(packet, sending, out),
             Queue::Priority(queue) => queue.offer(packet, sending),
+            Queue::Ubr(queue) => queue.offer(packet),
         }
     }
 
@@ -208,6 +217,7 @@ impl<T: Copy> Queue<T> {
             Queue::FqCodel(queue) => queue.pop(now, out),
             Queue::Drr(queue) => queue.pop(),
             Queue::Priority(queue) => queue.pop(),
+            Queue::Ubr(queue) => queue.pop(now),
         }
     }
 
@@ -231,6 +241,7 @@ impl<T: Copy> Queue<T> {
             Queue::FqCodel(queue) => queue.retain(&mut lost, &mut dropped),
             Queue::Drr(queue) => queue.retain(&mut lost, &mut dropped),
             Queue::Priority(queue) => queue.retain(&mut lost, &mut dropped),
+            Queue::Ubr(queue) => queue.retain(&mut lost, &mut dropped),
         }
     }
 
@@ -244,6 +255,15 @@ impl<T: Copy> Queue<T> {
             Queue::FqCodel(queue) => queue.len(),
             Queue::Drr(queue) => queue.len(),
             Queue::Priority(queue) => queue.len(),
+            Queue::Ubr(queue) => queue.len(),
+        }
+    }
+
+    /// Bytes of cells that go before the next packet and belong to none, sent from `now` on.
+    pub fn take_remains(&mut self, now: Time) -> Option<u32> {
+        match self {
+            Queue::Ubr(queue) => queue.take_remains(now),
+            _ => None,
         }
     }
 }

@@ -1,0 +1,188 @@
+//! The buffer of an ATM switch beside a model that counts every cell.
+//!
+//! Follows Kota et al. 1999 §4 for the policies; the model keeps each cell with the time at which it has left.
+//! Leaves out cells of several packets that arrive between each other.
+
+use skyhop_chance::{Seed, Stream};
+use skyhop_link::{Fixed, Label, Link, Loss, UbrConfig, UbrPolicy};
+use skyhop_units::{Bytes, Rate, Span, Time};
+use std::collections::BTreeMap;
+
+const POLICIES: [UbrPolicy; 5] = [
+    UbrPolicy::TailDrop,
+    UbrPolicy::PartialPacketDiscard,
+    UbrPolicy::EarlyPacketDiscard,
+    UbrPolicy::SelectiveDrop,
+    UbrPolicy::FairBufferAllocation,
+];
+
+/// One cell in a microsecond.
+fn rate() -> Rate {
+    Rate::from_bps(424_000_000).unwrap()
+}
+
+fn config(cells: u64, policy: UbrPolicy) -> UbrConfig {
+    UbrConfig { limit: Bytes::new(cells * 53), policy, threshold: 0.8, scale: 0.8 }
+}
+
+fn link(config: UbrConfig) -> Link<u32> {
+    Link::new(rate(), skyhop_link::Discipline::Ubr(config), Loss::None, None)
+}
+
+/// Cells, each with its channel, the packet that it ends if all of it is here, and the time at which it has left.
+struct Model {
+    config: UbrConfig,
+    cells: Vec<(u32, Option<u32>, Time)>,
+    /// Channels whose next packet begins in the middle of another.
+    endless: BTreeMap<u32, bool>,
+}
+
+impl Model {
+    fn offer(&mut self, now: Time, id: u32, channel: u32, count: u64) {
+        let capacity = self.config.limit.get() / 53;
+        let inside = || self.cells.iter().filter(|(.., leaves)| *leaves > now);
+        let x = inside().count() as u64;
+        let own = inside().filter(|(of, ..)| *of == channel).count() as u64;
+        let mut channels: Vec<u32> = inside().map(|(of, ..)| *of).collect();
+        channels.sort_unstable();
+        channels.dedup();
+        let (xf, n, k) = (x as f64, channels.len() as f64, capacity as f64);
+        let (r, z) = (self.config.threshold * k, self.config.scale);
+        let whole = match self.config.policy {
+            UbrPolicy::TailDrop | UbrPolicy::PartialPacketDiscard => true,
+            UbrPolicy::EarlyPacketDiscard => xf <= r,
+            UbrPolicy::SelectiveDrop => xf <= r || own as f64 * n <= z * xf,
+            UbrPolicy::FairBufferAllocation => xf <= r || own as f64 * n * (xf - r) <= z * (k - r) * xf,
+        };
+        if !whole {
+            return;
+        }
+        let room = (capacity - x).min(count);
+        let last_is_in = room == count || (room > 0 && self.config.policy != UbrPolicy::TailDrop);
+        let endless = self.endless.entry(channel).or_default();
+        let good = room == count && !*endless;
+        if last_is_in {
+            *endless = false;
+        } else if room > 0 {
+            *endless = true;
+        }
+        for n in 0..room {
+            let begins = self.cells.last().map_or(now, |(.., leaves)| (*leaves).max(now));
+            let ends = (good && n + 1 == count).then_some(id);
+            self.cells.push((channel, ends, begins + Span::from_micros(1)));
+        }
+    }
+}
+
+#[test]
+fn as_a_model_of_every_cell_says() {
+    let mut chance: Stream = Seed(1).stream("ubr");
+    let mut draw = |from: u64, to: u64| from + chance.bits() % (to - from);
+    let (mut kept, mut lost) = ([0; 5], [0; 5]);
+    for case in 0..10_000 {
+        let policy = POLICIES[case % 5];
+        let largest = draw(1, 40);
+        // Eighths, so that the products are exact on both sides.
+        let config = UbrConfig {
+            threshold: draw(1, 9) as f64 / 8.0,
+            scale: draw(1, 9) as f64 / 8.0,
+            ..config(draw(largest, 4 * largest + 1), policy)
+        };
+        let channels = draw(2, 21);
+        let (mut link, mut model) =
+            (link(config), Model { config, cells: Vec::new(), endless: BTreeMap::new() });
+        let (mut now, medium) = (Time::ZERO, Fixed(Span::ZERO));
+        let mut refused = Vec::new();
+        let mut arrived = Vec::new();
+        let packets = 200;
+        for id in 0..packets {
+            // Off the beat of cells, so that nothing leaves at the very moment at which another comes.
+            now += Span::from_nanos(draw(0, largest) * 1000 + 10);
+            while let Some(at) = link.poll_timeout().filter(|at| *at <= now) {
+                while let Some(arrival) = link.poll_arrival(at, &medium) {
+                    arrived.push((arrival.packet, at));
+                }
+            }
+            let (channel, cells) = (draw(0, channels) as u32, draw(1, largest + 1));
+            let label = Label { flow: channel, ..Label::default() };
+            if link.handle_packet(now, id, (cells * 53) as u32, label, &medium).is_err() {
+                refused.push(id);
+            }
+            model.offer(now, id, channel, cells);
+        }
+        while let Some(at) = link.poll_timeout() {
+            while let Some(arrival) = link.poll_arrival(at, &medium) {
+                arrived.push((arrival.packet, at));
+            }
+        }
+        // The rest of a packet that was cut last.
+        link.waiting(now + Span::from_secs(1), &medium);
+        let expected: Vec<(u32, Time)> =
+            model.cells.iter().filter_map(|(_, ends, at)| Some(((*ends)?, *at))).collect();
+        let differs = arrived.iter().zip(&expected).position(|(ours, theirs)| ours != theirs);
+        assert!(arrived == expected, "case {case}: {config:?}, from {differs:?} on");
+        assert_eq!(arrived.len() + refused.len(), packets as usize);
+        assert_eq!(link.stats().bytes, model.cells.len() as u64 * 53, "cells that were sent, case {case}");
+        assert_eq!(link.held(), 0);
+        kept[case % 5] += arrived.len();
+        lost[case % 5] += refused.len();
+    }
+    // All policies are put to the test: none loses all or nothing.
+    for share in kept.iter().zip(lost).map(|(kept, lost)| lost as f64 / (*kept as f64 + lost as f64)) {
+        assert!((0.05..0.9).contains(&share), "{kept:?} {lost:?}");
+    }
+}
+
+/// The packets that pass, of four channels that each send ten packets of ten cells at once into a buffer of 100, and of one that sends 70 before.
+fn passed(policy: UbrPolicy) -> Vec<usize> {
+    let mut link = link(config(100, policy));
+    let medium = Fixed(Span::ZERO);
+    let mut passed = vec![0; 5];
+    let offer = |channel: u32, link: &mut Link<u32>| {
+        let label = Label { flow: channel, ..Label::default() };
+        usize::from(link.handle_packet(Time::ZERO, 0, 530, label, &medium).is_ok())
+    };
+    for _ in 0..7 {
+        passed[4] += offer(4, &mut link);
+    }
+    for _ in 0..10 {
+        for channel in [4, 0, 1, 2, 3] {
+            passed[channel as usize] += offer(channel, &mut link);
+        }
+    }
+    passed
+}
+
+#[test]
+fn policies_decide_who_gets_the_last_fifth_of_the_buffer() {
+    // First come, first served, up to the last cell.
+    assert_eq!(passed(UbrPolicy::TailDrop), [1, 1, 0, 0, 8]);
+    assert_eq!(passed(UbrPolicy::PartialPacketDiscard), [1, 1, 0, 0, 8]);
+    // Nothing new above 80 cells.
+    assert_eq!(passed(UbrPolicy::EarlyPacketDiscard), [1, 0, 0, 0, 8]);
+    // Only those below their share: channel 4 has 80 of 90.
+    assert_eq!(passed(UbrPolicy::SelectiveDrop), [1, 1, 0, 0, 8]);
+    assert_eq!(passed(UbrPolicy::FairBufferAllocation), [1, 1, 0, 0, 8]);
+}
+
+#[test]
+fn a_packet_that_is_cut_uses_the_link_and_spoils_the_next_if_its_end_is_lost() {
+    for (policy, next) in [(UbrPolicy::TailDrop, false), (UbrPolicy::PartialPacketDiscard, true)] {
+        let mut link = link(config(10, policy));
+        let medium = Fixed(Span::ZERO);
+        let label = Label { flow: 7, ..Label::default() };
+        assert!(link.handle_packet(Time::ZERO, 1, 8 * 53, label, &medium).is_ok());
+        assert!(link.handle_packet(Time::ZERO, 2, 8 * 53, label, &medium).is_err(), "two of its cells go in");
+        let later = Time::ZERO + Span::from_micros(9);
+        assert_eq!(link.handle_packet(later, 3, 4 * 53, label, &medium).is_ok(), next, "{policy:?}");
+        assert!(link.handle_packet(later, 4, 4 * 53, label, &medium).is_ok());
+        let mut arrivals = Vec::new();
+        while let Some(at) = link.poll_timeout() {
+            arrivals.extend(
+                link.poll_arrival(at, &medium).map(|a| (a.packet, at.since(Time::ZERO).as_nanos() / 1000)),
+            );
+        }
+        let third = next.then_some((3, 14));
+        assert_eq!(arrivals, [Some((1, 8)), third, Some((4, 18))].into_iter().flatten().collect::<Vec<_>>());
+    }
+}
