@@ -233,7 +233,7 @@ impl Network {
             return self.forward(now, agenda, message, router);
         }
         let compressed = wire.compression.as_ref().and_then(|c| c.compressed_len(&frame.packet));
-        let size = compressed.unwrap_or(whole);
+        let size = wire.framed(compressed.unwrap_or(whole));
         let label = match wire.link.reads_labels() {
             true => frame.label(route.account, route.priority),
             false => Label::default(),

@@ -12,7 +12,8 @@ use crate::wire::Wire;
 use skyhop_chance::Seed;
 use skyhop_link::{
     Change, CodelConfig, Corruption, Discipline, DrdConfig, DrrConfig, Duplication, FqCodelConfig, Jitter,
-    Limit, Link, Loss, Outage, PriorityConfig, RedConfig, Reordering, Shape, Step, Timeline,
+    Limit, Link, Loss, Outage, PriorityConfig, RedConfig, Reordering, Shape, Step, Timeline, UbrConfig,
+    UbrPolicy,
 };
 use skyhop_scenario::{self as scenario, Files, rates::Rates};
 use skyhop_topology::NodeId;
@@ -29,6 +30,7 @@ pub(crate) struct RadioDirection {
     duplication: Option<scenario::Duplication>,
     corruption: Option<scenario::Corruption>,
     header_compression: bool,
+    framing: scenario::Framing,
     mtu: Option<Bytes>,
     black_hole: bool,
 }
@@ -52,6 +54,7 @@ impl RadioDirection {
             duplication: None,
             corruption: None,
             header_compression: false,
+            framing: scenario::Framing::Ip,
             mtu: None,
             black_hole: false,
         })
@@ -70,6 +73,7 @@ impl RadioDirection {
             duplication: link.duplication,
             corruption: link.corruption,
             header_compression: link.header_compression,
+            framing: link.framing,
             mtu: link.mtu,
             black_hole: link.mtu_black_hole,
         };
@@ -93,6 +97,7 @@ impl RadioDirection {
             duplication: back.duplication.or(link.duplication),
             corruption: back.corruption.or(link.corruption),
             header_compression: link.header_compression,
+            framing: link.framing,
             mtu: back.mtu.or(link.mtu),
             black_hole: link.mtu_black_hole,
         };
@@ -142,6 +147,8 @@ impl RadioDirection {
             to,
             capture: None,
             compression,
+            cells: self.framing == scenario::Framing::Aal5
+                || matches!(self.queue, scenario::Queue::Ubr { .. }),
             mtu,
             black_hole: self.black_hole,
             too_large: 0,
@@ -260,5 +267,16 @@ fn discipline(
         }
         scenario::Queue::Drr { quantum, .. } => Discipline::Drr(DrrConfig { limit, quantum: bytes(quantum) }),
         scenario::Queue::Priority { bands, .. } => Discipline::Priority(PriorityConfig { limit, bands }),
+        scenario::Queue::Ubr { policy, threshold, scale, .. } => {
+            let policy = match policy {
+                scenario::UbrPolicy::TailDrop => UbrPolicy::TailDrop,
+                scenario::UbrPolicy::PartialPacketDiscard => UbrPolicy::PartialPacketDiscard,
+                scenario::UbrPolicy::EarlyPacketDiscard => UbrPolicy::EarlyPacketDiscard,
+                scenario::UbrPolicy::SelectiveDrop => UbrPolicy::SelectiveDrop,
+                scenario::UbrPolicy::FairBufferAllocation => UbrPolicy::FairBufferAllocation,
+            };
+            let limit = skyhop_link::cells_of(limit.0);
+            Discipline::Ubr(UbrConfig { limit, policy, threshold, scale })
+        }
     }
 }

@@ -6,7 +6,7 @@
 use skyhop_link::{Link, Medium};
 use skyhop_topology::{NodeId, Topology};
 use skyhop_units::{Amount, Rate, Span, Time};
-use skyhop_wire::{Compressor, Packet};
+use skyhop_wire::{Compressor, Packet, aal5};
 use std::collections::BTreeSet;
 
 pub(crate) struct Wire {
@@ -19,6 +19,8 @@ pub(crate) struct Wire {
     pub capture: Option<u32>,
     /// Header compression, if it is used.
     pub compression: Option<Box<Compression>>,
+    /// True if packets cross the link in ATM cells.
+    pub cells: bool,
     /// MTU, bytes; `u32::MAX` for no limit.
     pub mtu: u32,
     /// True if no error is sent for packets larger than the MTU.
@@ -28,6 +30,13 @@ pub(crate) struct Wire {
     /// Rate, and capacity of the queue, by the scenario.
     pub rate: Rate,
     pub queue_limit: Amount,
+}
+
+impl Wire {
+    /// Bytes that a packet of `size` bytes takes on the link.
+    pub fn framed(&self, size: u32) -> u32 {
+        if self.cells { (aal5::cells_of_packet(size as usize) * aal5::CELL_LEN) as u32 } else { size }
+    }
 }
 
 /// Header compression on a wire, at both of its ends (RFC 1144).

@@ -106,7 +106,7 @@ fn values_set_beside_the_file() {
         ),
         (
             "links.satellite.rat=1 Mbit/s",
-            r#"links.satellite.rat: unknown key "rat"; expected one of between, count, rate, delay, queue, loss, schedule, trace, repeat, jitter, reordering, duplication, corruption, header_compression, mtu, mtu_black_hole, reverse; did you mean "rate"?"#,
+            r#"links.satellite.rat: unknown key "rat"; expected one of between, count, rate, delay, queue, loss, schedule, trace, repeat, jitter, reordering, duplication, corruption, header_compression, framing, mtu, mtu_black_hole, reverse; did you mean "rate"?"#,
         ),
         (
             "links.satellite.rate=1",
@@ -144,7 +144,7 @@ fn values_set_beside_the_file() {
         ("flows.0.path.1=lan", r#"flows.0.path.1: unknown link "lan"; expected one of access, satellite"#),
         (
             "links.satellite.queue.kind=codle",
-            r#"links.satellite.queue.kind: unknown queue "codle"; expected one of drop-tail, red, drd, codel, fq-codel, drr, priority; did you mean "codel"?"#,
+            r#"links.satellite.queue.kind: unknown queue "codle"; expected one of drop-tail, red, drd, codel, fq-codel, drr, priority, ubr; did you mean "codel"?"#,
         ),
         (
             "links.satellite.queue.limt=5",

@@ -10,7 +10,8 @@ use skyhop_chance::{Seed, Stream};
 use skyhop_network::{BuildError, bytes_of};
 use skyhop_scenario::{self as scenario, Files, Traffic};
 use skyhop_traffic::{
-    Application, Browsing, Bulk, Datagrams, Distribution, End, Interpolation, Mah, Measured, Transfers, Web,
+    Application, Batches, Batching, Browsing, Bulk, Datagrams, Distribution, End, Interpolation, Mah,
+    Measured, Transfers, Web,
 };
 use skyhop_units::{Bytes, Span};
 use std::sync::Arc;
@@ -62,6 +63,17 @@ pub(crate) fn application(
             }
             let transfers = Transfers::new(size, per_s, *count, stream);
             (Application::Transfers(Box::new(transfers)), &[End::Client])
+        }
+        Traffic::Batches { request, reply, requests, gap, every, count } => {
+            let does = Batching {
+                request: from.sizes("request", request, Mah::Request)?,
+                reply: from.sizes("reply", reply, Mah::Reply)?,
+                requests: from.numbers("requests", requests, Mah::Files)?,
+                gap: from.times("gap", gap)?,
+                every: *every,
+                count: *count,
+            };
+            (Application::Batches(Box::new(Batches::new(does, stream))), &[End::Server])
         }
         Traffic::Bulk { size, connections } => {
             (Application::Bulk(Bulk::new(size.map(|size| size.get()), *connections)), &[End::Client])

@@ -4,7 +4,7 @@
 //! Differs: both ends of a flow are one machine, so requests need no parsing; payload is a number of bytes.
 //! Leaves out the execution of actions, by a simulator or by a program with sockets.
 
-use crate::{Bulk, Completions, Transfers, Web};
+use crate::{Batches, Bulk, Completions, Transfers, Web};
 use skyhop_units::Time;
 
 /// One of the two hosts of a flow.
@@ -102,6 +102,8 @@ pub enum Application {
     Web(Box<Web>),
     /// Transfers that arrive at random.
     Transfers(Box<Transfers>),
+    /// Batches of requests by the clock.
+    Batches(Box<Batches>),
 }
 
 impl Application {
@@ -111,6 +113,7 @@ impl Application {
             Application::Bulk(bulk) => bulk.start(now),
             Application::Web(web) => web.start(now),
             Application::Transfers(transfers) => transfers.start(now),
+            Application::Batches(batches) => batches.start(now),
         }
     }
 
@@ -120,6 +123,7 @@ impl Application {
             Application::Bulk(bulk) => bulk.stop(now),
             Application::Web(web) => web.stop(now),
             Application::Transfers(transfers) => transfers.stop(now),
+            Application::Batches(batches) => batches.stop(now),
         }
     }
 
@@ -129,6 +133,7 @@ impl Application {
             Application::Bulk(bulk) => bulk.handle(now, notice),
             Application::Web(web) => web.handle(now, notice),
             Application::Transfers(transfers) => transfers.handle(now, notice),
+            Application::Batches(batches) => batches.handle(now, notice),
         }
     }
 
@@ -138,6 +143,7 @@ impl Application {
             Application::Bulk(_) => {}
             Application::Web(web) => web.handle_timeout(now),
             Application::Transfers(transfers) => transfers.handle_timeout(now),
+            Application::Batches(batches) => batches.handle_timeout(now),
         }
     }
 
@@ -147,6 +153,7 @@ impl Application {
             Application::Bulk(bulk) => bulk.poll_action(),
             Application::Web(web) => web.poll_action(),
             Application::Transfers(transfers) => transfers.poll_action(),
+            Application::Batches(batches) => batches.poll_action(),
         }
     }
 
@@ -156,6 +163,7 @@ impl Application {
             Application::Bulk(bulk) => bulk.wants(),
             Application::Web(web) => web.wants(),
             Application::Transfers(transfers) => transfers.wants(),
+            Application::Batches(batches) => batches.wants(),
         }
     }
 
@@ -165,6 +173,7 @@ impl Application {
             Application::Bulk(_) => None,
             Application::Web(web) => web.poll_timeout(),
             Application::Transfers(transfers) => transfers.poll_timeout(),
+            Application::Batches(batches) => batches.poll_timeout(),
         }
     }
 
@@ -174,6 +183,7 @@ impl Application {
             Application::Bulk(bulk) => bulk.finished(),
             Application::Web(web) => web.finished(),
             Application::Transfers(transfers) => transfers.finished(),
+            Application::Batches(batches) => batches.finished(),
         }
     }
 
@@ -183,6 +193,7 @@ impl Application {
             Application::Bulk(_) => None,
             Application::Web(web) => Some(web.completions()),
             Application::Transfers(transfers) => Some(transfers.completions()),
+            Application::Batches(batches) => Some(batches.completions()),
         }
     }
 
@@ -192,6 +203,7 @@ impl Application {
             Application::Bulk(bulk) => bulk.connections(),
             Application::Web(web) => web.opened(),
             Application::Transfers(transfers) => transfers.opened(),
+            Application::Batches(batches) => batches.opened(),
         }
     }
 }

@@ -1,10 +1,12 @@
 //! Traffic models: the amount and the times of the data that applications send.
 //!
-//! Follows HT 4.2.3 (long transfers), 3.2.1 (the web) and 6.3 (periodic packets to measure the delay).
+//! Follows HT 4.2.3 (long transfers), 3.2.1 (the web) and 6.3 (periodic packets to measure the delay),
+//! Kota et al. 1999 §4.1 (an open loop of requests).
 //! Differs: an application only requests actions; hosts carry them out.
 //! Leaves out contents: a request is a number of bytes.
 
 mod application;
+mod batches;
 mod bulk;
 mod completions;
 mod datagrams;
@@ -16,6 +18,7 @@ mod transfers;
 mod web;
 
 pub use application::{Action, AppNotice, Application, End};
+pub use batches::{Batches, Batching};
 pub use bulk::Bulk;
 pub use completions::{Completion, Completions};
 pub use datagrams::Datagrams;

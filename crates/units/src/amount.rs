@@ -12,7 +12,10 @@ use crate::serde_text::text_quantity;
 use std::fmt;
 use std::str::FromStr;
 
-/// A limit in packets or in bytes.
+/// Bytes of an ATM cell, header included.
+const ATM_CELL: u64 = 53;
+
+/// A limit in packets or in bytes, which may be written as ATM cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Amount {
     /// A number of packets or segments, whatever their size.
@@ -47,12 +50,19 @@ impl FromStr for Amount {
                     UnitError::new(format!("\"{}\" is not a whole number of {unit}", text.trim()))
                 });
         }
+        if let Some((_, unit @ ("cells" | "cell"))) = split(text) {
+            let digits = text.trim().trim_end_matches(unit).trim();
+            let cells = digits.parse::<u64>().ok().filter(|n| *n <= u32::MAX as u64);
+            return cells.map(|n| Amount::Bytes(Bytes::new(n * ATM_CELL))).ok_or_else(|| {
+                UnitError::new(format!("\"{}\" is not a whole number of {unit}", text.trim()))
+            });
+        }
         let sizes = || BYTES.units.iter().map(|(name, ..)| *name);
         if let Some((_, unit)) = split(text)
             && !unit.is_empty()
             && !sizes().any(|name| name == unit)
         {
-            let known: Vec<&str> = sizes().chain(["packets", "segments"]).collect();
+            let known: Vec<&str> = sizes().chain(["packets", "segments", "cells"]).collect();
             return Err(unknown_unit("a limit", text, unit, &known));
         }
         BYTES.parse(text).map(|n| Amount::Bytes(Bytes::new(n))).map_err(|e| {
@@ -75,7 +85,7 @@ text_quantity!(
     Amount,
     "a limit",
     "\"50 packets\" or \"64 kB\"",
-    r"^\s*([0-9]+\s*(packets?|segments?)|[0-9.]+([eE][+-]?[0-9]+)?\s*(B|kB|MB|GB|TB|KiB|MiB|GiB))\s*$"
+    r"^\s*([0-9]+\s*(packets?|segments?|cells?)|[0-9.]+([eE][+-]?[0-9]+)?\s*(B|kB|MB|GB|TB|KiB|MiB|GiB))\s*$"
 );
 
 #[cfg(test)]
@@ -87,7 +97,8 @@ mod tests {
         assert_eq!("50 packets".parse::<Amount>().unwrap(), Amount::Packets(50));
         assert_eq!("2 segments".parse::<Amount>().unwrap(), Amount::Packets(2));
         assert_eq!("64 kB".parse::<Amount>().unwrap(), Amount::Bytes(Bytes::new(64_000)));
-        for text in ["50", "1.5 packets", "-3 packets", "5 pakets"] {
+        assert_eq!("531 cells".parse::<Amount>().unwrap(), Amount::Bytes(Bytes::new(28_143)));
+        for text in ["50", "1.5 cells", "1.5 packets", "-3 packets", "5 pakets"] {
             assert!(text.parse::<Amount>().is_err(), "{text}");
         }
     }

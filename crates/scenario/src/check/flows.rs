@@ -138,6 +138,18 @@ fn traffic(scenario: &Scenario, traffic: &Traffic, at: &KeyPath, out: &mut Findi
             some("count", *count, at, out);
             arrivals(scenario, *arrivals_per_s, *load, link.as_deref(), size, at, out);
         }
+        Traffic::Batches { request, reply, requests, gap, every, count } => {
+            sizes(request, &at.key("request"), out);
+            sizes(reply, &at.key("reply"), out);
+            numbers(requests, &at.key("requests"), out);
+            times(gap, &at.key("gap"), false, out);
+            out.require(
+                *every >= Span::from_millis(1),
+                || at.key("every"),
+                || format!("a batch every {every}; expected at least 1 ms"),
+            );
+            some("count", *count, at, out);
+        }
         Traffic::Cbr { rate, size } => datagrams(*rate, *size, at, out),
         Traffic::OnOff { rate, size, on, off, sources } => {
             datagrams(*rate, *size, at, out);

@@ -115,6 +115,20 @@ pub(super) fn queue(queue: Queue, at: &KeyPath, out: &mut FindingList) {
             }
         }
         Queue::Drr { quantum, .. } => quantum_fits(quantum, || at("quantum"), out),
+        Queue::Ubr { limit, threshold, scale, .. } => {
+            probability("threshold", threshold);
+            probability("scale", scale);
+            let cells = match limit {
+                Depth::Amount(Amount::Packets(_)) => 0,
+                Depth::Amount(Amount::Bytes(bytes)) => bytes.get() / 53,
+                Depth::Time(_) => u64::MAX,
+            };
+            out.require(
+                cells > 0,
+                || at("limit"),
+                || format!("limit of {limit} for a buffer of cells; expected cells, bytes or a time: \"2300 cells\""),
+            );
+        }
     }
 }
 

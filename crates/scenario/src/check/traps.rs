@@ -206,7 +206,10 @@ fn round_up(bytes: u64) -> u64 {
 fn short_queue(case: &Case, out: &mut FindingList) {
     let leg = &case.leg;
     let follows_losses = !case.tcp.variant.law().needs_model() && case.tcp.variant.law() != Law::Vegas;
-    let drops = matches!(leg.queue, Queue::DropTail { .. } | Queue::Drr { .. } | Queue::Priority { .. });
+    let drops = matches!(
+        leg.queue,
+        Queue::DropTail { .. } | Queue::Drr { .. } | Queue::Priority { .. } | Queue::Ubr { .. }
+    );
     let (queue, product) = (leg.queue_bytes(), leg.product());
     let reaches = leg.window().is_some_and(|window| window > product + queue)
         && case.size.is_none_or(|size| size > product + queue);

@@ -311,6 +311,27 @@ pub enum Traffic {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         count: Option<u64>,
     },
+    /// Batches of requests by the clock, pipelined over one persistent connection, whatever is outstanding: an open loop (Kota et al.
+    /// 1999). The sender is the client; goodput counts the receiver's replies.
+    Batches {
+        /// Length of a request.
+        #[serde(default = "batch_request")]
+        request: Sizes,
+        /// Length of a reply.
+        reply: Sizes,
+        /// Number of requests in a batch.
+        #[serde(default = "batch_requests")]
+        requests: Numbers,
+        /// Time between two requests of a batch.
+        #[serde(default = "batch_gap")]
+        gap: Times,
+        /// Time from the beginning of a batch to that of the next, which cuts the one before short.
+        #[serde(default = "batch_every")]
+        every: Span,
+        /// Number of batches; without end if left out.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        count: Option<u64>,
+    },
     /// Datagrams at a constant rate.
     Cbr {
         /// Payload per second.
@@ -371,6 +392,12 @@ impl Traffic {
                 ("server_time", server_time.file()),
             ],
             Traffic::Poisson { size, .. } => vec![("size", size.file())],
+            Traffic::Batches { request, reply, requests, gap, .. } => vec![
+                ("request", request.file()),
+                ("reply", reply.file()),
+                ("requests", requests.file()),
+                ("gap", gap.file()),
+            ],
             Traffic::OnOff { on, off, .. } => vec![("on", on.file()), ("off", off.file())],
         };
         all.into_iter().filter_map(|(key, file)| Some((key, file?))).collect()
@@ -382,6 +409,18 @@ fn default_ping_interval() -> Span {
 }
 fn default_ping_size() -> Bytes {
     Bytes::new(56)
+}
+fn batch_request() -> Sizes {
+    Sizes::Fixed { value: Bytes::new(128) }
+}
+fn batch_requests() -> Numbers {
+    Numbers::Fixed { value: 5.0 }
+}
+fn batch_gap() -> Times {
+    Times::Uniform { least: Span::from_millis(100), most: Span::from_millis(500) }
+}
+fn batch_every() -> Span {
+    Span::from_secs(10)
 }
 fn mah_sizes() -> Sizes {
     Sizes::Mah

@@ -2,7 +2,7 @@
 //!
 //! Follows the terms of ns-2's manual and of the RFCs for queues.
 //! Differs: one key is a value for both directions; `reverse` has the differences of the way back.
-//! Leaves out framing, coding and medium access.
+//! Leaves out coding and medium access.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -56,6 +56,9 @@ pub struct Link {
     /// on the link a connection's headers cannot be restored until one is sent uncompressed.
     #[serde(default)]
     pub header_compression: bool,
+    /// Form in which packets cross the link, which decides the bytes that each takes.
+    #[serde(default, skip_serializing_if = "Framing::is_default")]
+    pub framing: Framing,
     /// MTU: the largest packet that the link carries, IP header included; without limit if left out. Larger ones are dropped, and
     /// the sender is told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -73,6 +76,23 @@ impl Link {
     pub fn delays(&self) -> [Span; 2] {
         let back = self.reverse.as_ref().and_then(|reverse| reverse.delay);
         [self.delay, back.unwrap_or(self.delay)]
+    }
+}
+
+/// Form in which packets cross a link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Framing {
+    /// As they are: a packet takes the bytes that it has.
+    #[default]
+    Ip,
+    /// In cells of 53 bytes by AAL5, with LLC/SNAP and the trailer, 8 bytes each (RFC 2684, ITU-T I.363.5).
+    Aal5,
+}
+
+impl Framing {
+    fn is_default(&self) -> bool {
+        *self == Framing::default()
     }
 }
 
@@ -415,6 +435,40 @@ pub enum Queue {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         ack_filter: bool,
     },
+    /// The buffer of an ATM switch for UBR and UBR+ (Kota et al. 1999): packets are trains of cells, each flow is a virtual channel.
+    Ubr {
+        /// Capacity in cells, including those on the transmitter.
+        #[serde(default = "default_queue_limit")]
+        limit: Depth,
+        /// Rule by which cells are dropped.
+        #[serde(default)]
+        policy: UbrPolicy,
+        /// R: share of the capacity above which whole packets are dropped.
+        #[serde(default = "default_ubr_share")]
+        threshold: f64,
+        /// Z: factor of a flow's fair share, above which its packets are dropped.
+        #[serde(default = "default_ubr_share")]
+        scale: f64,
+    },
+}
+
+/// Rule by which an ATM switch drops cells. R is `threshold`, Z is `scale`, K the capacity, X its cells, X_i those of the packet's
+/// flow, N_a the flows with cells in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum UbrPolicy {
+    /// Each cell that finds the buffer full is dropped (plain UBR); a packet without its last cell spoils the next of its flow.
+    TailDrop,
+    /// After a packet's first dropped cell all others are dropped, except the last (Romanow and Floyd 1995).
+    PartialPacketDiscard,
+    /// The whole packet is dropped if X > R K when its first cell arrives; else as partial-packet-discard (Romanow and Floyd 1995).
+    #[default]
+    EarlyPacketDiscard,
+    /// The whole packet is dropped if X > R K and X_i > Z X / N_a; else as partial-packet-discard (Goyal et al. 1998).
+    SelectiveDrop,
+    /// The whole packet is dropped if X > R K and X_i N_a / X > Z (K - R K) / (X - R K); else as partial-packet-discard (Heinanen and
+    /// Kilkki 1998).
+    FairBufferAllocation,
 }
 
 impl Queue {
@@ -427,7 +481,8 @@ impl Queue {
             | Queue::Codel { limit, .. }
             | Queue::FqCodel { limit, .. }
             | Queue::Drr { limit, .. }
-            | Queue::Priority { limit, .. } => *limit,
+            | Queue::Priority { limit, .. }
+            | Queue::Ubr { limit, .. } => *limit,
         }
     }
 
@@ -441,6 +496,7 @@ impl Queue {
             | Queue::FqCodel { ack_filter, .. }
             | Queue::Drr { ack_filter, .. }
             | Queue::Priority { ack_filter, .. } => *ack_filter,
+            Queue::Ubr { .. } => false,
         }
     }
 }
@@ -456,6 +512,9 @@ fn default_red_weight() -> f64 {
 }
 fn default_red_max_p() -> f64 {
     0.1
+}
+fn default_ubr_share() -> f64 {
+    0.8
 }
 fn default_drd_max_p() -> f64 {
     0.95
