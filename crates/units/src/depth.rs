@@ -96,6 +96,6 @@ mod tests {
             assert_eq!(depth.at("1 bit/s".parse().unwrap()), amount);
         }
         let error = "50 pakets".parse::<Depth>().unwrap_err().to_string();
-        assert!(error.contains(", packets, segments; or a time, \"250 ms\""), "{error}");
+        assert!(error.contains(", packets, segments, cells; or a time, \"250 ms\""), "{error}");
     }
 }
