@@ -158,28 +158,38 @@ fn windows_and_buffers_are_those_of_the_named_kernel() {
     assert_eq!(number(&sender, ",tb"), windows * 10 * SEGMENT_MEMORY);
 
     // Segments joined to large ones, as each current card lets the kernel do: most of the memory is payload.
-    let ((), filled) = between(
-        65_535,
-        |mut stream| {
-            read(&mut stream, 200_000_000);
-            thread::sleep(Duration::from_secs(4));
-        },
-        |mut stream| {
-            let buffer = vec![0; 1 << 16];
-            socket2::SockRef::from(&stream).set_tcp_congestion(b"reno").unwrap();
-            stream.write_all(&vec![0; 200_000_000]).unwrap();
-            stream.set_nonblocking(true).unwrap();
-            // The reader has stopped: its window fills up first, and then the buffer.
-            for _ in 0..10 {
-                while !matches!(stream.write(&buffer), Err(e) if e.kind() == ErrorKind::WouldBlock) {}
-                thread::sleep(Duration::from_millis(50));
-            }
-            run("ss -tmin")
-        },
-    )
-    .unwrap();
-    let (payload, memory) = (unacknowledged(&filled), number(&filled, ",tb"));
-    println!("{payload} bytes of payload in {memory} of memory");
+    let fill = || {
+        between(
+            65_535,
+            |mut stream| {
+                read(&mut stream, 200_000_000);
+                thread::sleep(Duration::from_secs(4));
+            },
+            |mut stream| {
+                let buffer = vec![0; 1 << 16];
+                socket2::SockRef::from(&stream).set_tcp_congestion(b"reno").unwrap();
+                stream.write_all(&vec![0; 200_000_000]).unwrap();
+                stream.set_nonblocking(true).unwrap();
+                // The reader has stopped: its window fills up first, and then the buffer.
+                for _ in 0..10 {
+                    while !matches!(stream.write(&buffer), Err(e) if e.kind() == ErrorKind::WouldBlock) {}
+                    thread::sleep(Duration::from_millis(50));
+                }
+                run("ss -tmin")
+            },
+        )
+        .unwrap()
+        .1
+    };
+    // The buffer grows with the congestion window, which a busy machine may stop short of the largest.
+    let mut tries = (0..TRIES).map(|_| {
+        let filled = fill();
+        let (payload, memory) = (unacknowledged(&filled), number(&filled, ",tb"));
+        println!("{payload} bytes of payload in {memory} of memory");
+        (payload, memory)
+    });
+    let (payload, memory) =
+        tries.find(|(_, memory)| *memory >= 4_194_304).expect("a buffer of 4 MB in one of the tries");
     assert_eq!(memory, 4_194_304);
     // All at once it is 0.99 of the memory; what comes in as small pieces become free takes more, down to 0.55.
     assert!((SEND_BUFFER_MAX * 55 / 100..=SEND_BUFFER_MAX * 102 / 100).contains(&payload), "{payload}");

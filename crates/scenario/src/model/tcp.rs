@@ -127,6 +127,9 @@ tcp_keys! {
         quick_acks: u32,
         /// True to acknowledge at once a segment that fills a gap.
         ack_gap_fillers: bool,
+        /// True if the sender waits for room for a full segment (silly window avoidance, RFC 9293 §3.8.6.2.1); otherwise parts of
+        /// segments use up the windows to the byte.
+        silly_window_avoidance: bool,
         /// True if the congestion window grows even beyond the receive window, as in ns-2.
         grow_unused: bool,
         /// True if half a window keeps its fraction of a segment, and the acknowledgment that ends recovery opens it further, as in

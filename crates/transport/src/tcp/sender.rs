@@ -315,10 +315,11 @@ impl Sender {
                 ProbeTurn::Pass => {}
             }
         }
-        let segment_end = segment.seq + segment.len as u64;
-        if segment_end > self.flight.snd_una.max(1) + allowed || self.counting.burst_spent(&self.config) {
+        let limit = self.flight.snd_una.max(1) + allowed;
+        if !self.fit(&mut segment, limit) || self.counting.burst_spent(&self.config) {
             return None;
         }
+        let segment_end = segment.seq + segment.len as u64;
         if segment_end > self.peer.edge {
             self.ask_for_window(now);
             return None;
@@ -346,12 +347,29 @@ impl Sender {
                 ProbeTurn::Pass => {}
             }
         }
-        let segment = self.peer.cut(self.segment_at(self.flight.snd_nxt));
+        let mut segment = self.peer.cut(self.segment_at(self.flight.snd_nxt));
+        if !self.config.silly_window_avoidance {
+            let limit = segment.seq + self.room_for_new();
+            self.fit(&mut segment, limit);
+        }
         if segment.seq + segment.len as u64 > self.peer.edge {
             self.ask_for_window(now);
             return None;
         }
         Some(self.sent(now, segment))
+    }
+
+    /// True if the congestion window, which ends at `limit`, has room for this segment: for all of it, or without avoidance of
+    /// silly windows for any of it, to which it is cut.
+    fn fit(&self, segment: &mut NextSegment, limit: u64) -> bool {
+        if segment.seq + segment.len as u64 <= limit {
+            return true;
+        }
+        if self.config.silly_window_avoidance || limit <= segment.seq {
+            return false;
+        }
+        (segment.len, segment.fin) = ((limit - segment.seq) as u32, false);
+        true
     }
 
     /// §3.8.6.1: nothing is under way that would bring a new window, so ask for one.

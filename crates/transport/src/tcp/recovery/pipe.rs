@@ -357,7 +357,6 @@ impl Sender {
         {
             return turn;
         }
-        let mss = self.flight.mss as u64;
         let forced = self.pipe.force;
         if self.flight.segments.lost_waiting > 0
             && let Some(index) = self.flight.segments.next_lost()
@@ -372,7 +371,7 @@ impl Sender {
             return None;
         }
         self.pipe.force = false;
-        if !self.has_room(mss) {
+        if !self.has_room(self.least_new()) {
             return None;
         }
         let held = self.holds_new();
@@ -382,20 +381,45 @@ impl Sender {
         self.last_resort(now)
     }
 
+    /// Least room in the congestion window for which new data go, bytes.
+    fn least_new(&self) -> u64 {
+        if self.config.silly_window_avoidance { self.flight.mss as u64 } else { 1 }
+    }
+
+    /// Room in the congestion window for new data, bytes, at least 1: there is some.
+    pub(in crate::tcp) fn room_for_new(&self) -> u64 {
+        let (cwnd, in_window) = (self.congestion.cwnd(), self.flight.in_window());
+        let room = match self.flight.how {
+            // ns-2's counts segments while it repairs, and from the oldest outstanding before.
+            LossRecovery::Sack1 if self.pipe.phase == RecoveryPhase::Fast => self.flight.mss as u64,
+            LossRecovery::Sack1 if self.timer.at.is_some() => {
+                (cwnd + self.beyond_window()).saturating_sub(self.flight.len())
+            }
+            _ => cwnd.saturating_sub(in_window),
+        };
+        room.max(1)
+    }
+
+    /// Bytes beyond the window that duplicates let ns-2's Sack1 send before it repairs anything.
+    fn beyond_window(&self) -> u64 {
+        let most = if self.config.limited_transmit { self.flight.threshold - 1 } else { 0 };
+        u64::from(self.pipe.duplicates.min(most)) * self.flight.mss as u64
+    }
+
     /// Returns true if new data have to wait though the pipe has room.
     fn holds_new(&self) -> bool {
-        let mss = self.flight.mss as u64;
+        let least = self.least_new();
         // With no timer running nothing would end the wait.
         let holding =
             self.pipe.phase == RecoveryPhase::Open && self.pipe.duplicates > 0 && self.timer.at.is_some();
         match self.flight.how {
             // Until it repairs something ns-2's counts from the oldest outstanding; a duplicate lets one more go.
             LossRecovery::Sack1 if self.pipe.phase == RecoveryPhase::Open && self.timer.at.is_some() => {
-                let most = if self.config.limited_transmit { self.flight.threshold - 1 } else { 0 };
-                let more = u64::from(self.pipe.duplicates.min(most)) * mss;
-                self.flight.len() + mss > self.congestion.cwnd() + more
+                self.flight.len() + least > self.congestion.cwnd() + self.beyond_window()
             }
-            _ => holding && !self.config.limited_transmit && self.flight.len() + mss > self.congestion.cwnd(),
+            _ => {
+                holding && !self.config.limited_transmit && self.flight.len() + least > self.congestion.cwnd()
+            }
         }
     }
 
@@ -438,7 +462,7 @@ impl Sender {
         if self.pipe.stalled || self.fack_waits() {
             return false;
         }
-        if self.pipe.force || !self.has_room(mss) {
+        if self.pipe.force || !self.has_room(self.least_new()) {
             return self.pipe.force;
         }
         let rest = self.buffer.unsent(self.flight.snd_max);
