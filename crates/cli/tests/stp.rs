@@ -5,94 +5,17 @@
 //! Leaves out delay and losses.
 
 mod common;
+#[path = "common/hosts.rs"]
+mod hosts;
 
 use common::{code, skyhop, stderr, stdout};
+use hosts::{Folder, Server, key};
 use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::Write;
 use std::net::{SocketAddr, UdpSocket};
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStderr, Command, Stdio};
-
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("skyhop-stp-{name}-{}", std::process::id()));
-        let _ = fs::remove_dir_all(&path);
-        fs::create_dir_all(path.join("in")).unwrap();
-        Folder(path)
-    }
-
-    fn path(&self, name: &str) -> String {
-        self.0.join(name).display().to_string()
-    }
-
-    /// A file with pseudo-random bytes.
-    fn file(&self, name: &str, len: usize) -> Vec<u8> {
-        let data: Vec<u8> =
-            (0..len as u32).flat_map(|n| n.wrapping_mul(2_654_435_761).to_be_bytes()).take(len).collect();
-        fs::write(self.0.join(name), &data).unwrap();
-        data
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
-/// A serving host, until it is dropped.
-struct Server {
-    child: Child,
-    address: String,
-    log: BufReader<ChildStderr>,
-}
-
-impl Server {
-    fn new(args: &[&str]) -> Self {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_skyhop"))
-            .args(["stp", "serve", "--listen", "127.0.0.1:0"])
-            .args(args)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut log = BufReader::new(child.stderr.take().unwrap());
-        let mut line = String::new();
-        let address = loop {
-            line.clear();
-            assert!(log.read_line(&mut line).unwrap() > 0, "it ends at once");
-            if let Some(address) = line.trim().strip_prefix("skyhop: listening at ") {
-                break address.to_owned();
-            }
-        };
-        Server { child, address, log }
-    }
-
-    /// Waits for its end: exit code, output and messages.
-    fn end(mut self) -> (i32, Vec<u8>, String) {
-        let (mut out, mut told) = (Vec::new(), String::new());
-        self.child.stdout.take().unwrap().read_to_end(&mut out).unwrap();
-        self.log.read_to_string(&mut told).unwrap();
-        (self.child.wait().unwrap().code().unwrap(), out, told)
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-fn key(folder: &Folder, name: &str) -> String {
-    let path = folder.path(name);
-    let out = skyhop(&["stp", "key", "--out", &path]);
-    assert_eq!(code(&out), 0, "{}", stderr(&out));
-    path
-}
+use std::path::Path;
+use std::process::{Command, Stdio};
 
 #[test]
 fn help_has_examples() {
