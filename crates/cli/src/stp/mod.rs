@@ -6,7 +6,9 @@
 
 mod bench;
 mod key;
+mod names;
 mod options;
+mod parts;
 mod receive;
 mod report;
 mod send;

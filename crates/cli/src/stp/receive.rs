@@ -5,15 +5,15 @@
 //! Leaves out lists of available files.
 
 use super::options::{Common, address};
+use super::parts::{Part, folder, sweep_quietly};
 use super::report::{Bar, line, numbers};
 use super::send::{endpoint_for, open};
-use super::transfer::{Ask, Broken, Patient, Reply, TransferRequest, hex, take_data};
+use super::transfer::{Ask, Broken, Patient, Reply, Told, TransferRequest, hex, take_data};
 use crate::engine::interrupted;
 use crate::failure::Failure;
 use crate::stopwatch::Stopwatch;
 use clap::Args;
 use serde_json::Value;
-use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -50,6 +50,9 @@ pub fn run(args: &Receive) -> Result<(), Failure> {
         )));
     }
     let from = address(&args.from)?;
+    if !stdout {
+        sweep_quietly(folder(&out), args.common.quiet);
+    }
     let endpoint = endpoint_for(from, args.common.options(false)?)?;
     let stream = open(&endpoint, from)?;
     let begin = Stopwatch::start();
@@ -68,58 +71,37 @@ pub fn run(args: &Receive) -> Result<(), Failure> {
     patient.read_exact(&mut size).map_err(broken)?;
     let mut bar = Bar::new(&args.name, Some(u64::from_be_bytes(size)), args.common.quiet);
 
-    let part = out.with_file_name(format!(
-        ".{}.{}.part",
-        out.file_name().unwrap_or_default().to_string_lossy(),
-        std::process::id()
-    ));
     let show = |bytes| {
         bar.show(bytes, || stream.stats());
         !interrupted()
     };
-    let taken = if stdout {
-        let mut out = io::stdout().lock();
-        take_data(&mut patient, &mut out, true, show)
-            .and_then(|taken| out.flush().map(|()| taken).map_err(Broken::Target))
-    } else {
-        let file = File::create_new(&part).map_err(Broken::Target);
-        file.and_then(|mut file| {
-            let taken = take_data(&mut patient, &mut file, true, show)?;
-            file.sync_all().map_err(Broken::Target)?;
-            Ok(taken)
-        })
-    };
+    let written = |e: io::Error| (Failure::Run(format!("{}: cannot write: {e}", out.display())), true);
+    let taken = (|| {
+        let mut part = if stdout { None } else { Some(Part::create(&out).map_err(written)?) };
+        let mut pipe = io::stdout().lock();
+        let mut target: &mut dyn Write = part.as_mut().map_or(&mut pipe, |part| &mut part.file);
+        let (bytes, found, expected) =
+            take_data(&mut patient, &mut target, true, show).map_err(|e| match e {
+                Broken::Source(e) => (broken(e), false),
+                Broken::Target(e) => written(e),
+            })?;
+        if found != expected {
+            let message = "what has arrived is not what was sent: the digests differ";
+            return Err((Failure::Run(message.into()), true));
+        }
+        part.map_or_else(|| pipe.flush(), |part| part.finish(false)).map_err(written)?;
+        Ok((bytes, found))
+    })();
     bar.clear();
-    let checked = match taken {
-        Ok((bytes, found, expected)) if found == expected => Ok((bytes, found)),
-        Ok(_) => {
-            Err((Failure::Run("what has arrived is not what was sent: the digests differ".into()), true))
-        }
-        Err(Broken::Source(e)) => Err((broken(e), false)),
-        Err(Broken::Target(e)) => Err((Failure::Run(format!("{}: cannot write: {e}", out.display())), true)),
-    };
-    let named = checked.and_then(|done| {
-        if stdout {
-            return Ok(done);
-        }
-        let named = fs::hard_link(&part, &out).and_then(|()| fs::remove_file(&part));
-        named
-            .map(|()| done)
-            .map_err(|e| (Failure::Run(format!("{}: cannot write: {e}", out.display())), true))
-    });
-    let (bytes, digest) = match named {
+    let (bytes, digest) = match taken {
         Ok(done) => done,
         Err((failure, tell)) => {
-            if !stdout {
-                let _ = fs::remove_file(&part);
-            }
             if tell {
                 let mut words = Vec::new();
                 let _ = failure.tell(&mut words);
                 let why = String::from_utf8_lossy(&words).trim().trim_start_matches("error: ").to_owned();
-                let _ = Reply::Failed(why)
-                    .put(&mut patient)
-                    .and_then(|()| stream.finish(Some(Duration::from_secs(5))));
+                patient.limit(Duration::from_secs(5));
+                let _ = patient.tell(&Reply::Failed(why));
             }
             drop(stream);
             endpoint.wait_at_rest(Duration::from_secs(2));
@@ -128,9 +110,13 @@ pub fn run(args: &Receive) -> Result<(), Failure> {
     };
     let elapsed = begin.elapsed();
     let stats = stream.stats();
-    Reply::Done(digest).put(&mut patient).and_then(|()| patient.finish()).map_err(|e| {
-        Failure::Run(format!("{}: all is here, but the sender could not be told: {e}", args.name))
-    })?;
+    let here =
+        |rest: &str, e| Failure::Run(format!("{}: all is here, but the sender {rest}: {e}", args.name));
+    match patient.tell(&Reply::Done(digest)) {
+        Told::Acknowledged => {}
+        Told::Unconfirmed(e) => return Err(here("has not confirmed that it knows", e)),
+        Told::Untold(e) => return Err(here("could not be told", e)),
+    }
     drop(stream);
     endpoint.wait_at_rest(Duration::from_secs(2));
     let mut value = numbers(bytes, elapsed, &stats);

@@ -4,9 +4,11 @@
 //! Differs from a file server: one folder, plain names, and no overwriting unless that is allowed.
 //! Leaves out users; every holder of the key has all rights.
 
+use super::names::{plain_name, shown};
 use super::options::{Common, bind_failure};
+use super::parts::{self, Part};
 use super::report::line;
-use super::transfer::{Ask, Broken, Patient, Reply, TransferRequest, hex, put_data, take_data};
+use super::transfer::{Ask, Broken, Patient, Reply, Told, TransferRequest, hex, put_data, take_data};
 use crate::engine::interrupted;
 use crate::failure::Failure;
 use crate::stopwatch::{Stopwatch, pause};
@@ -17,7 +19,7 @@ use std::io::{self, Read, Write};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 /// `skyhop stp serve`.
@@ -66,12 +68,14 @@ pub fn run(args: &Serve) -> Result<(), Failure> {
         }
     }));
     let endpoint = Endpoint::bind(listen, options).map_err(|e| bind_failure(listen, e))?;
+    if let Some(dir) = &args.dir {
+        parts::sweep_quietly(dir, quiet);
+    }
     let listener = endpoint.listen();
     if !quiet {
         eprintln!("skyhop: listening at {}", endpoint.local_addr());
     }
     let running = AtomicUsize::new(0);
-    let numbers = AtomicU64::new(0);
     let result = std::thread::scope(|scope| {
         loop {
             if interrupted() {
@@ -86,14 +90,13 @@ pub fn run(args: &Serve) -> Result<(), Failure> {
                 Err(e) if e.kind() == io::ErrorKind::TimedOut => continue,
                 Err(e) => return Err(Failure::Run(e.to_string())),
             };
-            let number = numbers.fetch_add(1, Ordering::Relaxed);
             if args.once {
-                return handle(args, &stream, peer, number).map_err(Failure::Run);
+                return handle(args, &stream, peer).map_err(Failure::Run);
             }
             running.fetch_add(1, Ordering::Relaxed);
             let running = &running;
             scope.spawn(move || {
-                if let Err(why) = handle(args, &stream, peer, number)
+                if let Err(why) = handle(args, &stream, peer)
                     && !quiet
                 {
                     eprintln!("error: {why}");
@@ -108,7 +111,7 @@ pub fn run(args: &Serve) -> Result<(), Failure> {
 }
 
 /// Serves one connection. The error names the cause and the peer.
-fn handle(args: &Serve, stream: &StpStream, peer: SocketAddr, number: u64) -> Result<(), String> {
+fn handle(args: &Serve, stream: &StpStream, peer: SocketAddr) -> Result<(), String> {
     let say = |why: String| format!("{peer}: {why}");
     let mut patient = Patient::new(stream).map_err(|e| say(e.to_string()))?;
     // A peer that requests nothing, or has failed, does not occupy a slot for ever.
@@ -116,9 +119,9 @@ fn handle(args: &Serve, stream: &StpStream, peer: SocketAddr, number: u64) -> Re
     let request = TransferRequest::take(&mut patient).map_err(|e| say(e.to_string()))?;
     patient.limit(DATA_PATIENCE);
     let begin = Stopwatch::start();
-    let name = request.name.clone();
+    let name = shown(&request.name);
     let done = match request.ask {
-        Ask::Put => put(args, &mut patient, &request, number),
+        Ask::Put => put(args, &mut patient, &request),
         Ask::Get => return get(args, patient, &request).map_err(|e| say(format!("{name}: {e}"))),
         Ask::Sink => take(&mut patient, &mut io::sink(), false),
     };
@@ -127,15 +130,20 @@ fn handle(args: &Serve, stream: &StpStream, peer: SocketAddr, number: u64) -> Re
         Err(why) => Reply::Failed(why.clone()),
     };
     let stats = stream.stats();
-    let told = reply.put(&mut patient).and_then(|()| patient.finish());
+    let told = patient.tell(&reply);
     match (done, told) {
-        (Ok((bytes, digest)), Ok(())) => {
+        (Ok((bytes, digest)), Told::Acknowledged) => {
             if !args.common.quiet {
                 eprintln!("{}\nsha256 {}", line(false, &name, bytes, begin.elapsed(), &stats), hex(&digest));
             }
             Ok(())
         }
-        (Ok(_), Err(e)) => Err(say(format!("{name}: all is here, but the sender could not be told: {e}"))),
+        (Ok(_), Told::Unconfirmed(e)) => {
+            Err(say(format!("{name}: all is here, but the sender has not confirmed that it knows: {e}")))
+        }
+        (Ok(_), Told::Untold(e)) => {
+            Err(say(format!("{name}: all is here, but the sender could not be told: {e}")))
+        }
         (Err(why), _) => Err(say(format!("{name}: {why}"))),
     }
 }
@@ -152,7 +160,7 @@ fn take(from: &mut impl Read, target: &mut impl Write, hashed: bool) -> Taken {
     }
 }
 
-fn put(args: &Serve, from: &mut Patient<'_>, request: &TransferRequest, number: u64) -> Taken {
+fn put(args: &Serve, from: &mut Patient<'_>, request: &TransferRequest) -> Taken {
     if let Some(to) = &args.to {
         if to == Path::new("-") {
             let mut out = io::stdout().lock();
@@ -162,7 +170,7 @@ fn put(args: &Serve, from: &mut Patient<'_>, request: &TransferRequest, number: 
         }
         let mut file = File::create(to).map_err(|e| format!("cannot write: {e}"))?;
         let taken = take(from, &mut file, true)?;
-        file.sync_all().or_else(ignore_unsyncable).map_err(|e| format!("cannot write: {e}"))?;
+        parts::sync(&file).map_err(|e| format!("cannot write: {e}"))?;
         return Ok(taken);
     }
     let Some(dir) = &args.dir else {
@@ -172,29 +180,11 @@ fn put(args: &Serve, from: &mut Patient<'_>, request: &TransferRequest, number: 
     if path.exists() && !args.overwrite {
         return Err(format!("{} exists and is not overwritten", request.name));
     }
-    let part = dir.join(format!(".{}.{}-{number}.part", request.name, std::process::id()));
-    let taken = (|| {
-        let mut file = File::create_new(&part).map_err(|e| format!("cannot write: {e}"))?;
-        let taken = take(from, &mut file, true)?;
-        file.sync_all().map_err(|e| format!("cannot write: {e}"))?;
-        let named = if args.overwrite {
-            fs::rename(&part, &path)
-        } else {
-            // Unlike a rename, a link fails if the file has been created in the meantime.
-            fs::hard_link(&part, &path).and_then(|()| fs::remove_file(&part))
-        };
-        named.map_err(|e| format!("cannot write: {e}"))?;
-        Ok(taken)
-    })();
-    if taken.is_err() {
-        let _ = fs::remove_file(&part);
-    }
-    taken
-}
-
-/// Ignores that pipes and devices cannot be synced.
-fn ignore_unsyncable(e: io::Error) -> io::Result<()> {
-    if e.kind() == io::ErrorKind::InvalidInput { Ok(()) } else { Err(e) }
+    let written = |e: io::Error| format!("cannot write: {e}");
+    let mut part = Part::create(&path).map_err(written)?;
+    let taken = take(from, &mut part.file, true)?;
+    part.finish(args.overwrite).map_err(written)?;
+    Ok(taken)
 }
 
 fn get(args: &Serve, mut stream: Patient<'_>, request: &TransferRequest) -> Result<(), String> {
@@ -229,10 +219,10 @@ fn get(args: &Serve, mut stream: Patient<'_>, request: &TransferRequest) -> Resu
     match Reply::take(&mut stream) {
         Ok(Reply::Done(theirs)) if theirs == digest => {
             if !args.common.quiet {
-                let stats = stream.0.stats();
+                let stats = stream.stream.stats();
                 eprintln!(
                     "{}\nsha256 {}",
-                    line(true, &request.name, bytes, begin.elapsed(), &stats),
+                    line(true, &shown(&request.name), bytes, begin.elapsed(), &stats),
                     hex(&digest)
                 );
             }
@@ -241,30 +231,5 @@ fn get(args: &Serve, mut stream: Patient<'_>, request: &TransferRequest) -> Resu
         Ok(Reply::Done(_)) => Err("what has arrived is not what was sent: the digests differ".into()),
         Ok(Reply::Failed(why)) => Err(format!("the receiver says: {why}")),
         Err(e) => Err(format!("the receiver did not say that all is there: {e}")),
-    }
-}
-
-/// A name without folders; fails for any other.
-fn plain_name(name: &str) -> Result<&str, String> {
-    let plain = !name.is_empty()
-        && name.len() <= 200
-        && !name.starts_with('.')
-        && !name.contains(['/', '\\', '\0'])
-        && !name.chars().any(char::is_control);
-    if plain { Ok(name) } else { Err("that is no plain file name: no folders, no leading dot".into()) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::plain_name;
-
-    #[test]
-    fn names_stay_in_their_folder() {
-        for name in ["a", "results.tar", "größe", "a b"] {
-            assert_eq!(plain_name(name), Ok(name));
-        }
-        for name in ["", ".", "..", "../a", "/etc/passwd", "a/b", ".ssh", "a\\b", "a\0", "a\n"] {
-            assert!(plain_name(name).is_err(), "{name:?}");
-        }
     }
 }

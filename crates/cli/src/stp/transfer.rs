@@ -4,6 +4,7 @@
 //! Differs from HTTP: the length need not be known, and the digest follows the data.
 //! Leaves out names with folders: a file goes into one folder, under one name.
 
+use super::names::is_shown;
 use crate::engine::interrupted;
 use crate::stopwatch::Stopwatch;
 use ring::digest::{Context, SHA256};
@@ -30,7 +31,7 @@ pub enum Ask {
 pub struct TransferRequest {
     /// Kind of the request.
     pub ask: Ask,
-    /// Name of the file.
+    /// Name of the file, as the peer has written it: to be checked before it is used, and escaped before it is printed.
     pub name: String,
     /// Size in bytes, if it is known.
     pub size: Option<u64>,
@@ -51,31 +52,53 @@ const BLOCK: usize = 256 << 10;
 /// Interval at which a waiting call checks for interrupts.
 const GLANCE: Duration = Duration::from_millis(200);
 
+/// Time for the peer to acknowledge a result after an interrupt by the user; several round trips.
+const LAST_WORDS: Duration = Duration::from_secs(5);
+
 /// A stream whose calls fail after an interrupt by the user, or after a time limit without progress.
-pub struct Patient<'a>(pub &'a StpStream, Option<Duration>);
+pub struct Patient<'a> {
+    /// The stream itself.
+    pub stream: &'a StpStream,
+    limit: Option<Duration>,
+}
+
+/// How certain it is that the peer knows a result.
+#[derive(Debug)]
+pub enum Told {
+    /// It has acknowledged every byte of it.
+    Acknowledged,
+    /// The result has been sent, but not acknowledged.
+    Unconfirmed(io::Error),
+    /// The connection had failed before.
+    Untold(io::Error),
+}
 
 impl<'a> Patient<'a> {
     /// Wraps a stream.
     pub fn new(stream: &'a StpStream) -> io::Result<Self> {
         stream.set_read_timeout(Some(GLANCE))?;
         stream.set_write_timeout(Some(GLANCE))?;
-        Ok(Patient(stream, None))
+        Ok(Patient { stream, limit: None })
     }
 
     /// Sets the time limit of all later calls.
     pub fn limit(&mut self, patience: Duration) {
-        self.1 = Some(patience);
+        self.limit = Some(patience);
     }
 
-    fn wait<T>(&self, mut attempt: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+    /// Repeats an attempt until it is done, until `grace` has passed since an interrupt, or to the time limit.
+    fn wait<T>(&self, grace: Duration, mut attempt: impl FnMut() -> io::Result<T>) -> io::Result<T> {
         let begin = Stopwatch::start();
+        let mut interrupt = None;
         loop {
             match attempt() {
                 Err(e) if e.kind() == io::ErrorKind::TimedOut && e.get_ref().is_some_and(is_glance) => {
-                    if interrupted() {
+                    let waited =
+                        |since: &mut Option<Stopwatch>| since.get_or_insert_with(Stopwatch::start).elapsed();
+                    if interrupted() && waited(&mut interrupt) >= grace {
                         return Err(io::Error::other("interrupted"));
                     }
-                    if self.1.is_some_and(|patience| begin.elapsed() >= patience) {
+                    if self.limit.is_some_and(|patience| begin.elapsed() >= patience) {
                         return Err(io::Error::new(
                             io::ErrorKind::TimedOut,
                             "the peer says nothing for too long",
@@ -89,7 +112,22 @@ impl<'a> Patient<'a> {
 
     /// Waits until all written data and the end of the stream are acknowledged.
     pub fn finish(&self) -> io::Result<()> {
-        self.wait(|| self.0.finish(Some(GLANCE)))
+        self.wait(Duration::ZERO, || self.stream.finish(Some(GLANCE)))
+    }
+
+    /// Tells the peer the result, which is the last that this side says; an interrupt waits for that.
+    pub fn tell(&mut self, reply: &Reply) -> Told {
+        if let Err(e) = reply.put(self) {
+            return Told::Untold(e);
+        }
+        match self.wait(LAST_WORDS, || self.stream.finish(Some(GLANCE))) {
+            Ok(()) => Told::Acknowledged,
+            // Only the acknowledgment of the end is missing.
+            Err(e) => match self.stream.stats() {
+                stats if stats.acknowledged >= stats.written && stats.written > 0 => Told::Acknowledged,
+                _ => Told::Unconfirmed(e),
+            },
+        }
     }
 }
 
@@ -100,13 +138,13 @@ fn is_glance(e: &(dyn std::error::Error + Send + Sync + 'static)) -> bool {
 
 impl Read for Patient<'_> {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        self.wait(|| (&*self.0).read(buf))
+        self.wait(Duration::ZERO, || (&*self.stream).read(buf))
     }
 }
 
 impl Write for Patient<'_> {
     fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
-        self.wait(|| (&*self.0).write(buf))
+        self.wait(Duration::ZERO, || (&*self.stream).write(buf))
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -134,15 +172,20 @@ fn put_text(out: &mut Vec<u8>, text: &str) {
     out.extend_from_slice(&text.as_bytes()[..end]);
 }
 
-fn take_text(from: &mut impl Read) -> io::Result<String> {
+/// Reads a text as it is.
+fn take_raw_text(from: &mut impl Read) -> io::Result<String> {
     let len = usize::from(u16::from_be_bytes(take(from)?));
     if len > 1024 {
         return Err(wrong("a text that is too long"));
     }
     let mut text = vec![0; len];
     from.read_exact(&mut text)?;
-    // The peer's text is printed on a terminal, so control characters are removed.
-    Ok(String::from_utf8_lossy(&text).chars().filter(|c| !c.is_control()).collect())
+    Ok(String::from_utf8_lossy(&text).into_owned())
+}
+
+/// Reads a text to be printed on a terminal: characters that cannot be shown are removed.
+fn take_text(from: &mut impl Read) -> io::Result<String> {
+    Ok(take_raw_text(from)?.chars().filter(|c| is_shown(*c)).collect())
 }
 
 impl TransferRequest {
@@ -164,7 +207,7 @@ impl TransferRequest {
         let ask = [Ask::Put, Ask::Get, Ask::Sink].into_iter().find(|a| *a as u8 == ask);
         let size = u64::from_be_bytes(take(from)?);
         let ask = ask.ok_or_else(|| wrong("the peer asks for what this version does not know"))?;
-        Ok(TransferRequest { ask, name: take_text(from)?, size: (size != u64::MAX).then_some(size) })
+        Ok(TransferRequest { ask, name: take_raw_text(from)?, size: (size != u64::MAX).then_some(size) })
     }
 }
 
@@ -317,8 +360,13 @@ mod tests {
             wire[3] ^= 1;
             assert_eq!(TransferRequest::take(&mut &wire[..]).unwrap_err().kind(), io::ErrorKind::InvalidData);
         }
+        // A name is not mended on the way: one that cannot be shown is refused later.
+        let request = TransferRequest { ask: Ask::Put, name: "a\nb\u{202e}".into(), size: None };
         let mut wire = Vec::new();
-        Reply::Failed("No space\u{1b}[2J left\n".into()).put(&mut wire).unwrap();
+        request.put(&mut wire).unwrap();
+        assert_eq!(TransferRequest::take(&mut &wire[..]).unwrap().name, "a\nb\u{202e}");
+        let mut wire = Vec::new();
+        Reply::Failed("No space\u{1b}[2J left\u{202e}\n".into()).put(&mut wire).unwrap();
         assert_eq!(Reply::take(&mut &wire[..]).unwrap(), Reply::Failed("No space[2J left".into()));
         assert!(Reply::take(&mut &[9_u8; 40][..]).is_err());
     }

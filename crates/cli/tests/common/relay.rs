@@ -1,0 +1,106 @@
+//! A relay of UDP between one server and its clients: a path with a delay, and a count of what goes over it.
+//!
+//! Follows a link without losses; sleeps of a thread are its clock, so delays are at least what they should be.
+//! Leaves out rates, errors and ICMP.
+
+#![allow(dead_code, reason = "each test file uses a part")]
+
+use std::collections::{BTreeMap, VecDeque};
+use std::net::{SocketAddr, UdpSocket};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// A running relay, ended when it is dropped.
+pub struct Relay {
+    local: SocketAddr,
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+#[derive(Default)]
+struct Shared {
+    end: AtomicBool,
+    /// Nothing passes while this is set.
+    cut: AtomicBool,
+    to_server: AtomicU64,
+    to_clients: AtomicU64,
+}
+
+impl Relay {
+    /// A relay to a server, with a delay each way.
+    pub fn to(server: &str, delay: Duration) -> Self {
+        let (server, shared): (SocketAddr, _) = (server.parse().unwrap(), Arc::new(Shared::default()));
+        // STP's port is the server's UDP port, so the relay has the same port at another address.
+        let local = SocketAddr::from(([127, 0, 0, 2], server.port()));
+        let front = UdpSocket::bind(local).unwrap();
+        let inside = shared.clone();
+        let thread = Some(std::thread::spawn(move || pass(&front, server, delay, &inside)));
+        Relay { local, shared, thread }
+    }
+
+    pub fn address(&self) -> String {
+        self.local.to_string()
+    }
+
+    /// Drops all packets from now on, or lets them pass again.
+    pub fn cut(&self, cut: bool) {
+        self.shared.cut.store(cut, Ordering::SeqCst);
+    }
+
+    /// Bytes of UDP payload passed so far: to the server, and to clients.
+    pub fn passed(&self) -> (u64, u64) {
+        (self.shared.to_server.load(Ordering::SeqCst), self.shared.to_clients.load(Ordering::SeqCst))
+    }
+}
+
+impl Drop for Relay {
+    fn drop(&mut self) {
+        self.shared.end.store(true, Ordering::SeqCst);
+        let _ = self.thread.take().unwrap().join();
+    }
+}
+
+/// Passes packets on: each client has a socket of its own towards the server.
+#[expect(clippy::disallowed_methods, reason = "a path of real packets goes by the clock")]
+fn pass(front: &UdpSocket, server: SocketAddr, delay: Duration, shared: &Shared) {
+    front.set_nonblocking(true).unwrap();
+    let mut backs: BTreeMap<SocketAddr, UdpSocket> = BTreeMap::new();
+    let mut waiting: VecDeque<(Instant, Option<SocketAddr>, SocketAddr, Vec<u8>)> = VecDeque::new();
+    let mut buffer = vec![0; 65_536];
+    while !shared.end.load(Ordering::SeqCst) {
+        let (now, before) = (Instant::now(), waiting.len());
+        while let Ok((len, client)) = front.recv_from(&mut buffer) {
+            waiting.push_back((now + delay, None, client, buffer[..len].to_vec()));
+        }
+        for (client, back) in &backs {
+            while let Ok(len) = back.recv(&mut buffer) {
+                waiting.push_back((now + delay, Some(server), *client, buffer[..len].to_vec()));
+            }
+        }
+        let idle = waiting.len() == before;
+        while waiting.front().is_some_and(|(due, ..)| *due <= now) {
+            let (_, from, client, bytes) = waiting.pop_front().unwrap();
+            if shared.cut.load(Ordering::SeqCst) {
+                continue;
+            }
+            let count = if from.is_some() { &shared.to_clients } else { &shared.to_server };
+            count.fetch_add(bytes.len() as u64, Ordering::SeqCst);
+            if from.is_some() {
+                let _ = front.send_to(&bytes, client);
+                continue;
+            }
+            let back = backs.entry(client).or_insert_with(|| {
+                let back = UdpSocket::bind("127.0.0.1:0").unwrap();
+                back.set_nonblocking(true).unwrap();
+                back.connect(server).unwrap();
+                back
+            });
+            let _ = back.send(&bytes);
+        }
+        if idle {
+            std::thread::sleep(Duration::from_micros(500));
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! Files of `skyhop stp` on disk: names, parts, what a killed process leaves, and who is told of the end.
+//!
+//! Follows docs/stp-hosts.md; real processes and packets, ended by real signals.
+//! Leaves out crashes of the machine: strace shows what was synced.
+
+mod common;
+#[path = "common/hosts.rs"]
+mod hosts;
+#[path = "common/relay.rs"]
+mod relay;
+
+use common::{code, command, skyhop, stderr};
+use hosts::{Folder, Server, key};
+use relay::Relay;
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+/// Waits until a condition holds, at most 20 s.
+#[expect(clippy::disallowed_methods, reason = "a process says nothing when it has written")]
+fn until(what: &str, mut holds: impl FnMut() -> bool) {
+    for _ in 0..4000 {
+        if holds() {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    panic!("{what}: not within 20 s");
+}
+
+/// The hidden files of a folder.
+fn hidden(dir: &str) -> Vec<String> {
+    let names = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut names: Vec<String> = names.filter(|name| name.starts_with('.')).collect();
+    names.sort();
+    names
+}
+
+fn parts(dir: &str) -> Vec<String> {
+    hidden(dir).into_iter().filter(|name| name.ends_with(".part")).collect()
+}
+
+fn start(args: &[&str]) -> Child {
+    command(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+fn terminate(child: &Child) {
+    assert!(Command::new("kill").arg(child.id().to_string()).status().unwrap().success());
+}
+
+#[test]
+fn a_killed_server_leaves_no_part_behind_its_next_start() {
+    let folder = Folder::new("killed-server");
+    let (key, dir) = (key(&folder, "link.key"), folder.path("in"));
+    folder.file("data.bin", 20_000_000);
+    let live = Server::new(&["--key", &key, "--dir", &dir]);
+    let dead = Server::new(&["--key", &key, "--dir", &dir]);
+    let send = |server: &Server, name: &str| {
+        let data = folder.path("data.bin");
+        start(&["stp", "send", &data, &server.address, "--key", &key, "--name", name, "--rate", "4 Mbit/s"])
+    };
+    let mut senders = [send(&live, "living"), send(&dead, "dying")];
+    until("two parts", || parts(&dir).len() == 2);
+    let foreign = [".notes.part", ".a.1-2.skystp.partial", ".x.skystp.part", "b.1-2.skystp.part"];
+    for name in foreign {
+        fs::write(Path::new(&dir).join(name), "not a transfer's").unwrap();
+    }
+    drop(dead); // by SIGKILL
+    assert_eq!(
+        parts(&dir).iter().filter(|part| part.starts_with(".dying.")).count(),
+        1,
+        "nobody has swept yet"
+    );
+    let next = Server::new(&["--key", &key, "--dir", &dir]);
+    until("the leftover swept", || !parts(&dir).iter().any(|part| part.starts_with(".dying.")));
+    assert!(parts(&dir).iter().any(|part| part.starts_with(".living.")), "another server's transfer goes on");
+    assert!(foreign.iter().all(|name| Path::new(&dir).join(name).exists()), "other files stay");
+    drop(next);
+    for sender in &mut senders {
+        let _ = sender.kill();
+        sender.wait().unwrap();
+    }
+}
+
+#[test]
+fn a_killed_receiver_leaves_no_part_behind_its_next_start() {
+    let folder = Folder::new("killed-receiver");
+    let (key, dir) = (key(&folder, "link.key"), folder.path("in"));
+    let data = folder.file("in/data.bin", 10_000_000);
+    let server = Server::new(&["--key", &key, "--dir", &dir, "--rate", "100 Mbit/s"]);
+    fs::create_dir(folder.path("out")).unwrap();
+    let (out, to) = (folder.path("out"), folder.path("out/data.bin"));
+    let args = ["stp", "receive", "data.bin", &server.address, "--key", &key, "--out", &to];
+    let mut killed = start(&args);
+    until("a part", || parts(&out).len() == 1);
+    killed.kill().unwrap();
+    killed.wait().unwrap();
+    assert_eq!(parts(&out).len(), 1);
+    let again = skyhop(&args);
+    assert_eq!(code(&again), 0, "{}", stderr(&again));
+    assert!(fs::read(&to).unwrap() == data);
+    assert_eq!(hidden(&out), Vec::<String>::new());
+}
+
+#[test]
+fn the_folder_is_synced_after_the_name() {
+    if Command::new("strace").arg("-V").output().is_err() {
+        eprintln!("skipped: no strace");
+        return;
+    }
+    let folder = Folder::new("synced");
+    let (key, dir) = (key(&folder, "link.key"), folder.path("in"));
+    folder.file("data.bin", 100_000);
+    for (overwrite, call) in [(false, "linkat("), (true, "rename(")] {
+        let trace = folder.path("trace");
+        let mut args = vec!["-f", "-y", "-e", "trace=fsync,linkat,rename,renameat,renameat2", "-o", &trace];
+        args.extend([env!("CARGO_BIN_EXE_skyhop"), "stp", "serve", "--listen", "127.0.0.1:0", "--key", &key]);
+        args.extend(["--dir", &dir, "--once"]);
+        if overwrite {
+            args.push("--overwrite");
+        }
+        let server = Server::started(Command::new("strace").args(args));
+        let sent = skyhop(&["stp", "send", &folder.path("data.bin"), &server.address, "--key", &key]);
+        assert_eq!(code(&sent), 0, "{}", stderr(&sent));
+        let (exit, _, told) = server.end();
+        assert_eq!(exit, 0, "{told}");
+        let trace = fs::read_to_string(&trace).unwrap();
+        let lines: Vec<&str> = trace.lines().collect();
+        let at = |what: &str, end: &str| {
+            let found = lines.iter().position(|line| line.contains(what) && line.contains(end));
+            found.unwrap_or_else(|| panic!("no {what} {end} in\n{trace}"))
+        };
+        let (file, named) = (at("fsync(", ".part>"), at(call, "data.bin\""));
+        let dir_synced = at("fsync(", &format!("{dir}>"));
+        assert!(file < named && named < dir_synced, "{trace}");
+    }
+}
+
+#[test]
+fn names_that_cannot_be_shown_are_refused_and_long_ones_are_cut_in_the_log() {
+    let folder = Folder::new("names");
+    let (key, dir) = (key(&folder, "link.key"), folder.path("in"));
+    folder.file("data.bin", 1000);
+    let mut server = Server::new(&["--key", &key, "--dir", &dir]);
+    let long = "x".repeat(1000);
+    let cases = [
+        ("a\nb", "the name has a character that cannot be shown, U+000A", "a\\nb: "),
+        ("exe\u{202e}fdp.", "the name has a character that cannot be shown, U+202E", "exe\\u{202e}fdp.: "),
+        ("", "that is no plain file name", ": that"),
+        (".", "that is no plain file name", "."),
+        ("..", "that is no plain file name", ".."),
+        ("a/b", "that is no plain file name", "a/b: "),
+        (&long, "a name of 1000 bytes; up to 200 are possible", "xxx... (1000 bytes): "),
+    ];
+    for (name, why, logged) in cases {
+        let sent = skyhop(&[
+            "stp",
+            "send",
+            &folder.path("data.bin"),
+            &server.address,
+            "--key",
+            &key,
+            "--name",
+            name,
+        ]);
+        assert_eq!(code(&sent), 1);
+        assert!(stderr(&sent).starts_with(&format!("error: the receiver says: {why}")), "{}", stderr(&sent));
+        let line = server.line();
+        assert!(line.contains(logged) && line.contains(why) && line.len() < 250, "{line:?}");
+        let got =
+            skyhop(&["stp", "receive", name, &server.address, "--key", &key, "--out", &folder.path("none")]);
+        assert_eq!(code(&got), 1);
+        assert!(stderr(&got).contains(why), "{}", stderr(&got));
+        server.line();
+    }
+    assert_eq!(fs::read_dir(&dir).unwrap().count(), 0);
+}
+
+#[test]
+fn a_server_that_is_ended_waits_for_the_last_acknowledgment() {
+    let folder = Folder::new("told");
+    let (key, dir) = (key(&folder, "link.key"), folder.path("in"));
+    let data = folder.file("data.bin", 300_000);
+    let server = Server::new(&["--key", &key, "--dir", &dir]);
+    let relay = Relay::to(&server.address, Duration::from_millis(400));
+    let mut sender = start(&["stp", "send", &folder.path("data.bin"), &relay.address(), "--key", &key]);
+    // The file is there 400 ms before the sender knows, and 800 ms before the server knows that it does.
+    until("the file", || Path::new(&dir).join("data.bin").exists());
+    terminate(&server.child);
+    assert_eq!(sender.wait().unwrap().code(), Some(0));
+    let (exit, _, told) = server.end();
+    assert!(
+        told.contains("received data.bin: 300000 bytes") && !told.contains("could not be told"),
+        "{told}"
+    );
+    assert_eq!(exit, 130);
+    assert!(fs::read(folder.path("in/data.bin")).unwrap() == data);
+}
+
+#[test]
+fn a_sender_that_is_gone_is_not_said_to_be_unaware() {
+    let folder = Folder::new("unsure");
+    let (key, dir) = (key(&folder, "link.key"), folder.path("in"));
+    folder.file("data.bin", 300_000);
+    let server = Server::new(&["--key", &key, "--dir", &dir]);
+    let relay = Relay::to(&server.address, Duration::from_millis(400));
+    let mut sender = start(&["stp", "send", &folder.path("data.bin"), &relay.address(), "--key", &key]);
+    until("the file", || Path::new(&dir).join("data.bin").exists());
+    // The reply is on its way: the server cannot know if it arrives.
+    sender.kill().unwrap();
+    sender.wait().unwrap();
+    terminate(&server.child);
+    let (_, _, told) = server.end();
+    let why = "data.bin: all is here, but the sender has not confirmed that it knows: interrupted";
+    assert!(told.contains(why) && !told.contains("could not be told"), "{told}");
+}
