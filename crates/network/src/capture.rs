@@ -10,6 +10,15 @@ use crate::links::Links;
 use skyhop_units::Time;
 use skyhop_wire::Packet;
 
+/// A captured direction of a link.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CapturedDirection {
+    /// The link's name, and `/forward` or `/reverse`.
+    pub name: String,
+    /// True if packets cross it in ATM cells.
+    pub cells: bool,
+}
+
 /// Receives the packets of captured link directions, in order of time.
 pub trait Capture {
     /// Takes a packet of `interface` (an index into [`crate::Network::captured`]) whose first bit leaves at `at`, and the STP
@@ -19,32 +28,33 @@ pub trait Capture {
 
 /// The captured link directions, and the receiver of their packets.
 pub(crate) struct Captured {
-    names: Vec<String>,
+    directions: Vec<CapturedDirection>,
     to: Option<Box<dyn Capture + Send>>,
 }
 
 impl Captured {
     /// Marks the links named in `wanted`, or all if one is `*`. Fails for a name that no link has.
     pub fn of(wanted: &[String], links: &mut Links) -> Result<Self, BuildError> {
-        let mut names = Vec::new();
+        let mut directions = Vec::new();
         for (index, name) in links.names.iter().enumerate() {
             if !wanted.iter().any(|p| p == "*" || p == name) {
                 continue;
             }
             for (wire, direction) in [(2 * index, "forward"), (2 * index + 1, "reverse")] {
-                links.wires[wire].capture = Some(names.len() as u32);
-                links.wires[wire].link.capture();
-                names.push(format!("{name}/{direction}"));
+                let wire = &mut links.wires[wire];
+                wire.capture = Some(directions.len() as u32);
+                wire.link.capture();
+                directions.push(CapturedDirection { name: format!("{name}/{direction}"), cells: wire.cells });
             }
         }
         if let Some(missing) = wanted.iter().find(|p| *p != "*" && !links.names.contains(p)) {
             return Err(BuildError::new("record.pcap", format!("no link \"{missing}\" in this network")));
         }
-        Ok(Self { names, to: None })
+        Ok(Self { directions, to: None })
     }
 
-    pub fn names(&self) -> &[String] {
-        &self.names
+    pub fn directions(&self) -> &[CapturedDirection] {
+        &self.directions
     }
 
     pub fn set(&mut self, capture: Box<dyn Capture + Send>) {

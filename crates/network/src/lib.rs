@@ -49,7 +49,7 @@ pub use account::{Account, PacketFate};
 pub use address::address;
 pub use agenda::{Agenda, Rank, Slot};
 pub use beside::Inside;
-pub use capture::Capture;
+pub use capture::{Capture, CapturedDirection};
 pub use constellation::{Satellites, topology_of};
 pub use error::BuildError;
 pub use files::bytes_of;

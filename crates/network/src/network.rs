@@ -6,7 +6,7 @@
 use crate::account::Account;
 use crate::agenda::{Agenda, Rank, Slot};
 use crate::build::Built;
-use crate::capture::{Capture, Captured};
+use crate::capture::{Capture, Captured, CapturedDirection};
 use crate::constellation::satellite_named;
 use crate::error::BuildError;
 use crate::failures;
@@ -241,9 +241,9 @@ impl Network {
         (wire.rate, wire.queue_limit)
     }
 
-    /// Names of the captured link directions, which are the interfaces of a capture.
-    pub fn captured(&self) -> &[String] {
-        self.captured.names()
+    /// The captured link directions, which are the interfaces of a capture.
+    pub fn captured(&self) -> &[CapturedDirection] {
+        self.captured.directions()
     }
 
     /// Sets the receiver of captured packets.

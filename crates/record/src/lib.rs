@@ -25,7 +25,7 @@ pub use capture::{CaptureError, CaptureFile};
 pub use chart::png::{PngError, png};
 pub use chart::{Chart, ChartAxis, Mark, map::Map};
 pub use folder::{Folder, FolderError, FolderFile, write_all};
-pub use pcapng::{PcapngError, PcapngWriter};
+pub use pcapng::{LinkType, PcapngError, PcapngWriter};
 pub use report::{HtmlReport, ReportTable, Section, report_html};
 #[cfg(feature = "tables")]
 pub use session::{RecordError, RunError, RunOptions, run_scenario, write_run};

@@ -1,6 +1,6 @@
 //! A pcapng writer: nanosecond times, one interface per link and direction, packets that begin with an IP header.
 //!
-//! Follows draft-ietf-opsawg-pcapng §4.1-4.3 and LINKTYPE_RAW, so that IPv4 and IPv6 share a file.
+//! Follows draft-ietf-opsawg-pcapng §4.1-4.3 and LINKTYPE_RAW, so that IPv4 and IPv6 share a file; LINKTYPE_SUNATM where there are cells.
 //! Differs: times count from the start of the run and no block has a date or a machine, so a run's capture is reproducible byte by byte.
 //! Leaves out reading, name resolution, statistics and options other than a name and a resolution.
 
@@ -11,7 +11,17 @@ const SECTION_HEADER: u32 = 0x0A0D_0D0A;
 const INTERFACE_DESCRIPTION: u32 = 1;
 const ENHANCED_PACKET: u32 = 6;
 const BYTE_ORDER_MAGIC: u32 = 0x1A2B_3C4D;
-const LINKTYPE_RAW: u16 = 101;
+
+/// First bytes of an interface's packets (the list of link-layer header types of libpcap).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u16)]
+pub enum LinkType {
+    /// The IP header.
+    Raw = 101,
+    /// Four bytes that name the virtual channel, then an AAL5 CPCS PDU.
+    SunAtm = 123,
+}
+
 const OPT_END: u16 = 0;
 const SHB_USERAPPL: u16 = 4;
 const IF_NAME: u16 = 2;
@@ -80,9 +90,19 @@ pub struct PcapngWriter<W> {
 }
 
 impl<W: Write> PcapngWriter<W> {
-    /// Begins a capture: a section header and a description of each interface. At most `snaplen` bytes of each packet are kept;
+    /// Begins a capture of IP packets: a section header and a description of each interface. At most `snaplen` bytes of each packet are kept;
     /// all of it if `None`.
     pub fn new(out: W, interfaces: &[String], snaplen: Option<u32>) -> Result<Self, PcapngError> {
+        let raw: Vec<_> = interfaces.iter().map(|name| (name.as_str(), LinkType::Raw)).collect();
+        Self::with_link_types(out, &raw, snaplen)
+    }
+
+    /// [`PcapngWriter::new`] with a link type for each interface.
+    pub fn with_link_types(
+        out: W,
+        interfaces: &[(&str, LinkType)],
+        snaplen: Option<u32>,
+    ) -> Result<Self, PcapngError> {
         let count = u32::try_from(interfaces.len()).unwrap_or(u32::MAX);
         let mut writer = PcapngWriter {
             out,
@@ -91,8 +111,8 @@ impl<W: Write> PcapngWriter<W> {
             block: Vec::with_capacity(2048),
         };
         writer.section_header()?;
-        for name in interfaces {
-            writer.interface(name, snaplen)?;
+        for (name, link_type) in interfaces {
+            writer.interface(name, *link_type, snaplen)?;
         }
         Ok(writer)
     }
@@ -143,12 +163,17 @@ impl<W: Write> PcapngWriter<W> {
         self.end()
     }
 
-    fn interface(&mut self, name: &str, snaplen: Option<u32>) -> Result<(), PcapngError> {
+    fn interface(
+        &mut self,
+        name: &str,
+        link_type: LinkType,
+        snaplen: Option<u32>,
+    ) -> Result<(), PcapngError> {
         if name.len() > u16::MAX as usize {
             return Err(PcapngError::NameTooLong { len: name.len() });
         }
         self.begin(INTERFACE_DESCRIPTION);
-        self.u16(LINKTYPE_RAW);
+        self.u16(link_type as u16);
         self.u16(0);
         self.u32(snaplen.unwrap_or(0));
         self.option(IF_NAME, name.as_bytes());

@@ -11,6 +11,7 @@ use common::Scratch;
 use skyhop_record::{RunOptions, run_scenario};
 use skyhop_results::{FlowKind, PingResult, TransferResult};
 use skyhop_scenario::parse;
+use skyhop_wire::aal5::{Reassembler, cells_of_packet, segment};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -372,6 +373,63 @@ path = ["server", "access", "satellite", "narrow", "user"]
         assert!(messages.len() >= 10, "{path_mtu}: {} messages", messages.len());
         assert_eq!(messages, large, "{path_mtu}");
     }
+}
+
+/// A link of cells: tshark finds LLC, IP and TCP in the PDUs, whose trailers are right by the other end's reassembly.
+#[test]
+fn cells_are_captured_as_pdus_down_to_tcp() {
+    let scratch = Scratch::new("capture-aal5");
+    let flow = "[[flows]]\npath = [\"server\", \"satellite\", \"user\"]\ntraffic = { kind = \"bulk\", size = \"20 kB\" }\n";
+    let scenario = format!(
+        "duration = \"30 s\"\nhost = \"1999\"\nrecord = {{ pcap = [\"satellite\"] }}\n\
+         [links.satellite]\nrate = \"5 Mbit/s\"\ndelay = \"10 ms\"\nframing = \"aal5\"\n{flow}{flow}"
+    );
+    let loaded = parse(scenario.as_bytes(), "cells.toml", &[]).unwrap();
+    let out = scratch.0.join("out");
+    let options = RunOptions { out: Some(out.clone()), ..RunOptions::default() };
+    run_scenario(&loaded, &options, |_| true).unwrap();
+    let fields = [
+        "frame.len",
+        "_ws.malformed",
+        "frame.protocols",
+        "atm.vci",
+        "ip.len",
+        "tcp.checksum.status",
+        "frame.interface_name",
+    ];
+    let capture = out.join("packets.pcapng");
+    let Some(packets) = tshark(&capture, &fields) else { return };
+    let mut channels = BTreeSet::new();
+    for packet in &packets {
+        assert_eq!(
+            ["_ws.malformed", "tcp.checksum.status"].map(|f| &packet[f][..]),
+            ["", GOOD],
+            "{packet:?}"
+        );
+        assert!(packet["frame.protocols"].starts_with("atm:llc:ip:tcp"), "{packet:?}");
+        let cells = cells_of_packet(number(packet, "ip.len") as usize) as u64;
+        // tshark takes the four bytes before the PDU for a header of the capture.
+        assert_eq!(number(packet, "frame.len"), 48 * cells, "{packet:?}");
+        channels.insert(number(packet, "atm.vci"));
+    }
+    assert!(packets.len() > 40, "{}", packets.len());
+    assert_eq!(channels, [32, 33].into(), "a virtual channel for each flow");
+
+    // Blocks of the file: each packet's bytes begin 28 behind the type of its block.
+    let bytes = std::fs::read(&capture).unwrap();
+    let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap()) as usize;
+    let (mut at, mut whole) = (0, 0);
+    while at < bytes.len() {
+        if word(at) == 6 {
+            let pdu = &bytes[at + 32..at + 28 + word(at + 20)];
+            let mut reassembler = Reassembler::default();
+            let payload = segment(pdu, 0, 32).find_map(|cell| reassembler.handle_cell(&cell));
+            assert!(payload.unwrap().unwrap().starts_with(&[0xaa, 0xaa, 3, 0, 0, 0, 8, 0, 0x45]));
+            whole += 1;
+        }
+        at += word(at + 4);
+    }
+    assert_eq!(whole, packets.len());
 }
 
 /// RFC 8200, RFC 4443 and RFC 8201: every kind of packet, a router's error with its quoted packet, and lengths.

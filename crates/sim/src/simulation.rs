@@ -98,8 +98,8 @@ impl Simulation {
         self.now >= self.end || self.unfinished.none()
     }
 
-    /// Names of the captured link directions: the interfaces of a capture.
-    pub fn captured(&self) -> &[String] {
+    /// The captured link directions: the interfaces of a capture.
+    pub fn captured(&self) -> &[skyhop_network::CapturedDirection] {
         self.network.captured()
     }
 
