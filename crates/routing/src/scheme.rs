@@ -20,7 +20,7 @@ use crate::view::View;
 ///
 /// ```
 /// use skyhop_orbit::{Terminal, preset};
-/// use skyhop_routing::scheme::{Cause, Outcome, Packet, Scheme, Scope, Stranded, send};
+/// use skyhop_routing::scheme::{LinkCause, TripEnd, Packet, Scheme, Scope, Stranded, send};
 /// use skyhop_routing::{Failures, Hop, View};
 /// use skyhop_topology::{NodeId, Rules, Topology};
 ///
@@ -40,7 +40,7 @@ use crate::view::View;
 ///     fn state(&self, _view: &View<'_>, _satellite: NodeId) -> usize {
 ///         0
 ///     }
-///     fn announces(&self, _view: &View<'_>, _origin: NodeId, _change: Cause) -> Option<Scope> {
+///     fn announces(&self, _view: &View<'_>, _origin: NodeId, _change: LinkCause) -> Option<Scope> {
 ///         None
 ///     }
 /// }
@@ -52,8 +52,8 @@ use crate::view::View;
 /// let (none, [quito, london, tokyo]) = (Failures::none(), [288, 289, 290].map(NodeId));
 /// let view = View::new(&topology, &none, 0.0);
 /// Greedy.refresh(&view);
-/// assert_eq!(send(&mut Greedy, &view, quito, london).outcome, Outcome::Delivered);
-/// assert_eq!(send(&mut Greedy, &view, quito, tokyo).outcome, Outcome::Stranded(Stranded::DeadEnd));
+/// assert_eq!(send(&mut Greedy, &view, quito, london).outcome, TripEnd::Delivered);
+/// assert_eq!(send(&mut Greedy, &view, quito, tokyo).outcome, TripEnd::Stranded(Stranded::DeadEnd));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub trait Scheme {

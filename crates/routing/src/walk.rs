@@ -23,7 +23,7 @@ pub struct Walk {
 ///
 /// ```
 /// use skyhop_orbit::{Terminal, preset};
-/// use skyhop_routing::{Metric, Router, one_way_delay_path};
+/// use skyhop_routing::{PathMetric, Router, one_way_delay_path};
 /// use skyhop_topology::{Rules, Topology};
 ///
 /// let terminals = vec![
@@ -33,7 +33,7 @@ pub struct Walk {
 /// let mut topology = Topology::new(preset::iridium(), terminals, Rules::iridium())?;
 /// topology.update(0.0);
 /// let [from, to] = ["new-york", "san-francisco"].map(|name| topology.terminal_named(name).unwrap());
-/// let mut router = Router::new(Metric::Delay);
+/// let mut router = Router::new(PathMetric::Delay);
 /// let walk = one_way_delay_path(&mut router, &topology, from, to, 0.01).unwrap();
 /// let names: Vec<String> = walk.nodes.iter().map(|&node| topology.node_name(node)).collect();
 /// assert_eq!(names, ["new-york", "3.4", "2.4", "san-francisco"]);

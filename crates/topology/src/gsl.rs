@@ -58,14 +58,14 @@ pub struct VisibleSatellite {
 /// ```
 /// use std::sync::Arc;
 /// use skyhop_orbit::{Terminal, preset};
-/// use skyhop_topology::{HandoverPolicy, Rules, Seen, Topology};
+/// use skyhop_topology::{HandoverPolicy, Rules, VisibleSatellite, Topology};
 ///
 /// /// Keeps a satellite until another is ten degrees higher.
 /// #[derive(Debug)]
 /// struct Hysteresis;
 ///
 /// impl HandoverPolicy for Hysteresis {
-///     fn choose(&self, seen: &[Seen], held: Option<u32>, _t_s: f64) -> Option<u32> {
+///     fn choose(&self, seen: &[VisibleSatellite], held: Option<u32>, _t_s: f64) -> Option<u32> {
 ///         let highest = seen.iter().max_by(|a, b| a.elevation_rad.total_cmp(&b.elevation_rad))?;
 ///         let present = seen.iter().find(|one| Some(one.satellite) == held);
 ///         let better = present.is_none_or(|p| highest.elevation_rad > p.elevation_rad + 10f64.to_radians());

@@ -37,8 +37,8 @@ pub(crate) struct ChartSamples {
 /// A chart. Build it with its methods, then call [`Chart::svg`].
 ///
 /// ```
-/// use skyhop_record::{Axis, Chart, Mark};
-/// let chart = Chart::new("Congestion window", Axis::time(), Axis::new("window", "B"))
+/// use skyhop_record::{Chart, ChartAxis, Mark};
+/// let chart = Chart::new("Congestion window", ChartAxis::time(), ChartAxis::new("window", "B"))
 ///     .samples("download", Mark::Step, vec![(0.0, 2920.0), (0.6, 5840.0)])
 ///     .level("bandwidth-delay product", 112_500.0);
 /// assert!(chart.svg().starts_with("<svg"));
