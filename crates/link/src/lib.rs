@@ -413,19 +413,31 @@ impl<T: Copy> Link<T> {
         }
         // A link that takes turns, with an idle transmitter, wants one as soon as it has a packet.
         let idle = !busy || (self.turns.is_some() && self.queue.len() == 0 && self.free_at <= now);
-        let taken = self.queue.offer(waiting, (!idle).then_some(sending), &mut self.discarded);
+        if !self.queue.offer(waiting, (!idle).then_some(sending), &mut self.discarded) {
+            self.stats.dropped_packets += 1;
+            if matches!(self.queue, Queue::Ubr(_)) {
+                self.begin_cells_of_dropped(now, busy, medium);
+            }
+            return Err(Dropped(packet));
+        }
         if busy {
             self.stats.queue_max_packets = self.stats.queue_max_packets.max(self.queue.len() as u64);
         } else {
-            // Some cells of a packet that was dropped may have begun to leave.
             self.free_at = now;
             self.advance(now, medium);
         }
-        if !taken {
-            self.stats.dropped_packets += 1;
-            return Err(Dropped(packet));
-        }
         Ok(())
+    }
+
+    /// Some cells of a packet that a switch has cut may leave at once.
+    #[cold]
+    fn begin_cells_of_dropped(&mut self, now: Time, busy: bool, medium: &impl Medium) {
+        if busy {
+            self.stats.queue_max_packets = self.stats.queue_max_packets.max(self.queue.len() as u64);
+        } else {
+            self.free_at = now;
+            self.advance(now, medium);
+        }
     }
 
     /// Returns true if the link must be polled before its next timeout: for discarded packets, transmissions of a captured link,
@@ -501,7 +513,10 @@ impl<T: Copy> Link<T> {
             return begins.into_iter().chain(arrival).min();
         }
         // Cells of a cut packet may be on the transmitter, before a packet that waits and behind none that is on its way.
-        arrival.or_else(|| (self.queue.len() > 0 && !self.held).then_some(self.free_at))
+        match &self.queue {
+            Queue::Ubr(queue) if arrival.is_none() && queue.len() > 0 && !self.held => Some(self.free_at),
+            _ => arrival,
+        }
     }
 
     /// Number of packets that wait, without the one on the transmitter.

@@ -34,9 +34,16 @@ pub(crate) struct Wire {
 
 impl Wire {
     /// Bytes that a packet of `size` bytes takes on the link.
+    #[inline]
     pub fn framed(&self, size: u32) -> u32 {
-        if self.cells { (aal5::cells_of_packet(size as usize) * aal5::CELL_LEN) as u32 } else { size }
+        if self.cells { in_cells(size) } else { size }
     }
+}
+
+/// Bytes of the cells that a packet takes.
+#[cold]
+fn in_cells(size: u32) -> u32 {
+    (aal5::cells_of_packet(size as usize) * aal5::CELL_LEN) as u32
 }
 
 /// Header compression on a wire, at both of its ends (RFC 1144).
