@@ -14,6 +14,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import satellite_atm
+
 import skyhop
 from skyhop import _space, equivalence, theory
 from skyhop._scenario import _toml
@@ -28,12 +30,12 @@ def install(seeds: int = 0, mutation: str | None = None) -> None:
     change = MUTATIONS[mutation] if mutation else lambda scenario: None
     run, survey, text, grid = skyhop.run, skyhop.survey, _space._Asked.text, equivalence.grid
 
-    def altered_run(scenario=None, *, text=None, set=None, seed=None, out=None, base=None):
+    def altered_run(scenario=None, *, text=None, files=None, set=None, seed=None, out=None, base=None):
         keys, folder = read(scenario, text)
         for key, value in (set or {}).items():
             put(keys, key, value)
         change(keys)
-        return run(keys, seed=(keys.get("seed", 1) if seed is None else seed) + seeds, out=out, base=base or folder)
+        return run(keys, files=files, seed=(keys.get("seed", 1) if seed is None else seed) + seeds, out=out, base=base or folder)
 
     def altered_text(self) -> str:
         keys = tomllib.loads(text(self))
@@ -197,6 +199,17 @@ def one_duplicate(keys: Scenario) -> None:
         tcp["dupack_threshold"] = 2
 
 
+def no_silly_windows(keys: Scenario) -> None:
+    for tcp in transports(keys, "tcp"):
+        tcp.pop("silly_window_avoidance", None)
+
+
+def late_discard(keys: Scenario) -> None:
+    for link in directions(keys):
+        if "policy" in link.get("queue", {}):
+            link["queue"]["policy"] = "tail-drop"
+
+
 def mask(keys: Scenario) -> None:
     if "constellation" in keys:
         keys["constellation"]["elevation_mask"] = "55 deg"
@@ -224,6 +237,9 @@ def other_system(keys: Scenario) -> None:
         "ico": "spaceway-ngso",
         "molniya": "ico",
         "geo-3": "ico",
+        "teledesic-288": "teledesic",
+        "celestri": "skybridge",
+        "skybridge": "celestri",
     }
     of = keys.get("constellation", {})
     if of.get("preset") in other:
@@ -250,7 +266,8 @@ def no_handshake() -> None:
 
 
 def one_cell() -> None:
-    """A cell more in the drawing, and 16 in place of 12 cells beside the caps."""
+    """A cell more in the drawing, 16 in place of 12 cells beside the caps, and a cell of ATM more around each packet."""
+    satellite_atm.HEADERS_B += satellite_atm.PAYLOAD_B
     exact = subprocess.run
 
     def changed(*args, **keys):
@@ -281,6 +298,8 @@ MUTATIONS: dict[str, Callable[[Scenario], None]] = {
     "a constant rate": constant_rate,
     "no split": no_splices,
     "two duplicates": one_duplicate,
+    "no silly windows": no_silly_windows,
+    "plain UBR": late_discard,
     "elevation mask of 55 deg": mask,
     "the seam the other way": all_seams,
     "no links beyond 40 deg": no_links_at("40 deg"),

@@ -37,7 +37,10 @@ NOT_COMPARED = {
         "tables 6.4 to 6.6 and the emulated values of 6.7 to 6.9": "a Linux kernel of its time over an emulated link; `make compare` has one of today",
         "tables 6.7 to 6.9, simulated": "20 kbit/s beside the emulated 20 kB/s: different links; not a row yet",
     },
-    "Kota 1999": {"tables 2 to 13": "ATM: no entry yet"},
+    "Kota 1999": {
+        "table 4": "factors and levels, which tables 5, 8 and 11 have",
+        "tables 6, 7, 9, 10, 12 and 13": "they follow from 5, 8 and 11; `python/tests/test_analysis.py` has each of their 258 numbers",
+    },
 }
 
 
