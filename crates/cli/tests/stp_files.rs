@@ -9,45 +9,13 @@ mod hosts;
 #[path = "common/relay.rs"]
 mod relay;
 
-use common::{code, command, skyhop, stderr};
-use hosts::{Folder, Server, key};
+use common::{code, skyhop, stderr};
+use hosts::{Folder, Server, hidden, key, parts, start, terminate, until};
 use relay::Relay;
 use std::fs;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::time::Duration;
-
-/// Waits until a condition holds, at most 20 s.
-#[expect(clippy::disallowed_methods, reason = "a process says nothing when it has written")]
-fn until(what: &str, mut holds: impl FnMut() -> bool) {
-    for _ in 0..4000 {
-        if holds() {
-            return;
-        }
-        std::thread::sleep(Duration::from_millis(5));
-    }
-    panic!("{what}: not within 20 s");
-}
-
-/// The hidden files of a folder.
-fn hidden(dir: &str) -> Vec<String> {
-    let names = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
-    let mut names: Vec<String> = names.filter(|name| name.starts_with('.')).collect();
-    names.sort();
-    names
-}
-
-fn parts(dir: &str) -> Vec<String> {
-    hidden(dir).into_iter().filter(|name| name.ends_with(".part")).collect()
-}
-
-fn start(args: &[&str]) -> Child {
-    command(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
-}
-
-fn terminate(child: &Child) {
-    assert!(Command::new("kill").arg(child.id().to_string()).status().unwrap().success());
-}
 
 #[test]
 fn a_killed_server_leaves_no_part_behind_its_next_start() {

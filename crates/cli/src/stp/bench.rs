@@ -7,7 +7,7 @@
 use super::options::{Common, address, bind_failure};
 use super::report::{Bar, bit_rate, line, numbers};
 use super::send::{SendError, endpoint_for, open, send};
-use super::transfer::{Ask, Patient, Reply, TransferRequest, take_data};
+use super::transfer::{Ask, Beginning, Patient, Reply, TransferRequest, take_data};
 use crate::engine::interrupted;
 use crate::failure::Failure;
 use crate::stopwatch::Stopwatch;
@@ -67,7 +67,9 @@ pub fn run(args: &Bench) -> Result<(), Failure> {
         };
         let request =
             TransferRequest { ask: Ask::Sink, name: "bench".into(), size: args.size.map(Bytes::get) };
-        let sent = send(&stream, &mut zeros, request, |bytes| bar.show(bytes, || stream.stats()));
+        let sent = request.open(&stream).map_err(SendError::Network).and_then(|()| {
+            send(&stream, &mut zeros, Beginning::of_measurement(), |bytes| bar.show(bytes, || stream.stats()))
+        });
         bar.clear();
         Ok::<_, Failure>((sent, stream.stats()))
     })?;
@@ -76,6 +78,7 @@ pub fn run(args: &Bench) -> Result<(), Failure> {
     let (bytes, ours, theirs) = sent.map_err(|e| match e {
         SendError::Interrupted => Failure::Stopped("interrupted".into()),
         SendError::Receiver(why) => Failure::Run(format!("the receiver says: {why}")),
+        SendError::OtherFile(_) => Failure::Run("the receiver holds another file".into()),
         SendError::Source(e) | SendError::Network(e) => Failure::Run(format!("not all has arrived: {e}")),
     })?;
     if ours != theirs {
@@ -83,7 +86,7 @@ pub fn run(args: &Bench) -> Result<(), Failure> {
     }
     let gigabits = bytes as f64 * 8.0 / 1e9;
     let per_gigabit = cpu_s.map(|cpu_s| cpu_s / gigabits.max(1e-9));
-    let mut value = numbers(bytes, elapsed, &stats);
+    let mut value = numbers(bytes, 0, elapsed, &stats);
     value["cpu_s"] = Value::from(cpu_s);
     value["cpu_s_per_gbit"] = Value::from(per_gigabit);
     value["both_ends"] = Value::from(here);
@@ -100,7 +103,7 @@ pub fn run(args: &Bench) -> Result<(), Failure> {
         ),
         _ => String::new(),
     };
-    crate::command::print(&format!("{}\n{cost}", line(true, "zeros", bytes, elapsed, &stats)))
+    crate::command::print(&format!("{}\n{cost}", line(true, "zeros", bytes, 0, elapsed, &stats)))
 }
 
 /// The other end, if both are here: reads and discards.
@@ -114,7 +117,9 @@ fn swallow(server: &Endpoint) -> io::Result<()> {
         };
         let mut patient = Patient::new(&stream)?;
         TransferRequest::take(&mut patient)?;
-        let Ok((_, found, _)) = take_data(&mut patient, &mut io::sink(), false, |_| !interrupted()) else {
+        let Ok((_, found, _)) =
+            take_data(&mut patient, &mut io::sink(), Beginning::of_measurement(), |_| !interrupted())
+        else {
             return Ok(());
         };
         Reply::Done(found).put(&mut patient)?;

@@ -2,7 +2,7 @@
 //!
 //! Follows HT §5.1 for the protocol; `skyhop_live` has sockets, keys and streams.
 //! Differs from scp and nc: the receiver itself confirms to the sender that every byte has arrived unaltered.
-//! Leaves out resumption: an interrupted transfer starts again.
+//! Leaves out folders, and transfers of which parts come from several hosts.
 
 mod bench;
 mod key;
@@ -14,6 +14,7 @@ mod report;
 mod send;
 mod serve;
 mod transfer;
+mod uploads;
 
 use crate::failure::Failure;
 use clap::Subcommand;
@@ -80,18 +81,21 @@ const SEND_EXAMPLES: &str = "\
 Examples:
   skyhop stp send results.tar ground.example --key link.key
   tar c results | skyhop stp send - ground.example:9000 --key link.key --name results.tar
+  until skyhop stp send big.bin ground.example --key link.key --resume; do sleep 10; done
   skyhop stp send big.bin 192.0.2.7 --key ship.key --peer ground.pub \\
     --rate \"20 Mbit/s\"
 
 Exit code: 0 every byte has arrived and been acknowledged by the receiver's application, which has the same SHA-256;
-1 not so, and why; 2 wrong usage, file, key or address; 130 interrupted.";
+1 not so, and why; 2 wrong usage, file, key or address, or --resume of another file; 130 interrupted.";
 
 const RECEIVE_EXAMPLES: &str = "\
 Examples:
   skyhop stp receive results.tar ground.example --key link.key
   skyhop stp receive results.tar ground.example --key link.key --out - | tar x
+  skyhop stp receive results.tar ground.example --key link.key --resume    go on where it stopped
 
-Exit code: 0 the file is there, unaltered; 1 not so, and why; 2 wrong usage, key or address; 130 interrupted.";
+Exit code: 0 the file is there, unaltered; 1 not so, and why; 2 wrong usage, key or address, or --resume of another file;
+130 interrupted.";
 
 const BENCH_EXAMPLES: &str = "\
 Examples:

@@ -1,4 +1,4 @@
-//! Parts: files that are still written, beside the target, whose name they get when they are whole.
+//! Parts: files that are still written, beside the target, whose name they get when they are whole; or which are held to be resumed.
 //!
 //! Follows the practice of safe writes: fsync of the file, link or rename, fsync of the folder, as fsync(2) asks for.
 //! Differs: who writes a part holds a lock on it (flock(2)), so a part without one was left by a process that was killed.
@@ -11,18 +11,33 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime};
 
-/// A part that this process writes; removed when it is dropped.
+/// A part that this process writes; put aside when it is dropped, for the transfer to be resumed.
 pub struct Part {
     /// The file, open for writing.
     pub file: File,
     path: PathBuf,
     target: PathBuf,
-    whole: bool,
+    end: End,
+}
+
+/// The end of a part when it is dropped.
+#[derive(PartialEq)]
+enum End {
+    PutAside,
+    Removed,
+    Named,
 }
 
 /// End of the name of a part: `.NAME.PID-NUMBER.skystp.part`.
 const PART: &str = ".skystp.part";
+/// End of the name of a part that was put aside: `.NAME.skystp.held`. The latest of a name is kept.
+const HELD: &str = ".skystp.held";
+/// Time for which a part is held.
+const HELD_FOR: Duration = Duration::from_secs(7 * 86_400);
+/// Largest number of parts that are held in a folder.
+const HELD_MAX: usize = 64;
 
 impl Part {
     /// A new part beside the file that it is to become.
@@ -37,24 +52,49 @@ impl Part {
             };
             // Before the lock was there, another process may have taken the file for a leftover.
             if lock(&file)? && is_at(&file, &path) {
-                return Ok(Part { file, path, target: target.to_owned(), whole: false });
+                return Ok(Part { file, path, target: target.to_owned(), end: End::PutAside });
             }
         }
         Err(io::Error::new(io::ErrorKind::AlreadyExists, "all names of parts are taken"))
     }
 
+    /// The part of a file that was put aside, to be read from its beginning, and its length; `None` if there is none.
+    pub fn held(target: &Path) -> io::Result<Option<(Self, u64)>> {
+        let held = beside(target, HELD);
+        let file = match File::options().read(true).write(true).open(&held) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
+            other => other?,
+        };
+        let meta = file.metadata()?;
+        if !meta.is_file() || !lock(&file)? || !is_at(&file, &held) {
+            return Ok(None);
+        }
+        let mut part = Part::create(target)?;
+        fs::rename(&held, &part.path)?;
+        part.file = file;
+        Ok(Some((part, meta.len())))
+    }
+
+    /// Lets the part be removed when it is dropped.
+    pub fn discard(&mut self) {
+        self.end = End::Removed;
+    }
+
     /// Puts the part on disk under its target's name; without `overwrite` it fails if there is a file.
     pub fn finish(mut self, overwrite: bool) -> io::Result<()> {
+        self.discard();
         self.file.sync_all()?;
         if overwrite {
             fs::rename(&self.path, &self.target)?;
-            self.whole = true;
+            self.end = End::Named;
         } else {
             // Unlike a rename, a link fails if the file has been created in the meantime.
             fs::hard_link(&self.path, &self.target)?;
-            self.whole = true;
+            self.end = End::Named;
             fs::remove_file(&self.path)?;
         }
+        // What was put aside of an earlier transfer is of no use any more.
+        let _ = fs::remove_file(beside(&self.target, HELD));
         // The name is lost in a crash of the machine until the folder is on disk.
         sync(&File::open(folder(&self.target))?)
     }
@@ -62,9 +102,12 @@ impl Part {
 
 impl Drop for Part {
     fn drop(&mut self) {
-        if !self.whole {
-            let _ = fs::remove_file(&self.path);
-        }
+        let keep = self.end == End::PutAside && self.file.metadata().is_ok_and(|meta| meta.len() > 0);
+        let _ = match self.end {
+            End::Named => Ok(()),
+            _ if keep => fs::rename(&self.path, beside(&self.target, HELD)),
+            _ => fs::remove_file(&self.path),
+        };
     }
 }
 
@@ -73,43 +116,92 @@ pub fn sync(file: &File) -> io::Result<()> {
     file.sync_all().or_else(|e| if e.kind() == io::ErrorKind::InvalidInput { Ok(()) } else { Err(e) })
 }
 
-/// Removes the parts of a folder that nobody writes. Returns their number.
+/// Puts the parts of a folder aside that nobody writes. Returns their number.
 pub fn sweep(dir: &Path) -> io::Result<usize> {
     let mut swept = 0;
-    for entry in fs::read_dir(dir)? {
-        let entry = entry?;
-        if entry.file_name().to_str().and_then(target_of).is_none() || !entry.file_type()?.is_file() {
+    for (path, target) in files(dir, target_of)? {
+        let Ok(file) = File::open(&path) else { continue };
+        if file.try_lock().is_err() || !is_at(&file, &path) {
             continue;
         }
-        let path = entry.path();
-        let Ok(file) = File::open(&path) else { continue };
-        if matches!(file.try_lock(), Ok(())) && is_at(&file, &path) {
-            fs::remove_file(&path)?;
-            swept += 1;
+        let meta = file.metadata()?;
+        // One with a second name was whole.
+        match meta.len() > 0 && meta.nlink() == 1 {
+            true => fs::rename(&path, beside(&dir.join(target), HELD))?,
+            false => fs::remove_file(&path)?,
         }
+        swept += 1;
     }
     Ok(swept)
 }
 
-/// Sweeps before a transfer; that this fails is no reason not to transfer.
-pub fn sweep_quietly(dir: &Path, quiet: bool) {
-    match sweep(dir) {
+/// Removes held parts that are too old, too many, or together too large; the latest stay.
+pub fn expire(dir: &Path, bytes_max: u64) -> io::Result<()> {
+    let named = |name: &str| Some(name.strip_prefix('.')?.strip_suffix(HELD)?.to_owned());
+    let mut held = Vec::new();
+    for (path, _) in files(dir, named)? {
+        // Others may take or remove it at this moment.
+        let Ok(meta) = fs::symlink_metadata(&path) else { continue };
+        held.push((meta.modified()?, meta.len(), path));
+    }
+    held.sort_by(|a, b| b.cmp(a));
+    let mut bytes = 0_u64;
+    for (number, (modified, len, path)) in held.into_iter().enumerate() {
+        bytes = bytes.saturating_add(len);
+        if number < HELD_MAX && bytes <= bytes_max && age(modified) <= HELD_FOR {
+            continue;
+        }
+        let Ok(file) = File::open(&path) else { continue };
+        if file.try_lock().is_ok() && is_at(&file, &path) {
+            fs::remove_file(&path)?;
+        }
+    }
+    Ok(())
+}
+
+/// Sweeps and expires before a transfer; that this fails is no reason not to transfer.
+pub fn tidy(dir: &Path, bytes_max: u64, quiet: bool) {
+    let tidied = sweep(dir).and_then(|swept| expire(dir, bytes_max).map(|()| swept));
+    match tidied {
         Ok(0) => {}
-        Ok(swept) if !quiet => eprintln!(
-            "skyhop: {swept} leftover{} of a killed transfer removed",
-            if swept == 1 { "" } else { "s" }
-        ),
+        Ok(swept) if !quiet => {
+            eprintln!(
+                "skyhop: {swept} leftover{} of a killed transfer put aside",
+                if swept == 1 { "" } else { "s" }
+            );
+        }
         Err(e) if !quiet => eprintln!("warning: {}: leftovers stay: {e}", shown(&dir.to_string_lossy())),
         _ => {}
     }
 }
 
+/// The files of a folder whose names fit, with that for which they do.
+fn files(dir: &Path, fits: impl Fn(&str) -> Option<String>) -> io::Result<Vec<(PathBuf, String)>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(dir)? {
+        let entry = entry?;
+        let target = entry.file_name().to_str().and_then(&fits);
+        if let Some(target) = target
+            && entry.file_type()?.is_file()
+        {
+            found.push((entry.path(), target));
+        }
+    }
+    Ok(found)
+}
+
+/// Time since a file was written.
+#[expect(clippy::disallowed_methods, reason = "parts age by the clock of their files")]
+fn age(modified: SystemTime) -> Duration {
+    SystemTime::now().duration_since(modified).unwrap_or_default()
+}
+
 /// The name of the file that a part is to become; `None` if the name is not a part's.
-fn target_of(part: &str) -> Option<&str> {
+fn target_of(part: &str) -> Option<String> {
     let (target, owner) = part.strip_prefix('.')?.strip_suffix(PART)?.rsplit_once('.')?;
     let (pid, number) = owner.split_once('-')?;
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
-    (digits(pid) && digits(number) && !target.is_empty()).then_some(target)
+    (digits(pid) && digits(number) && !target.is_empty()).then(|| target.to_owned())
 }
 
 /// The folder that a file is in.
@@ -139,4 +231,91 @@ fn lock(file: &File) -> io::Result<bool> {
 fn is_at(file: &File, path: &Path) -> bool {
     let same = |a: fs::Metadata, b: fs::Metadata| (a.dev(), a.ino()) == (b.dev(), b.ino());
     file.metadata().is_ok_and(|open| fs::symlink_metadata(path).is_ok_and(|there| same(open, there)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    struct Dir(PathBuf);
+
+    impl Dir {
+        fn new(name: &str) -> Self {
+            let path = std::env::temp_dir().join(format!("skyhop-parts-{name}-{}", std::process::id()));
+            let _ = fs::remove_dir_all(&path);
+            fs::create_dir_all(&path).unwrap();
+            Dir(path)
+        }
+
+        fn names(&self) -> Vec<String> {
+            let entries = fs::read_dir(&self.0).unwrap();
+            let mut names: Vec<String> =
+                entries.map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+            names.sort();
+            names
+        }
+    }
+
+    impl Drop for Dir {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    #[test]
+    fn a_part_is_named_put_aside_or_removed() {
+        let dir = Dir::new("ends");
+        let target = dir.0.join("a");
+        drop(Part::create(&target).unwrap());
+        assert!(dir.names().is_empty(), "an empty part is of no use");
+        for text in ["first", "second"] {
+            let mut part = Part::create(&target).unwrap();
+            part.file.write_all(text.as_bytes()).unwrap();
+            drop(part);
+            assert_eq!(dir.names(), [".a.skystp.held"]);
+        }
+        let (part, len) = Part::held(&target).unwrap().unwrap();
+        assert_eq!((len, dir.names().len()), (6, 1), "the latest is held");
+        assert!(Part::held(&target).unwrap().is_none(), "taken by one only");
+        assert_eq!(sweep(&dir.0).unwrap(), 0, "its lock went with it");
+        part.finish(false).unwrap();
+        assert_eq!(fs::read(&target).unwrap(), b"second");
+        let part = Part::create(&target).unwrap();
+        assert_eq!(part.finish(false).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(dir.names(), ["a"]);
+    }
+
+    #[test]
+    fn leftovers_are_put_aside_and_the_oldest_expire() {
+        let dir = Dir::new("sweep");
+        fs::write(dir.0.join(".a.b.12-3.skystp.part"), "part").unwrap();
+        fs::write(dir.0.join(".empty.12-4.skystp.part"), "").unwrap();
+        fs::write(dir.0.join("whole"), "whole").unwrap();
+        fs::hard_link(dir.0.join("whole"), dir.0.join(".whole.12-5.skystp.part")).unwrap();
+        assert_eq!(sweep(&dir.0).unwrap(), 3);
+        assert_eq!(dir.names(), [".a.b.skystp.held", "whole"]);
+        for number in 0..100_u64 {
+            let file = File::create(dir.0.join(format!(".{number:03}.skystp.held"))).unwrap();
+            file.set_len(1000).unwrap();
+            let days = if number < 10 { 8 } else { 6 };
+            #[expect(clippy::disallowed_methods, reason = "parts age by the clock of their files")]
+            file.set_modified(SystemTime::now() - Duration::from_secs(days * 86_400 - number)).unwrap();
+        }
+        expire(&dir.0, u64::MAX).unwrap();
+        let held: Vec<String> = dir.names().into_iter().filter(|name| name.ends_with(HELD)).collect();
+        assert_eq!((held.len(), held[0].as_str()), (HELD_MAX, ".037.skystp.held"));
+        expire(&dir.0, 3500).unwrap();
+        assert_eq!(
+            dir.names(),
+            [".097.skystp.held", ".098.skystp.held", ".099.skystp.held", ".a.b.skystp.held", "whole"]
+        );
+        let taken = Part::held(&dir.0.join("099")).unwrap();
+        expire(&dir.0, 0).unwrap();
+        assert!(
+            taken.is_some() && dir.names().len() == 2,
+            "one that is being written stays: {:?}",
+            dir.names()
+        );
+    }
 }

@@ -5,10 +5,10 @@
 //! Leaves out lists of available files.
 
 use super::options::{Common, address};
-use super::parts::{Part, folder, sweep_quietly};
+use super::parts::{Part, folder, tidy};
 use super::report::{Bar, line, numbers};
 use super::send::{endpoint_for, open};
-use super::transfer::{Ask, Broken, Patient, Reply, Told, TransferRequest, hex, take_data};
+use super::transfer::{Ask, Beginning, Broken, Patient, Reply, Told, TransferRequest, hex, take_data};
 use crate::engine::interrupted;
 use crate::failure::Failure;
 use crate::stopwatch::Stopwatch;
@@ -28,6 +28,9 @@ pub struct Receive {
     /// File to write; - is standard output. By default the name itself.
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
+    /// Receive what is missing of a transfer that broke off; all, if nothing is held.
+    #[arg(long)]
+    pub resume: bool,
     /// Print the results as JSON.
     #[arg(long)]
     pub json: bool,
@@ -49,39 +52,67 @@ pub fn run(args: &Receive) -> Result<(), Failure> {
             args.name
         )));
     }
+    if args.resume && stdout {
+        return Err(Failure::Scenario("--resume: standard output has no beginning to go on from".into()));
+    }
     let from = address(&args.from)?;
     if !stdout {
-        sweep_quietly(folder(&out), args.common.quiet);
+        tidy(folder(&out), u64::MAX, args.common.quiet);
     }
+    let unwritten = |e: io::Error| Failure::Run(format!("{}: cannot write: {e}", out.display()));
+    let held = if args.resume { Part::held(&out).map_err(unwritten)? } else { None };
+    let (mut part, beginning) = match held {
+        None => (None, Beginning::of_file()),
+        Some((mut part, len)) => {
+            let beginning = Beginning::read(&mut part.file, len)
+                .map_err(|e| Failure::Run(format!("{}: what is held cannot be read: {e}", out.display())))?;
+            (Some(part), beginning)
+        }
+    };
     let endpoint = endpoint_for(from, args.common.options(false)?)?;
     let stream = open(&endpoint, from)?;
-    let begin = Stopwatch::start();
+    let hint = if stdout { "" } else { "; --resume goes on from what has" };
     let broken = |e: io::Error| match interrupted() {
-        true => Failure::Stopped("interrupted; what had arrived was thrown away".into()),
-        false => Failure::Run(format!("{}: not all has arrived: {e}", args.name)),
+        true => Failure::Stopped(format!("interrupted; not all has arrived{hint}")),
+        false => Failure::Run(format!("{}: not all has arrived: {e}{hint}", args.name)),
     };
     let mut patient = Patient::new(&stream).map_err(broken)?;
-    TransferRequest { ask: Ask::Get, name: args.name.clone(), size: None }
-        .put(&mut patient)
-        .map_err(broken)?;
-    if let Reply::Failed(why) = Reply::take(&mut patient).map_err(broken)? {
-        return Err(Failure::Run(format!("{from} says: {}: {why}", args.name)));
+    let held = beginning.bytes();
+    let (ask, size) = if held > 0 { (Ask::GetRest, Some(held)) } else { (Ask::Get, None) };
+    TransferRequest { ask, name: args.name.clone(), size }.put(&mut patient).map_err(broken)?;
+    if held > 0 {
+        patient.write_all(&beginning.digest()).map_err(broken)?;
+    }
+    match Reply::take(&mut patient).map_err(broken)? {
+        Reply::Done(_) => {}
+        Reply::Failed(why) => return Err(Failure::Run(format!("{from} says: {}: {why}", args.name))),
+        Reply::OtherFile => {
+            return Err(Failure::Scenario(format!(
+                "--resume: the {held} bytes held of {} are not the beginning of {} at {from}; without --resume it is \
+                 received anew",
+                out.display(),
+                args.name
+            )));
+        }
     }
     let mut size = [0; 8];
     patient.read_exact(&mut size).map_err(broken)?;
     let mut bar = Bar::new(&args.name, Some(u64::from_be_bytes(size)), args.common.quiet);
-
+    bar.resume(held);
+    let begin = Stopwatch::start();
     let show = |bytes| {
         bar.show(bytes, || stream.stats());
         !interrupted()
     };
-    let written = |e: io::Error| (Failure::Run(format!("{}: cannot write: {e}", out.display())), true);
+    let written = |e: io::Error| (unwritten(e), true);
     let taken = (|| {
-        let mut part = if stdout { None } else { Some(Part::create(&out).map_err(written)?) };
+        if part.is_none() && !stdout {
+            part = Some(Part::create(&out).map_err(written)?);
+        }
         let mut pipe = io::stdout().lock();
         let mut target: &mut dyn Write = part.as_mut().map_or(&mut pipe, |part| &mut part.file);
         let (bytes, found, expected) =
-            take_data(&mut patient, &mut target, true, show).map_err(|e| match e {
+            take_data(&mut patient, &mut target, beginning, show).map_err(|e| match e {
                 Broken::Source(e) => (broken(e), false),
                 Broken::Target(e) => written(e),
             })?;
@@ -89,7 +120,7 @@ pub fn run(args: &Receive) -> Result<(), Failure> {
             let message = "what has arrived is not what was sent: the digests differ";
             return Err((Failure::Run(message.into()), true));
         }
-        part.map_or_else(|| pipe.flush(), |part| part.finish(false)).map_err(written)?;
+        part.take().map_or_else(|| pipe.flush(), |part| part.finish(false)).map_err(written)?;
         Ok((bytes, found))
     })();
     bar.clear();
@@ -97,6 +128,7 @@ pub fn run(args: &Receive) -> Result<(), Failure> {
         Ok(done) => done,
         Err((failure, tell)) => {
             if tell {
+                part.iter_mut().for_each(Part::discard);
                 let mut words = Vec::new();
                 let _ = failure.tell(&mut words);
                 let why = String::from_utf8_lossy(&words).trim().trim_start_matches("error: ").to_owned();
@@ -119,11 +151,13 @@ pub fn run(args: &Receive) -> Result<(), Failure> {
     }
     drop(stream);
     endpoint.wait_at_rest(Duration::from_secs(2));
-    let mut value = numbers(bytes, elapsed, &stats);
+    let mut value = numbers(bytes, held, elapsed, &stats);
     value["sha256"] = Value::from(hex(&digest));
     let text = match args.json {
         true => format!("{value:#}\n"),
-        false => format!("{}\nsha256 {}\n", line(false, &args.name, bytes, elapsed, &stats), hex(&digest)),
+        false => {
+            format!("{}\nsha256 {}\n", line(false, &args.name, bytes, held, elapsed, &stats), hex(&digest))
+        }
     };
     if stdout {
         // Standard output belongs to the file.

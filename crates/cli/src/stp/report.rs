@@ -14,6 +14,7 @@ use std::time::Duration;
 /// A progress bar over the bytes of a transfer.
 pub struct Bar {
     bar: ProgressBar,
+    held: u64,
     begin: Stopwatch,
     shown: Stopwatch,
 }
@@ -34,7 +35,13 @@ impl Bar {
             bar.set_style(style);
         }
         bar.set_prefix(name.to_owned());
-        Bar { bar, begin: Stopwatch::start(), shown: Stopwatch::start() }
+        Bar { bar, held: 0, begin: Stopwatch::start(), shown: Stopwatch::start() }
+    }
+
+    /// Begins a resumed transfer, with what the receiver holds.
+    pub fn resume(&mut self, held: u64) {
+        self.bar.reset_eta();
+        (self.held, self.begin) = (held, Stopwatch::start());
     }
 
     /// Shows that `bytes` bytes have been transferred.
@@ -44,7 +51,8 @@ impl Bar {
         }
         self.shown = Stopwatch::start();
         let stats = stats();
-        let rate = bytes as f64 * 8.0 / self.begin.elapsed().as_secs_f64().max(1e-3);
+        let rate =
+            bytes.saturating_sub(self.held) as f64 * 8.0 / self.begin.elapsed().as_secs_f64().max(1e-3);
         let rtt = stats.srtt.map_or(String::new(), |rtt| format!("  rtt {:.0} ms", rtt.as_secs_f64() * 1e3));
         let returned = stats.traffic.bytes_received;
         self.bar.set_message(format!("{}{rtt}  {returned} B back", bit_rate(rate)));
@@ -66,13 +74,14 @@ pub fn bit_rate(bps: f64) -> String {
     }
 }
 
-/// The numbers of a transfer; keys have their units.
-pub fn numbers(bytes: u64, elapsed: Duration, stats: &StreamStats) -> Value {
+/// The numbers of a transfer of `bytes` bytes, of which the receiver held some before; keys have their units.
+pub fn numbers(bytes: u64, held: u64, elapsed: Duration, stats: &StreamStats) -> Value {
     let seconds = elapsed.as_secs_f64();
     json!({
         "bytes": bytes,
+        "bytes_held_before": held,
         "duration_s": seconds,
-        "goodput_bps": bytes as f64 * 8.0 / seconds.max(1e-9),
+        "goodput_bps": (bytes - held) as f64 * 8.0 / seconds.max(1e-9),
         "rtt_s": stats.srtt.map(|rtt| rtt.as_secs_f64()),
         "rtt_min_s": stats.stp.rtt.min.map(|rtt| rtt.as_secs_f64()),
         "packets_sent": stats.traffic.packets_sent,
@@ -85,18 +94,22 @@ pub fn numbers(bytes: u64, elapsed: Duration, stats: &StreamStats) -> Value {
     })
 }
 
-/// One line about a transfer that this host has sent (`sent`) or received.
-pub fn line(sent: bool, name: &str, bytes: u64, elapsed: Duration, stats: &StreamStats) -> String {
-    let rate = bit_rate(bytes as f64 * 8.0 / elapsed.as_secs_f64().max(1e-9));
+/// One line about a transfer that this host has sent (`sent`) or received; the rate is that of what was not held before.
+pub fn line(sent: bool, name: &str, bytes: u64, held: u64, elapsed: Duration, stats: &StreamStats) -> String {
+    let rate = bit_rate((bytes - held) as f64 * 8.0 / elapsed.as_secs_f64().max(1e-9));
     let rtt = stats.srtt.map_or(String::new(), |rtt| format!(", rtt {:.1} ms", rtt.as_secs_f64() * 1e3));
     let seconds = elapsed.as_secs_f64();
+    let bytes = match held {
+        0 => format!("{bytes} bytes"),
+        held => format!("{bytes} bytes, {held} of them before,"),
+    };
     if !sent {
         let back = stats.traffic.bytes_sent;
-        return format!("received {name}: {bytes} bytes in {seconds:.2} s, {rate}; {back} bytes went back");
+        return format!("received {name}: {bytes} in {seconds:.2} s, {rate}; {back} bytes went back");
     }
     let again = 100.0 * stats.stp.packets_retransmitted as f64 / stats.stp.packets_sent.max(1) as f64;
     let back = stats.traffic.bytes_received;
     format!(
-        "sent {name}: {bytes} bytes in {seconds:.2} s, {rate}{rtt}; {again:.2} % of packets again, {back} bytes came back"
+        "sent {name}: {bytes} in {seconds:.2} s, {rate}{rtt}; {again:.2} % of packets again, {back} bytes came back"
     )
 }

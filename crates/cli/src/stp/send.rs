@@ -6,7 +6,7 @@
 
 use super::options::{Common, address, bind_failure};
 use super::report::{Bar, line, numbers};
-use super::transfer::{Ask, Broken, Digest, Patient, Reply, TransferRequest, hex, put_data};
+use super::transfer::{Ask, Beginning, Broken, Digest, Patient, Reply, TransferRequest, hex, put_data, take};
 use crate::engine::interrupted;
 use crate::failure::Failure;
 use crate::stopwatch::{Stopwatch, pause};
@@ -29,6 +29,9 @@ pub struct Send {
     /// Name at the receiver; by default the file's own.
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
+    /// Send what the receiver does not hold yet of a transfer that broke off; all, if it holds nothing.
+    #[arg(long)]
+    pub resume: bool,
     /// Print the results as JSON.
     #[arg(long)]
     pub json: bool,
@@ -44,6 +47,11 @@ pub fn run(args: &Send) -> Result<(), Failure> {
     let own_name = args.file.file_name().filter(|_| !stdin).map(|name| name.to_string_lossy().into_owned());
     let name = args.name.clone().or(own_name).unwrap_or_else(|| "stdin".into());
     let (mut source, size): (Box<dyn Read>, Option<u64>) = if stdin {
+        if args.resume {
+            return Err(Failure::Scenario(
+                "--resume: standard input cannot be read from its beginning again".into(),
+            ));
+        }
         (Box::new(io::stdin().lock()), None)
     } else {
         let opened = File::open(&args.file).and_then(|file| Ok((file.metadata()?, file)));
@@ -53,33 +61,49 @@ pub fn run(args: &Send) -> Result<(), Failure> {
                 "{shown}: a folder; \"tar c {shown} | skyhop stp send -\" sends it"
             )));
         }
+        if args.resume && !meta.is_file() {
+            return Err(Failure::Scenario(format!("--resume: {shown} is no regular file")));
+        }
         (Box::new(file), meta.is_file().then_some(meta.len()))
     };
     let to = address(&args.to)?;
     let options = args.common.options(false)?;
     let endpoint = endpoint_for(to, options)?;
     let stream = open(&endpoint, to)?;
-    let begin = Stopwatch::start();
     let mut bar = Bar::new(&name, size, args.common.quiet);
-    let sent =
-        send(&stream, &mut source, TransferRequest { ask: Ask::Put, name: name.clone(), size }, |bytes| {
-            bar.show(bytes, || stream.stats());
-        });
+    let mut begin = Stopwatch::start();
+    let mut held = 0;
+    let ask = if args.resume { Ask::PutRest } else { Ask::Put };
+    let request = TransferRequest { ask, name: name.clone(), size };
+    let sent = request.open(&stream).map_err(SendError::Network).and_then(|()| {
+        let mut beginning = Beginning::of_file();
+        if args.resume {
+            beginning = resume(&stream, &mut source)?;
+            (held, begin) = (beginning.bytes(), Stopwatch::start());
+            bar.resume(held);
+        }
+        send(&stream, &mut source, beginning, |bytes| bar.show(bytes, || stream.stats()))
+    });
     bar.clear();
     let elapsed = begin.elapsed();
     let stats = stream.stats();
-    let (bytes, ours, theirs) = sent.map_err(|e| describe(e, &args.file))?;
+    if matches!(sent, Err(SendError::OtherFile(_))) {
+        let _ = stream.reset();
+    }
     drop(stream);
+    let sent = sent.map_err(|e| describe(e, args, size.is_some()));
+    // Also the word that the connection is broken off is to arrive.
     endpoint.wait_at_rest(Duration::from_secs(2));
+    let (bytes, ours, theirs) = sent?;
     let same = ours == theirs;
     if args.json {
-        let mut value = numbers(bytes, elapsed, &stats);
+        let mut value = numbers(bytes, held, elapsed, &stats);
         value["sha256"] = Value::from(hex(&ours));
         value["sha256_receiver"] = Value::from(hex(&theirs));
         value["acknowledged"] = Value::from(same);
         crate::command::print(&format!("{value:#}\n"))?;
     } else {
-        let line = line(true, &name, bytes, elapsed, &stats);
+        let line = line(true, &name, bytes, held, elapsed, &stats);
         crate::command::print(&format!(
             "{line}\nsha256 here  {}\nsha256 there {}\n",
             hex(&ours),
@@ -112,26 +136,52 @@ pub enum SendError {
     Network(io::Error),
     /// The receiver refused or failed, with its reason.
     Receiver(String),
+    /// The receiver holds so many bytes that are not the beginning of this file.
+    OtherFile(u64),
     /// The user interrupted the transfer.
     Interrupted,
 }
 
-fn describe(e: SendError, file: &Path) -> Failure {
+fn describe(e: SendError, args: &Send, regular: bool) -> Failure {
+    let (file, to) = (args.file.display(), &args.to);
+    let hint = if regular { "; --resume goes on from what has" } else { "" };
     match e {
-        SendError::Source(e) => Failure::Run(format!("{}: {e}", file.display())),
-        SendError::Network(e) => Failure::Run(format!("{}: not all has arrived: {e}", file.display())),
+        SendError::Source(e) => Failure::Run(format!("{file}: {e}")),
+        SendError::Network(e) => Failure::Run(format!("{file}: not all has arrived: {e}{hint}")),
         SendError::Receiver(why) => Failure::Run(format!("the receiver says: {why}")),
-        SendError::Interrupted => {
-            Failure::Stopped("interrupted; the receiver has thrown away what had arrived".into())
-        }
+        SendError::OtherFile(held) => Failure::Scenario(format!(
+            "--resume: the {held} bytes that {to} holds are not the beginning of {file}; without --resume it is sent anew"
+        )),
+        SendError::Interrupted => Failure::Stopped(format!("interrupted; not all has arrived{hint}")),
     }
 }
 
-/// Sends a source and waits for the receiver's confirmation. Returns the number of bytes, our digest and the receiver's.
+/// Learns what the receiver holds, and reads as much of the source, which must be the same.
+fn resume(stream: &StpStream, source: &mut dyn Read) -> Result<Beginning, SendError> {
+    let network = |e| if interrupted() { SendError::Interrupted } else { SendError::Network(e) };
+    let mut from = Patient::new(stream).map_err(network)?;
+    let theirs = match Reply::take(&mut from).map_err(network)? {
+        Reply::Done(digest) => digest,
+        Reply::Failed(why) => return Err(SendError::Receiver(why)),
+        Reply::OtherFile => return Err(SendError::OtherFile(0)),
+    };
+    let held = u64::from_be_bytes(take(&mut from).map_err(network)?);
+    let mut source = source;
+    match Beginning::read(&mut source, held) {
+        Ok(beginning) if beginning.digest() == theirs => Ok(beginning),
+        Ok(_) => Err(SendError::OtherFile(held)),
+        Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => Err(SendError::OtherFile(held)),
+        Err(_) if interrupted() => Err(SendError::Interrupted),
+        Err(e) => Err(SendError::Source(e)),
+    }
+}
+
+/// Sends what follows the beginning of a file, after its request, and waits for the receiver's confirmation. Returns the number of
+/// bytes, our digest and the receiver's.
 pub fn send(
     stream: &StpStream,
     source: &mut dyn Read,
-    request: TransferRequest,
+    beginning: Beginning,
     mut show: impl FnMut(u64),
 ) -> Result<(u64, Digest, Digest), SendError> {
     std::thread::scope(|scope| {
@@ -145,18 +195,19 @@ pub fn send(
         });
         let sent = (|| {
             let mut to = Patient::new(stream).map_err(Broken::Target)?;
-            request.put(&mut to).map_err(Broken::Target)?;
             let mut source = source;
-            let sent = put_data(&mut source, &mut to, request.ask != Ask::Sink, |bytes| {
+            let sent = put_data(&mut source, &mut to, beginning, |bytes| {
                 show(bytes);
                 !interrupted()
             })?;
             to.finish().map_err(Broken::Target)?;
             Ok(sent)
         })();
-        if sent.is_err() && !reply.is_finished() {
+        if sent.is_err() {
             // A reply that explains the failure may be on its way; the wait for it is limited.
-            pause(Duration::from_millis(100));
+            if !reply.is_finished() {
+                pause(Duration::from_millis(100));
+            }
             let _ = stream.reset();
         }
         let reply = reply.join().expect("reading a reply does not panic");
@@ -166,6 +217,7 @@ pub fn send(
             (Err(Broken::Source(e)), _) => Err(SendError::Source(e)),
             (Err(Broken::Target(e)), _) | (Ok(_), Err(e)) => Err(SendError::Network(e)),
             (Ok((bytes, ours)), Ok(Reply::Done(theirs))) => Ok((bytes, ours, theirs)),
+            (Ok((bytes, _)), Ok(Reply::OtherFile)) => Err(SendError::OtherFile(bytes)),
         }
     })
 }

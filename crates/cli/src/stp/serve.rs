@@ -8,12 +8,16 @@ use super::names::{plain_name, shown};
 use super::options::{Common, bind_failure};
 use super::parts::{self, Part};
 use super::report::line;
-use super::transfer::{Ask, Broken, Patient, Reply, Told, TransferRequest, hex, put_data, take_data};
+use super::transfer::{
+    Ask, Beginning, Broken, Digest, Patient, Reply, Told, TransferRequest, hex, put_data, take_data,
+};
+use super::uploads::{Running, Uploads};
 use crate::engine::interrupted;
 use crate::failure::Failure;
 use crate::stopwatch::{Stopwatch, pause};
 use clap::Args;
 use skyhop_live::{Endpoint, Notice, StpStream};
+use skyhop_units::Bytes;
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::net::SocketAddr;
@@ -37,6 +41,9 @@ pub struct Serve {
     /// Allow files of the folder to be replaced.
     #[arg(long, requires = "dir")]
     pub overwrite: bool,
+    /// Largest amount of data held of transfers that broke off, for a week and to be resumed; the oldest are removed.
+    #[arg(long, value_name = "SIZE", default_value = "50 GB", requires = "dir")]
+    pub hold: Bytes,
     /// Exit after the first transfer; the exit code is its result.
     #[arg(long)]
     pub once: bool,
@@ -69,13 +76,14 @@ pub fn run(args: &Serve) -> Result<(), Failure> {
     }));
     let endpoint = Endpoint::bind(listen, options).map_err(|e| bind_failure(listen, e))?;
     if let Some(dir) = &args.dir {
-        parts::sweep_quietly(dir, quiet);
+        parts::tidy(dir, args.hold.get(), quiet);
     }
     let listener = endpoint.listen();
     if !quiet {
         eprintln!("skyhop: listening at {}", endpoint.local_addr());
     }
     let running = AtomicUsize::new(0);
+    let uploads = Uploads::default();
     let result = std::thread::scope(|scope| {
         loop {
             if interrupted() {
@@ -91,12 +99,12 @@ pub fn run(args: &Serve) -> Result<(), Failure> {
                 Err(e) => return Err(Failure::Run(e.to_string())),
             };
             if args.once {
-                return handle(args, &stream, peer).map_err(Failure::Run);
+                return handle(args, &uploads, &stream, peer).map_err(Failure::Run);
             }
             running.fetch_add(1, Ordering::Relaxed);
-            let running = &running;
+            let (running, uploads) = (&running, &uploads);
             scope.spawn(move || {
-                if let Err(why) = handle(args, &stream, peer)
+                if let Err(why) = handle(args, uploads, &stream, peer)
                     && !quiet
                 {
                     eprintln!("error: {why}");
@@ -111,7 +119,7 @@ pub fn run(args: &Serve) -> Result<(), Failure> {
 }
 
 /// Serves one connection. The error names the cause and the peer.
-fn handle(args: &Serve, stream: &StpStream, peer: SocketAddr) -> Result<(), String> {
+fn handle(args: &Serve, uploads: &Uploads, stream: &StpStream, peer: SocketAddr) -> Result<(), String> {
     let say = |why: String| format!("{peer}: {why}");
     let mut patient = Patient::new(stream).map_err(|e| say(e.to_string()))?;
     // A peer that requests nothing, or has failed, does not occupy a slot for ever.
@@ -121,20 +129,24 @@ fn handle(args: &Serve, stream: &StpStream, peer: SocketAddr) -> Result<(), Stri
     let begin = Stopwatch::start();
     let name = shown(&request.name);
     let done = match request.ask {
-        Ask::Put => put(args, &mut patient, &request),
-        Ask::Get => return get(args, patient, &request).map_err(|e| say(format!("{name}: {e}"))),
-        Ask::Sink => take(&mut patient, &mut io::sink(), false),
+        Ask::Put | Ask::PutRest => put(args, uploads, &mut patient, &request),
+        Ask::Get | Ask::GetRest => {
+            return get(args, patient, &request).map_err(|e| say(format!("{name}: {e}")));
+        }
+        Ask::Sink => take(&mut patient, &mut io::sink(), Beginning::of_measurement(), |_| true)
+            .map_err(|fault| fault.why),
     };
     let reply = match &done {
-        Ok((_, digest)) => Reply::Done(*digest),
+        Ok(taken) => Reply::Done(taken.digest),
         Err(why) => Reply::Failed(why.clone()),
     };
     let stats = stream.stats();
     let told = patient.tell(&reply);
     match (done, told) {
-        (Ok((bytes, digest)), Told::Acknowledged) => {
+        (Ok(taken), Told::Acknowledged) => {
             if !args.common.quiet {
-                eprintln!("{}\nsha256 {}", line(false, &name, bytes, begin.elapsed(), &stats), hex(&digest));
+                let line = line(false, &name, taken.bytes, taken.held, begin.elapsed(), &stats);
+                eprintln!("{line}\nsha256 {}", hex(&taken.digest));
             }
             Ok(())
         }
@@ -148,29 +160,70 @@ fn handle(args: &Serve, stream: &StpStream, peer: SocketAddr) -> Result<(), Stri
     }
 }
 
-type Taken = Result<(u64, [u8; 32]), String>;
+/// Data that were received.
+struct Taken {
+    bytes: u64,
+    held: u64,
+    digest: Digest,
+}
 
-/// Receives data and compares digests.
-fn take(from: &mut impl Read, target: &mut impl Write, hashed: bool) -> Taken {
-    match take_data(from, target, hashed, |_| !interrupted()) {
-        Ok((bytes, found, expected)) if found == expected => Ok((bytes, found)),
-        Ok(_) => Err("what has arrived is not what was sent: the digests differ".into()),
-        Err(Broken::Source(e)) => Err(format!("the transfer broke off: {e}")),
-        Err(Broken::Target(e)) => Err(format!("cannot write: {e}")),
+/// The failure of a reception.
+struct Fault {
+    why: String,
+    /// The data so far are good, and may be resumed.
+    resumable: bool,
+}
+
+/// Receives what follows a beginning, and compares digests.
+fn take(
+    from: &mut impl Read,
+    target: &mut impl Write,
+    beginning: Beginning,
+    go_on: impl Fn(u64) -> bool,
+) -> Result<Taken, Fault> {
+    let held = beginning.bytes();
+    match take_data(from, target, beginning, |bytes| go_on(bytes) && !interrupted()) {
+        Ok((bytes, digest, expected)) if digest == expected => Ok(Taken { bytes, held, digest }),
+        Ok(_) => Err(Fault {
+            why: "what has arrived is not what was sent: the digests differ".into(),
+            resumable: false,
+        }),
+        Err(Broken::Source(e)) => Err(Fault { why: format!("the transfer broke off: {e}"), resumable: true }),
+        Err(Broken::Target(e)) => Err(Fault { why: unwritten(e), resumable: false }),
     }
 }
 
-fn put(args: &Serve, from: &mut Patient<'_>, request: &TransferRequest) -> Taken {
+fn unwritten(e: io::Error) -> String {
+    format!("cannot write: {e}")
+}
+
+/// Says what of a file is held, to a sender that asks.
+fn tell_held(to: &mut impl Write, request: &TransferRequest, held: &Beginning) -> Result<(), String> {
+    if request.ask != Ask::PutRest {
+        return Ok(());
+    }
+    let told = Reply::Done(held.digest()).put(to).and_then(|()| to.write_all(&held.bytes().to_be_bytes()));
+    told.map_err(|e| format!("the transfer broke off: {e}"))
+}
+
+fn put(
+    args: &Serve,
+    uploads: &Uploads,
+    from: &mut Patient<'_>,
+    request: &TransferRequest,
+) -> Result<Taken, String> {
+    let new = Beginning::of_file;
     if let Some(to) = &args.to {
+        tell_held(from, request, &new())?;
         if to == Path::new("-") {
             let mut out = io::stdout().lock();
-            let taken = take(from, &mut out, true)?;
-            out.flush().map_err(|e| format!("cannot write: {e}"))?;
+            let taken = take(from, &mut out, new(), |_| true).map_err(|fault| fault.why)?;
+            out.flush().map_err(unwritten)?;
             return Ok(taken);
         }
-        let mut file = File::create(to).map_err(|e| format!("cannot write: {e}"))?;
-        let taken = take(from, &mut file, true)?;
-        parts::sync(&file).map_err(|e| format!("cannot write: {e}"))?;
+        let mut file = File::create(to).map_err(unwritten)?;
+        let taken = take(from, &mut file, new(), |_| true).map_err(|fault| fault.why)?;
+        parts::sync(&file).map_err(unwritten)?;
         return Ok(taken);
     }
     let Some(dir) = &args.dir else {
@@ -180,14 +233,58 @@ fn put(args: &Serve, from: &mut Patient<'_>, request: &TransferRequest) -> Taken
     if path.exists() && !args.overwrite {
         return Err(format!("{} exists and is not overwritten", request.name));
     }
-    let written = |e: io::Error| format!("cannot write: {e}");
-    let mut part = Part::create(&path).map_err(written)?;
-    let taken = take(from, &mut part.file, true)?;
-    part.finish(args.overwrite).map_err(written)?;
-    Ok(taken)
+    let running = uploads.begin(&request.name);
+    from.stop_by(Some(running.stop()));
+    let taken = put_part(args, &running, from, request, &path);
+    from.stop_by(None);
+    if taken.is_err() {
+        parts::tidy(dir, args.hold.get(), true);
+    }
+    taken
+}
+
+/// Receives into a part, which is put aside if the transfer breaks off.
+fn put_part(
+    args: &Serve,
+    running: &Running<'_>,
+    from: &mut Patient<'_>,
+    request: &TransferRequest,
+    path: &Path,
+) -> Result<Taken, String> {
+    let mut held = None;
+    if request.ask == Ask::PutRest {
+        if !running.take_over() {
+            return Err(format!("{} is being received over another connection", request.name));
+        }
+        held = Part::held(path).map_err(unwritten)?;
+    }
+    let (mut part, beginning) = match held {
+        None => (Part::create(path).map_err(unwritten)?, Beginning::of_file()),
+        Some((mut part, len)) => {
+            let beginning = Beginning::read(&mut part.file, len)
+                .map_err(|e| format!("what is held cannot be read: {e}"))?;
+            (part, beginning)
+        }
+    };
+    tell_held(from, request, &beginning)?;
+    match take(from, &mut part.file, beginning, |bytes| running.advance(bytes)) {
+        Ok(taken) => part.finish(args.overwrite).map(|()| taken).map_err(unwritten),
+        Err(fault) => {
+            // Data of unknown size come from a pipe, which cannot be read again.
+            if !fault.resumable || request.size.is_none() {
+                part.discard();
+            }
+            Err(fault.why)
+        }
+    }
 }
 
 fn get(args: &Serve, mut stream: Patient<'_>, request: &TransferRequest) -> Result<(), String> {
+    let rest = request.ask == Ask::GetRest;
+    let digest = match rest {
+        true => Some(super::transfer::take::<32>(&mut stream).map_err(|e| e.to_string())?),
+        false => None,
+    };
     let begin = Stopwatch::start();
     let opened = (|| {
         let dir = args.dir.as_ref().ok_or("this host gives no files (serve with --dir)")?;
@@ -206,10 +303,19 @@ fn get(args: &Serve, mut stream: Patient<'_>, request: &TransferRequest) -> Resu
             return Err(why);
         }
     };
+    let held = request.size.filter(|_| rest).unwrap_or(0);
+    let beginning = match Beginning::read(&mut file, held) {
+        Ok(beginning) if digest.is_none_or(|digest| digest == beginning.digest()) => beginning,
+        Err(e) if e.kind() != io::ErrorKind::UnexpectedEof => return Err(format!("cannot be read: {e}")),
+        _ => {
+            stream.tell(&Reply::OtherFile);
+            return Err(format!("the receiver holds {held} bytes that are not the beginning of it"));
+        }
+    };
     let sent = (|| {
         Reply::Done([0; 32]).put(&mut stream).map_err(Broken::Target)?;
         stream.write_all(&size.to_be_bytes()).map_err(Broken::Target)?;
-        put_data(&mut file, &mut stream, true, |_| !interrupted())
+        put_data(&mut file, &mut stream, beginning, |_| !interrupted())
     })();
     let (bytes, digest) = sent.map_err(|e| match e {
         Broken::Source(e) => format!("cannot be read: {e}"),
@@ -222,13 +328,15 @@ fn get(args: &Serve, mut stream: Patient<'_>, request: &TransferRequest) -> Resu
                 let stats = stream.stream.stats();
                 eprintln!(
                     "{}\nsha256 {}",
-                    line(true, &shown(&request.name), bytes, begin.elapsed(), &stats),
+                    line(true, &shown(&request.name), bytes, held, begin.elapsed(), &stats),
                     hex(&digest)
                 );
             }
             Ok(())
         }
-        Ok(Reply::Done(_)) => Err("what has arrived is not what was sent: the digests differ".into()),
+        Ok(Reply::Done(_) | Reply::OtherFile) => {
+            Err("what has arrived is not what was sent: the digests differ".into())
+        }
         Ok(Reply::Failed(why)) => Err(format!("the receiver says: {why}")),
         Err(e) => Err(format!("the receiver did not say that all is there: {e}")),
     }

@@ -10,6 +10,8 @@ use crate::stopwatch::Stopwatch;
 use ring::digest::{Context, SHA256};
 use skyhop_live::StpStream;
 use std::io::{self, Read, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// A SHA-256 digest.
@@ -24,6 +26,10 @@ pub enum Ask {
     Get = 2,
     /// Upload of data to be discarded.
     Sink = 3,
+    /// Upload of what the receiver does not hold yet.
+    PutRest = 4,
+    /// Download of what this side does not hold yet; `size` is what it holds, and the digest of that follows.
+    GetRest = 5,
 }
 
 /// A request.
@@ -44,6 +50,8 @@ pub enum Reply {
     Done(Digest),
     /// The transfer failed, for this reason.
     Failed(String),
+    /// The receiver holds the beginning of another file.
+    OtherFile,
 }
 
 const MAGIC: &[u8; 8] = b"SKYSTP-1";
@@ -60,6 +68,7 @@ pub struct Patient<'a> {
     /// The stream itself.
     pub stream: &'a StpStream,
     limit: Option<Duration>,
+    stop: Option<Arc<AtomicBool>>,
 }
 
 /// How certain it is that the peer knows a result.
@@ -78,12 +87,17 @@ impl<'a> Patient<'a> {
     pub fn new(stream: &'a StpStream) -> io::Result<Self> {
         stream.set_read_timeout(Some(GLANCE))?;
         stream.set_write_timeout(Some(GLANCE))?;
-        Ok(Patient { stream, limit: None })
+        Ok(Patient { stream, limit: None, stop: None })
     }
 
     /// Sets the time limit of all later calls.
     pub fn limit(&mut self, patience: Duration) {
         self.limit = Some(patience);
+    }
+
+    /// Lets reads fail once the flag is set.
+    pub fn stop_by(&mut self, stop: Option<Arc<AtomicBool>>) {
+        self.stop = stop;
     }
 
     /// Repeats an attempt until it is done, until `grace` has passed since an interrupt, or to the time limit.
@@ -97,6 +111,9 @@ impl<'a> Patient<'a> {
                         |since: &mut Option<Stopwatch>| since.get_or_insert_with(Stopwatch::start).elapsed();
                     if interrupted() && waited(&mut interrupt) >= grace {
                         return Err(io::Error::other("interrupted"));
+                    }
+                    if self.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed)) {
+                        return Err(io::Error::other("another connection goes on with this transfer"));
                     }
                     if self.limit.is_some_and(|patience| begin.elapsed() >= patience) {
                         return Err(io::Error::new(
@@ -156,7 +173,8 @@ fn wrong(message: impl Into<String>) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, message.into())
 }
 
-fn take<const N: usize>(from: &mut impl Read) -> io::Result<[u8; N]> {
+/// Reads a fixed number of bytes.
+pub fn take<const N: usize>(from: &mut impl Read) -> io::Result<[u8; N]> {
     let mut bytes = [0; N];
     from.read_exact(&mut bytes)?;
     Ok(bytes)
@@ -189,6 +207,11 @@ fn take_text(from: &mut impl Read) -> io::Result<String> {
 }
 
 impl TransferRequest {
+    /// Writes the request to a new stream.
+    pub fn open(&self, stream: &StpStream) -> io::Result<()> {
+        self.put(&mut Patient::new(stream)?)
+    }
+
     /// Writes the request.
     pub fn put(&self, to: &mut impl Write) -> io::Result<()> {
         let mut bytes = MAGIC.to_vec();
@@ -204,7 +227,8 @@ impl TransferRequest {
             return Err(wrong("what the peer says is no request of \"skyhop stp\""));
         }
         let [ask] = take(from)?;
-        let ask = [Ask::Put, Ask::Get, Ask::Sink].into_iter().find(|a| *a as u8 == ask);
+        let ask =
+            [Ask::Put, Ask::Get, Ask::Sink, Ask::PutRest, Ask::GetRest].into_iter().find(|a| *a as u8 == ask);
         let size = u64::from_be_bytes(take(from)?);
         let ask = ask.ok_or_else(|| wrong("the peer asks for what this version does not know"))?;
         Ok(TransferRequest { ask, name: take_raw_text(from)?, size: (size != u64::MAX).then_some(size) })
@@ -224,6 +248,7 @@ impl Reply {
                 bytes.push(1);
                 put_text(&mut bytes, why);
             }
+            Reply::OtherFile => bytes.push(2),
         }
         to.write_all(&bytes)
     }
@@ -233,6 +258,7 @@ impl Reply {
         match take(from)? {
             [0] => Ok(Reply::Done(take(from)?)),
             [1] => Ok(Reply::Failed(take_text(from)?)),
+            [2] => Ok(Reply::OtherFile),
             _ => Err(wrong("what the peer says is no reply of \"skyhop stp\"")),
         }
     }
@@ -247,16 +273,70 @@ pub enum Broken {
     Target(io::Error),
 }
 
-/// Writes all data of a source as blocks, then the digest, or the number of bytes if `hashed` is false, for measurement. `go_on`
-/// is called after each block.
+/// The beginning of a file as far as it was read or written: its length, and its digest unless it is a measurement.
+#[derive(Clone)]
+pub struct Beginning {
+    bytes: u64,
+    digest: Option<Context>,
+}
+
+impl Beginning {
+    /// Nothing yet, of a file.
+    pub fn of_file() -> Self {
+        Beginning { bytes: 0, digest: Some(Context::new(&SHA256)) }
+    }
+
+    /// Nothing yet, of a measurement.
+    pub fn of_measurement() -> Self {
+        Beginning { bytes: 0, digest: None }
+    }
+
+    /// Reads this many bytes of a file; fails if it is shorter.
+    pub fn read(file: &mut impl Read, bytes: u64) -> io::Result<Self> {
+        let (mut beginning, mut buffer) = (Self::of_file(), vec![0; BLOCK]);
+        while beginning.bytes < bytes {
+            let len = (bytes - beginning.bytes).min(BLOCK as u64) as usize;
+            file.read_exact(&mut buffer[..len])?;
+            beginning.add(&buffer[..len]);
+            if interrupted() {
+                return Err(io::Error::other("interrupted"));
+            }
+        }
+        Ok(beginning)
+    }
+
+    /// Length in bytes.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Digest of a file, or the length of a measurement.
+    pub fn digest(&self) -> Digest {
+        let mut out = [0; 32];
+        match &self.digest {
+            Some(digest) => out.copy_from_slice(digest.clone().finish().as_ref()),
+            None => out[..8].copy_from_slice(&self.bytes.to_be_bytes()),
+        }
+        out
+    }
+
+    fn add(&mut self, data: &[u8]) {
+        if let Some(digest) = &mut self.digest {
+            digest.update(data);
+        }
+        self.bytes += data.len() as u64;
+    }
+}
+
+/// Writes a source, which is what follows a beginning, as blocks, then the digest of the whole. `go_on` is called after each block.
 pub fn put_data(
     source: &mut impl Read,
     to: &mut impl Write,
-    hashed: bool,
+    beginning: Beginning,
     mut go_on: impl FnMut(u64) -> bool,
 ) -> Result<(u64, Digest), Broken> {
     let mut buffer = vec![0; BLOCK + 4];
-    let (mut digest, mut total) = (hashed.then(|| Context::new(&SHA256)), 0);
+    let mut whole = beginning;
     loop {
         let len = match source.read(&mut buffer[4..]) {
             Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
@@ -267,56 +347,49 @@ pub fn put_data(
         if len == 0 {
             break;
         }
-        if let Some(digest) = &mut digest {
-            digest.update(&buffer[4..4 + len]);
-        }
-        total += len as u64;
-        if !go_on(total) {
+        whole.add(&buffer[4..4 + len]);
+        if !go_on(whole.bytes) {
             return Err(Broken::Target(io::Error::other("interrupted")));
         }
     }
-    let digest = of(digest, total);
-    to.write_all(&digest).map_err(Broken::Target)?;
-    Ok((total, digest))
+    to.write_all(&whole.digest()).map_err(Broken::Target)?;
+    Ok((whole.bytes, whole.digest()))
 }
 
-/// Reads blocks and their digest, and writes the data. Returns the number of bytes, their digest, and the expected digest.
+/// Reads blocks, which follow a beginning, and the digest of the whole, and writes the data. Returns the number of bytes, their
+/// digest, and the expected digest.
 pub fn take_data(
     from: &mut impl Read,
     target: &mut impl Write,
-    hashed: bool,
+    beginning: Beginning,
     mut go_on: impl FnMut(u64) -> bool,
 ) -> Result<(u64, Digest, Digest), Broken> {
     let mut buffer = vec![0; BLOCK];
-    let (mut digest, mut total) = (hashed.then(|| Context::new(&SHA256)), 0);
+    let mut whole = beginning;
     loop {
-        let len = u32::from_be_bytes(take(from).map_err(Broken::Source)?) as usize;
-        if len == 0 {
+        let mut left = u32::from_be_bytes(take(from).map_err(Broken::Source)?) as usize;
+        if left == 0 {
             let expected = take(from).map_err(Broken::Source)?;
-            return Ok((total, of(digest, total), expected));
+            return Ok((whole.bytes, whole.digest(), expected));
         }
-        if len > BLOCK {
+        if left > BLOCK {
             return Err(Broken::Source(wrong("a block that is too long")));
         }
-        from.read_exact(&mut buffer[..len]).map_err(Broken::Source)?;
-        if let Some(digest) = &mut digest {
-            digest.update(&buffer[..len]);
-        }
-        target.write_all(&buffer[..len]).map_err(Broken::Target)?;
-        total += len as u64;
-        if !go_on(total) {
-            return Err(Broken::Source(io::Error::other("interrupted")));
+        // What is here is written before the rest of the block comes, so that a kill loses little.
+        while left > 0 {
+            let len = match from.read(&mut buffer[..left]) {
+                Ok(0) => return Err(Broken::Source(io::ErrorKind::UnexpectedEof.into())),
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
+                other => other.map_err(Broken::Source)?,
+            };
+            target.write_all(&buffer[..len]).map_err(Broken::Target)?;
+            whole.add(&buffer[..len]);
+            left -= len;
+            if !go_on(whole.bytes) {
+                return Err(Broken::Source(io::Error::other("interrupted")));
+            }
         }
     }
-}
-
-fn of(digest: Option<Context>, total: u64) -> Digest {
-    let mut out = [0; 32];
-    match digest {
-        Some(digest) => out.copy_from_slice(digest.finish().as_ref()),
-        None => out[..8].copy_from_slice(&total.to_be_bytes()),
-    }
-    out
 }
 
 /// A digest in hexadecimal.
@@ -333,20 +406,34 @@ mod tests {
         for len in [0, 1, BLOCK - 1, BLOCK, BLOCK + 1, 3 * BLOCK + 17] {
             let data: Vec<u8> = (0..len).map(|n| (n * 7 + n / 256) as u8).collect();
             let mut wire = Vec::new();
-            let (sent, digest) = put_data(&mut &data[..], &mut wire, true, |_| true).unwrap();
+            let (sent, digest) = put_data(&mut &data[..], &mut wire, Beginning::of_file(), |_| true).unwrap();
             let mut out = Vec::new();
-            let (received, found, expected) = take_data(&mut &wire[..], &mut out, true, |_| true).unwrap();
+            let (received, found, expected) =
+                take_data(&mut &wire[..], &mut out, Beginning::of_file(), |_| true).unwrap();
             assert_eq!((sent, received), (len as u64, len as u64));
             assert!(out == data && found == expected && found == digest);
             // A truncated end is detected.
             let cut = &wire[..wire.len() - 1];
             assert!(matches!(
-                take_data(&mut &cut[..], &mut io::sink(), true, |_| true),
+                take_data(&mut &cut[..], &mut io::sink(), Beginning::of_file(), |_| true),
                 Err(Broken::Source(_))
             ));
         }
+        // The digest is that of the whole file, also if only its rest is sent.
+        let data = vec![7; 3 * BLOCK];
+        for held in [0, 1, BLOCK as u64, data.len() as u64] {
+            let mut source = &data[..];
+            let beginning = Beginning::read(&mut source, held).unwrap();
+            let (mut wire, mut out) = (Vec::new(), data[..held as usize].to_vec());
+            put_data(&mut source, &mut wire, beginning.clone(), |_| true).unwrap();
+            let (bytes, found, expected) = take_data(&mut &wire[..], &mut out, beginning, |_| true).unwrap();
+            assert!(out == data && found == expected && bytes == data.len() as u64);
+            assert_eq!(found, Beginning::read(&mut &data[..], bytes).unwrap().digest());
+        }
+        assert!(Beginning::read(&mut &data[..], 3 * BLOCK as u64 + 1).is_err());
         // The example of FIPS 180-4.
-        let (_, digest) = put_data(&mut &b"abc"[..], &mut Vec::new(), true, |_| true).unwrap();
+        let (_, digest) =
+            put_data(&mut &b"abc"[..], &mut Vec::new(), Beginning::of_file(), |_| true).unwrap();
         assert!(hex(&digest).starts_with("ba7816bf8f01cfea414140de5dae2223"));
     }
 

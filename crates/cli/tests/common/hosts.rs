@@ -9,6 +9,7 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
 use std::process::{Child, ChildStderr, Command, Stdio};
+use std::time::Duration;
 
 /// A folder for the files of one test, with a folder `in` for the server; removed with it.
 pub struct Folder(pub PathBuf);
@@ -102,4 +103,39 @@ pub fn key(folder: &Folder, name: &str) -> String {
     let out = skyhop(&["stp", "key", "--out", &path]);
     assert_eq!(code(&out), 0, "{}", stderr(&out));
     path
+}
+
+/// Waits until a condition holds, at most 20 s.
+#[expect(clippy::disallowed_methods, reason = "a process says nothing when it has written")]
+pub fn until(what: &str, mut holds: impl FnMut() -> bool) {
+    for _ in 0..4000 {
+        if holds() {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    panic!("{what}: not within 20 s");
+}
+
+/// The hidden files of a folder.
+pub fn hidden(dir: &str) -> Vec<String> {
+    let names = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut names: Vec<String> = names.filter(|name| name.starts_with('.')).collect();
+    names.sort();
+    names
+}
+
+/// The parts in a folder.
+pub fn parts(dir: &str) -> Vec<String> {
+    hidden(dir).into_iter().filter(|name| name.ends_with(".part")).collect()
+}
+
+/// Starts the command.
+pub fn start(args: &[&str]) -> Child {
+    crate::common::command(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+/// Ends a process in order.
+pub fn terminate(child: &Child) {
+    assert!(Command::new("kill").arg(child.id().to_string()).status().unwrap().success());
 }

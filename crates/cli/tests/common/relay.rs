@@ -22,8 +22,8 @@ pub struct Relay {
 #[derive(Default)]
 struct Shared {
     end: AtomicBool,
-    /// Nothing passes while this is set.
-    cut: AtomicBool,
+    /// The latest client's packets are counted until this is unset; another client sets it.
+    counting: AtomicBool,
     to_server: AtomicU64,
     to_clients: AtomicU64,
 }
@@ -44,12 +44,12 @@ impl Relay {
         self.local.to_string()
     }
 
-    /// Drops all packets from now on, or lets them pass again.
-    pub fn cut(&self, cut: bool) {
-        self.shared.cut.store(cut, Ordering::SeqCst);
+    /// Counts nothing until the next client comes.
+    pub fn stop_counting(&self) {
+        self.shared.counting.store(false, Ordering::SeqCst);
     }
 
-    /// Bytes of UDP payload passed so far: to the server, and to clients.
+    /// Bytes of UDP payload of counted clients passed so far: to the server, and to clients.
     pub fn passed(&self) -> (u64, u64) {
         (self.shared.to_server.load(Ordering::SeqCst), self.shared.to_clients.load(Ordering::SeqCst))
     }
@@ -69,6 +69,7 @@ fn pass(front: &UdpSocket, server: SocketAddr, delay: Duration, shared: &Shared)
     let mut backs: BTreeMap<SocketAddr, UdpSocket> = BTreeMap::new();
     let mut waiting: VecDeque<(Instant, Option<SocketAddr>, SocketAddr, Vec<u8>)> = VecDeque::new();
     let mut buffer = vec![0; 65_536];
+    let mut latest = None;
     while !shared.end.load(Ordering::SeqCst) {
         let (now, before) = (Instant::now(), waiting.len());
         while let Ok((len, client)) = front.recv_from(&mut buffer) {
@@ -82,11 +83,14 @@ fn pass(front: &UdpSocket, server: SocketAddr, delay: Duration, shared: &Shared)
         let idle = waiting.len() == before;
         while waiting.front().is_some_and(|(due, ..)| *due <= now) {
             let (_, from, client, bytes) = waiting.pop_front().unwrap();
-            if shared.cut.load(Ordering::SeqCst) {
-                continue;
+            if !backs.contains_key(&client) {
+                latest = Some(client);
+                shared.counting.store(true, Ordering::SeqCst);
             }
-            let count = if from.is_some() { &shared.to_clients } else { &shared.to_server };
-            count.fetch_add(bytes.len() as u64, Ordering::SeqCst);
+            if latest == Some(client) && shared.counting.load(Ordering::SeqCst) {
+                let count = if from.is_some() { &shared.to_clients } else { &shared.to_server };
+                count.fetch_add(bytes.len() as u64, Ordering::SeqCst);
+            }
             if from.is_some() {
                 let _ = front.send_to(&bytes, client);
                 continue;
