@@ -89,7 +89,8 @@ def rates(text: str, seed: int, law: str) -> np.ndarray:
 #: Bounds of an efficiency, by link, and of a fairness either way.
 EFFICIENCY = {"wan": 0.10, "meo": 0.08, "geo": 0.08}
 EFFICIENCY_WHY = "five seeds schedule 46 to 51 Mbit/s, and each printed number is one run"
-FAIRNESS, FAIRNESS_WHY = 0.08, "a few starved connections of a hundred move a run by 0.1, and each printed number is one run; ours is a median"
+FAIRNESS = 0.08
+FAIRNESS_WHY = "a few starved connections of a hundred move a run by 0.1, and each printed number is one run; ours is a median"
 
 
 def parsed(text: str) -> dict[Setting, tuple[float, float]]:

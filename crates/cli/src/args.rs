@@ -223,21 +223,6 @@ The scenario says what is varied:
 A run that fails is a row with its error. Exit code: 0 done, 1 the folder cannot
 be written, 2 wrong usage or scenario, 130 interrupted.";
 
-/// Examples of `skyhop sweep effects`.
-pub const EFFECTS_EXAMPLES: &str = "\
-Examples:
-  skyhop sweep effects grid --response download.goodput_bps
-  skyhop sweep effects grid --response download.goodput_bps --confidence 0.95
-  skyhop sweep effects grid --response download.goodput_bps --json
-  skyhop sweep effects grid --response download.goodput_bps --markdown \\
-    --factors links.satellite.rate_bps,flows.download.transport.variant
-
-The table must have every combination of the factors' levels, each with as many
-runs. With several seeds the error is the spread of a cell's runs; with one it is
-what main effects and first-order interactions leave. A star marks an interval
-that does not hold 0. Exit code: 0 done, 1 the table cannot be read, 2 wrong
-usage, or a table that cannot be analysed.";
-
 const CHECK_EXAMPLES: &str = "\
 Examples:
   skyhop check geo.toml

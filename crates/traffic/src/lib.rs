@@ -5,6 +5,7 @@
 //! Differs: an application only requests actions; hosts carry them out.
 //! Leaves out contents: a request is a number of bytes.
 
+mod action;
 mod application;
 mod batches;
 mod bulk;
@@ -17,7 +18,8 @@ mod ping;
 mod transfers;
 mod web;
 
-pub use application::{Action, AppNotice, Application, End};
+pub use action::{Action, AppNotice, End};
+pub use application::Application;
 pub use batches::{Batches, Batching};
 pub use bulk::Bulk;
 pub use completions::{Completion, Completions};

@@ -62,7 +62,7 @@ enum SweepCommand {
         dir: PathBuf,
     },
     /// Print effects of what was varied on a response, with intervals, and their shares of the variation.
-    #[command(after_help = crate::args::EFFECTS_EXAMPLES)]
+    #[command(after_help = EFFECTS_EXAMPLES)]
     Effects(EffectsArgs),
 }
 
@@ -266,3 +266,18 @@ fn failed(e: StoreError) -> Failure {
         _ => Failure::Scenario(e.to_string()),
     }
 }
+
+/// Examples of `skyhop sweep effects`.
+const EFFECTS_EXAMPLES: &str = "\
+Examples:
+  skyhop sweep effects grid --response download.goodput_bps
+  skyhop sweep effects grid --response download.goodput_bps --confidence 0.95
+  skyhop sweep effects grid --response download.goodput_bps --json
+  skyhop sweep effects grid --response download.goodput_bps --markdown \\
+    --factors links.satellite.rate_bps,flows.download.transport.variant
+
+The table must have every combination of the factors' levels, each with as many
+runs. With several seeds the error is the spread of a cell's runs; with one it is
+what main effects and first-order interactions leave. A star marks an interval
+that does not hold 0. Exit code: 0 done, 1 the table cannot be read, 2 wrong
+usage, or a table that cannot be analysed.";
