@@ -39,6 +39,9 @@ pub struct Receive {
     pub common: Common,
 }
 
+/// Longest pause in the data, as the transport's for a peer that owes an answer; they come from a file.
+const SILENCE: Duration = Duration::from_secs(120);
+
 /// Runs the command.
 pub fn run(args: &Receive) -> Result<(), Failure> {
     let out = args.out.clone().unwrap_or_else(|| PathBuf::from(&args.name));
@@ -95,6 +98,8 @@ pub fn run(args: &Receive) -> Result<(), Failure> {
             )));
         }
     }
+    // Only who has sent something is told by the transport that the peer is gone.
+    patient.limit(SILENCE);
     let mut size = [0; 8];
     patient.read_exact(&mut size).map_err(broken)?;
     let mut bar = Bar::new(&args.name, Some(u64::from_be_bytes(size)), args.common.quiet);
