@@ -83,14 +83,15 @@ fn killed_and_resumed(
             let address = server.address.clone();
             drop(server); // by SIGKILL
             server = Server::at(&address, server_args);
-            // A sender finds out by itself; a receiver, which owes nothing, only by two minutes of silence.
+            // A sender finds out by itself; a receiver, which owes nothing, by two minutes of silence, or sooner where the
+            // next server answers its packets before it is ended.
             let receives = first("")[1] == "receive";
             if receives {
                 terminate(&client);
             }
             let client = end(client);
-            assert_eq!(code(&client), if receives { 130 } else { 1 });
             let told = stderr(&client);
+            assert!(code(&client) == 1 || receives && code(&client) == 130, "{:?}: {told}", client.status);
             assert!(told.contains("not all has arrived") && told.contains("--resume goes on"), "{told}");
         }
     }
