@@ -107,21 +107,25 @@ fn browsing(from: &AppReader<'_>, traffic: &Traffic) -> Result<Browsing, BuildEr
             server_time: from.times("server_time", server_time)?,
             connections: *connections,
             persistent: *persistent,
+            half_close: false,
             pipelining: *pipelining,
             pages: *pages,
         },
-        Traffic::RequestResponse { request, reply, think, server_time, persistent, count } => Browsing {
-            request: from.sizes("request", request, Mah::Request)?,
-            reply: from.sizes("reply", reply, Mah::Reply)?,
-            files: Distribution::Fixed(1.0),
-            stay: Distribution::Fixed(f64::MAX),
-            think: from.times("think", think)?,
-            server_time: from.times("server_time", server_time)?,
-            connections: 1,
-            persistent: *persistent,
-            pipelining: false,
-            pages: *count,
-        },
+        Traffic::RequestResponse { request, reply, think, server_time, persistent, half_close, count } => {
+            Browsing {
+                request: from.sizes("request", request, Mah::Request)?,
+                reply: from.sizes("reply", reply, Mah::Reply)?,
+                files: Distribution::Fixed(1.0),
+                stay: Distribution::Fixed(f64::MAX),
+                think: from.times("think", think)?,
+                server_time: from.times("server_time", server_time)?,
+                connections: 1,
+                persistent: *persistent,
+                half_close: *half_close,
+                pipelining: false,
+                pages: *count,
+            }
+        }
         _ => return Err(BuildError::new(&from.at("kind"), "has no requests")),
     })
 }

@@ -102,6 +102,7 @@ pub fn tcp(tcp: &scenario::Tcp, ip: scenario::Ip) -> Config {
         },
         ack_every: tcp.ack_every,
         ack_gap_fillers: tcp.ack_gap_fillers,
+        avoid_multiple_fast_retransmits: tcp.avoid_multiple_fast_retransmits,
         silly_window_avoidance: tcp.silly_window_avoidance,
         grow_unused: tcp.grow_unused,
         precise_halving: tcp.precise_halving,

@@ -129,6 +129,50 @@ fn going_to_another_server_takes_new_connections() {
     assert_eq!(completions(&result).connections, 3);
 }
 
+/// One exchange of 300 bytes for `reply` bytes over 600 ms: packets of both ends, and the time of the reply.
+fn exchange(opening: &str, reply: u32, half_close: bool) -> (u64, f64) {
+    let result = run(
+        &format!(
+            r#"
+            host = "1999"
+            duration = "60 s"
+            [links.satellite]
+            rate = "10 Mbit/s"
+            delay = "300 ms"
+            [[flows]]
+            path = ["client", "satellite", "server"]
+            transport = {{ kind = "tcp", {opening} }}
+            [flows.traffic]
+            kind = "request-response"
+            request = {{ kind = "fixed", value = "300 B" }}
+            reply = {{ kind = "fixed", value = "{reply} B" }}
+            half_close = {half_close}
+            count = 1
+            "#
+        ),
+        1,
+    );
+    let found = completions(&result);
+    assert_eq!((found.completed, found.failed), (1, 0));
+    (result.flows[0].packets_sent, found.completion_mean_s.unwrap())
+}
+
+// HT figure 2.1b: request and reply of a segment each are three packets over T/TCP, SYN, data and FIN in one.
+#[test]
+fn a_half_close_with_the_request_makes_three_packets_of_an_exchange() {
+    let t_tcp = "open = { kind = \"t-tcp\", known = true }";
+    assert_eq!(exchange(t_tcp, 1000, true).0, 3);
+    assert_eq!(exchange(t_tcp, 1000, false).0, 4);
+    // SYN, SYN and ACK, request and FIN, reply and FIN, ACK; without it the client's FIN goes with its last ACK.
+    assert_eq!(exchange("open = { kind = \"handshake\" }", 1000, true).0, 5);
+    assert_eq!(exchange("open = { kind = \"handshake\" }", 1000, false).0, 6);
+    // The time of the reply does not change.
+    for reply in [1000, 100_000] {
+        let [with, without] = [true, false].map(|half| exchange(t_tcp, reply, half).1);
+        assert!((with - without).abs() < 0.001, "{with} and {without}");
+    }
+}
+
 #[test]
 fn a_browser_that_stops_asks_no_more() {
     let text = web("100 Gbit/s", 5, 5000, "").replace("pages = 2\n", "");

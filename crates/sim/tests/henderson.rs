@@ -206,10 +206,13 @@ fn minute(variant: &str) -> Minute {
 #[test]
 fn figures_4_14_to_4_18_what_four_variants_make_of_an_overshoot() {
     let reno = minute("\"reno\"");
+    let bsd = minute("\"reno\"\navoid_multiple_fast_retransmits = false");
     let newreno = minute("\"newreno-slow-but-steady\"");
     let burst = minute("\"newreno-slow-but-steady\"\nburst_after_recovery = true");
     let sack = minute("\"sack-newreno\"");
-    for (name, m) in [("reno", &reno), ("newreno", &newreno), ("with a burst", &burst), ("sack", &sack)] {
+    for (name, m) in
+        [("reno", &reno), ("BSD's", &bsd), ("newreno", &newreno), ("with a burst", &burst), ("sack", &sack)]
+    {
         println!(
             "{name}: first reduction after {:.2} s, recovery {:.2} s, {} reductions, {} timeouts, {:.0} kbit/s",
             m.first_reduction_s,
@@ -224,6 +227,10 @@ fn figures_4_14_to_4_18_what_four_variants_make_of_an_overshoot() {
     // 4.14: a timeout, and a threshold that is reduced again.
     assert!((1..=3).contains(&reno.transfer.timeouts), "{}", reno.transfer.timeouts);
     assert!((2..=8).contains(&reno.reductions), "{}", reno.reductions);
+    // False fast retransmissions after it take the threshold to the least, two segments, and most of the goodput.
+    assert_eq!(bsd.transfer.timeouts, 1);
+    assert!(bsd.reductions >= 2 + reno.reductions, "{} and {}", bsd.reductions, reno.reductions);
+    assert!(bsd.transfer.goodput_bps < 0.5 * reno.transfer.goodput_bps, "{}", bsd.transfer.goodput_bps);
     // 4.15: over half a minute for one burst of losses, a round trip each, and neither a timeout nor a second reduction.
     assert!((28.0..45.0).contains(&newreno.recovery_s), "{}", newreno.recovery_s);
     let per_repeat = newreno.recovery_s / newreno.transfer.segments_retransmitted as f64;

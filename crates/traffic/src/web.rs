@@ -30,6 +30,8 @@ pub struct Browsing {
     pub connections: u32,
     /// True if a connection serves several files in succession.
     pub persistent: bool,
+    /// True if the client closes its direction with the request; not with persistent connections.
+    pub half_close: bool,
     /// True if a request is sent while replies are outstanding on the connection. Persistent connections only.
     pub pipelining: bool,
     /// Number of pages after which the browser stops; never if `None`.
@@ -214,11 +216,16 @@ impl Web {
             line.asked.push_back(exchange);
             line.coming.push_back(exchange);
             self.actions.push_back(Action::Write { connection, end: End::Client, bytes: exchange.request });
+            if self.does.half_close {
+                self.actions.push_back(Action::Shutdown { connection, end: End::Client });
+            }
         }
     }
 
     pub(crate) fn handle(&mut self, now: Time, notice: AppNotice) {
         match notice {
+            // The server closes behind its reply.
+            AppNotice::PeerFinished { end: End::Server, .. } if self.does.half_close => {}
             AppNotice::PeerFinished { connection, end } => {
                 self.actions.push_back(Action::Shutdown { connection, end });
             }

@@ -224,7 +224,7 @@ fn config_of_then() -> impl Strategy<Value = Config> {
     let saved = prop::option::of(
         (1u64..1000, 1_000u64..1_000_000).prop_map(|(ms, cwnd)| Saved { rtt: Span::from_millis(ms), cwnd }),
     );
-    let more = (any::<[bool; 10]>(), increase, saved, prop::option::of(1u32..3), 1u32..5, 0u64..20, open);
+    let more = (any::<[bool; 11]>(), increase, saved, prop::option::of(1u32..3), 1u32..5, 0u64..20, open);
     let delayed_ack = prop_oneof![
         Just(DelayedAck::None),
         Just(DelayedAck::OneShot(Span::from_millis(200))),
@@ -247,6 +247,7 @@ fn config_of_then() -> impl Strategy<Value = Config> {
             ack_gap_fillers: more.0[5],
             grow_unused: more.0[6],
             silly_window_avoidance: more.0[9],
+            avoid_multiple_fast_retransmits: more.0[10],
             precise_halving: flags[1] ^ flags[2],
             increase: more.1,
             resume: more.2,

@@ -126,7 +126,12 @@ fn traffic(scenario: &Scenario, traffic: &Traffic, at: &KeyPath, out: &mut Findi
             );
             some("pages", *pages, at, out);
         }
-        Traffic::RequestResponse { request, reply, think, server_time, persistent: _, count } => {
+        Traffic::RequestResponse { request, reply, think, server_time, persistent, half_close, count } => {
+            out.require(
+                !*persistent || !*half_close,
+                || at.key("half_close"),
+                || "a connection that is closed with its first request cannot be persistent; expected half_close = false".into(),
+            );
             sizes(request, &at.key("request"), out);
             sizes(reply, &at.key("reply"), out);
             times(think, &at.key("think"), true, out);

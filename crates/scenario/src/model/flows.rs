@@ -290,6 +290,9 @@ pub enum Traffic {
         /// True if all exchanges use one connection.
         #[serde(default)]
         persistent: bool,
+        /// True if the client closes its direction with the request, so that its FIN goes with it (a half-close).
+        #[serde(default)]
+        half_close: bool,
         /// Number of exchanges; without end if left out.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         count: Option<u64>,

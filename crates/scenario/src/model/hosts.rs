@@ -137,6 +137,7 @@ fn y1999(variant: Variant) -> Tcp {
         ack_every: 2,
         quick_acks: 0,
         ack_gap_fillers: true,
+        avoid_multiple_fast_retransmits: true,
         silly_window_avoidance: true,
         grow_unused: false,
         precise_halving: false,

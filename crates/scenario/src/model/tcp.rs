@@ -127,6 +127,9 @@ tcp_keys! {
         quick_acks: u32,
         /// True to acknowledge at once a segment that fills a gap.
         ack_gap_fillers: bool,
+        /// True if duplicates of what a recovery or a timeout has sent again begin no other recovery (RFC 6582 §3.2, ns-2's bugFix_);
+        /// BSD's Reno has no such guard.
+        avoid_multiple_fast_retransmits: bool,
         /// True if the sender waits for room for a full segment (silly window avoidance, RFC 9293 §3.8.6.2.1); otherwise parts of
         /// segments use up the windows to the byte.
         silly_window_avoidance: bool,

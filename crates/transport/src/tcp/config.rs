@@ -340,6 +340,9 @@ pub struct Config {
     /// Segments that are acknowledged one by one at the start, after a silence of a timeout and after a duplicate, at most
     /// half a window's (Linux: 16); while it is not 0, also each that lets a window grow which tunes itself.
     pub quick_acks: u32,
+    /// Duplicates of what a recovery or a timeout has sent again begin no other recovery (RFC 6582 §3.2, step 1); for recoveries
+    /// that count duplicates.
+    pub avoid_multiple_fast_retransmits: bool,
     /// A segment waits for room for all of it (RFC 9293 §3.8.6.2.1); otherwise a part of it uses up the window to the byte.
     pub silly_window_avoidance: bool,
     /// The window grows even where the peer's is the smaller, as in ns-2.
@@ -405,6 +408,7 @@ impl Default for Config {
             ack_every: 2,
             ack_gap_fillers: true,
             quick_acks: 0,
+            avoid_multiple_fast_retransmits: true,
             silly_window_avoidance: true,
             grow_unused: false,
             validate_window: false,

@@ -194,6 +194,9 @@ impl Sender {
     /// receiver answers each needless repeat with a duplicate, the last of them at `recover` itself.
     fn past_recover(&self) -> bool {
         use LossRecovery::*;
+        if !self.config.avoid_multiple_fast_retransmits {
+            return true;
+        }
         let (recover, timed_out) = (self.counting.recover, self.counting.timed_out);
         match self.flight.how {
             // HK rule 2 has "at least"; its repeats are of holes alone, but for those after a timeout.
