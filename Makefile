@@ -43,9 +43,10 @@ $(VENV)/installed: tools python/requirements-test.txt pyproject.toml Cargo.lock 
 	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(PYTHON) -m maturin develop -q --release --locked
 	touch $@
 
-check:  ## Format, circles of files, lints and documentation, all as errors
+check:  ## Format, circles of files, widths, lints and documentation, all as errors
 	$(CARGO) fmt --check
 	tools/circles.py
+	tools/widths.py
 	tools/site_links.py
 	$(CARGO) clippy --release --locked --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --release --locked --workspace --no-deps -q

@@ -64,12 +64,18 @@ def rattan(rate_mbit, delay_ms, size, folder):
     """The same download through rattan (`cargo install rattan`), if it is there: its own processor time, not its command's."""
     (folder / "zeros").touch()
     os.truncate(folder / "zeros", int(size.removesuffix("MB")) * 1_000_000)
-    server = subprocess.Popen([sys.executable, "-m", "http.server", "-d", folder, "8099"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    server = subprocess.Popen(
+        [sys.executable, "-m", "http.server", "-d", folder, "8099"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
     try:
         time.sleep(0.5)
-        ways = [option for way in ("uplink", "downlink") for option in (f"--{way}-delay={delay_ms}ms", f"--{way}-bandwidth={rate_mbit}Mbps")]
+        ways = [
+            option for way in ("uplink", "downlink") for option in (f"--{way}-delay={delay_ms}ms", f"--{way}-bandwidth={rate_mbit}Mbps")
+        ]
         inside = 'curl -s -o /dev/null -w "%{speed_download}\n" "http://$RATTAN_BASE:8099/zeros"; cat /proc/net/dev'
-        process = subprocess.Popen(["rattan", "link", *ways, "--", "sh", "-c", inside], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        process = subprocess.Popen(
+            ["rattan", "link", *ways, "--", "sh", "-c", inside], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        )
         ticks = 0
         while process.poll() is None:
             times = pathlib.Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()[11:13]
@@ -141,7 +147,10 @@ def rtt():
         bare, _ = wire(interval)
         late = [found["release"][key] * 1e6 for key in ("late_p50_s", "late_p99_s")]
         more = mean - 2 * delay
-        print(f"{delay:10} {interval * 1000:12.0f} {more:8.3f} {bare:12.3f} {more - bare:13.3f} {deviation:10.3f} {late[0]:12.0f} {late[1]:7.0f}")
+        print(
+            f"{delay:10} {interval * 1000:12.0f} {more:8.3f} {bare:12.3f} {more - bare:13.3f} {deviation:10.3f} {late[0]:12.0f} "
+            f"{late[1]:7.0f}"
+        )
 
 
 def pings(text, folder, count=100, interval=0.02, *options):
@@ -208,7 +217,10 @@ def loaded():
     finally:
         for process in busy:
             process.kill()
-    print(f"busy machine: of {runs} runs {marked} not valid and marked, {wrong} wrong and unmarked; the worst valid mean is {worst:.3f} ms off")
+    print(
+        f"busy machine: of {runs} runs {marked} not valid and marked, {wrong} wrong and unmarked; the worst valid mean is "
+        f"{worst:.3f} ms off"
+    )
 
 
 def main():

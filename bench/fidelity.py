@@ -25,12 +25,13 @@ TRANSPORTS = ["reno", "cubic", "bbr", "stp"]
 PATHS = sorted((ROOT / "bench/fidelity").glob("*.toml"))
 HEAD = """# Simulated and emulated
 
-For readers who want to know how closely a simulated TCP follows the kernel's. `skyhop compare` runs a scenario's transfers in the simulator (`host = "linux"`) and, with
-the same seed, over the kernel's own TCP behind the emulated path: the same links, the same losses by packet number. `make compare` writes this page.
+For readers who want to know how closely a simulated TCP follows the kernel's. `skyhop compare` runs a scenario's transfers in the
+simulator (`host = "linux"`) and, with the same seed, over the kernel's own TCP behind the emulated path: the same links, the same
+losses by packet number. `make compare` writes this page.
 
-Without losses the emulated time may be 10 % off, STP's 5 %. With losses the mean of five emulated runs has to lie among the central 95 % of means of five
-simulated ones, so that one true row in twenty differs. What held the sender up (busy, receive window, send buffer; `TCP_INFO` beside the simulator's causes)
-may be five points apart.
+Without losses the emulated time may be 10 % off, STP's 5 %. With losses the mean of five emulated runs has to lie among the central
+95 % of means of five simulated ones, so that one true row in twenty differs. What held the sender up (busy, receive window, send
+buffer; `TCP_INFO` beside the simulator's causes) may be five points apart.
 
 """
 
@@ -52,12 +53,18 @@ def line(row):
 
 def write(rows):
     loads = sorted(float(row["load"]) for row in rows)
-    about = f"Linux {platform.release()}, {os.cpu_count()} processors; load {loads[0]:.1f} to {loads[-1]:.1f}, {loads[len(loads) // 2]:.1f} in the median.\n\n"
+    about = (
+        f"Linux {platform.release()}, {os.cpu_count()} processors; load {loads[0]:.1f} to {loads[-1]:.1f}, "
+        f"{loads[len(loads) // 2]:.1f} in the median.\n\n"
+    )
     for kind in sorted({row["buffers"] for row in rows}):
         of_kind = [row for row in rows if row["buffers"] == kind]
         stands = sum(row["verdict"] == "holds" for row in of_kind)
         about += f"Buffers {kind}: {stands} of {len(of_kind)} rows hold.\n\n"
-    head = "| path | transport | buffers | simulated | emulated | apart | may be | time | what held it up | date |\n|---|---|---|---|---|---|---|---|---|---|\n"
+    head = (
+        "| path | transport | buffers | simulated | emulated | apart | may be | time | what held it up | date |\n"
+        "|---|---|---|---|---|---|---|---|---|---|\n"
+    )
     (ROOT / "docs/fidelity.md").write_text(HEAD + about + head + "\n".join(map(line, rows)) + "\n" + causes())
     with open(TABLE, "w", newline="") as file:
         table = csv.DictWriter(file, list(rows[0]), lineterminator="\n")

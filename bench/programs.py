@@ -85,7 +85,8 @@ def ssh(folder, profile):
     separate = pathlib.Path("/run/sshd")
     made = not separate.exists()
     separate.mkdir(exist_ok=True)
-    options = ["-F", "none", "-i", key, "-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null", "-o", "BatchMode=yes", "-o", "LogLevel=ERROR"]
+    settings = ["StrictHostKeyChecking=no", "UserKnownHostsFile=/dev/null", "BatchMode=yes", "LogLevel=ERROR"]
+    options = ["-F", "none", "-i", key, *(word for setting in settings for word in ("-o", setting))]
     login = shlex.join(map(str, ["ssh", *options, "server"]))
     script = f"a=$(date +%s%N); {login} true; b=$(date +%s%N); echo $((b - a)); {login} cat {data} | sha256sum"
     try:
@@ -155,7 +156,16 @@ def page(folder, rtt_s):
 def chromium(folder, profile):
     rtt_s, *_ = PROFILES[profile]
     browser = shutil.which("chromium") or shutil.which("chromium-browser")
-    options = ["--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-dev-shm-usage", "--dump-dom", f"--user-data-dir={folder}/chromium-{profile}"]
+    options = [
+        "--headless=new",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--no-first-run",
+        "--disable-background-networking",
+        "--disable-dev-shm-usage",
+        "--dump-dom",
+        f"--user-data-dir={folder}/chromium-{profile}",
+    ]
     out, found = emulate(folder, ["--profile", profile], nginx(folder), [browser, *options, "http://server/page.html"])
     if "<title>took " not in out:
         raise Failed(f"no page: {out[-200:]}")

@@ -124,14 +124,21 @@ def sweeps(bench, failures: list[str]) -> None:
             theirs.append(sum(cpu for cpu, _ in cpu_s))
             used_there.append(statistics.fmean(share for _, share in cpu_s))
     print(f"{'':34} {'CPU s':>7} {'runs per CPU s':>15} {'mean utilisation':>17}")
-    rows = [("skyhop sweep, one process", swept, used), ("skyhop run, a process each", alone, used), ("ns-2, a process each", theirs, used_there)]
+    rows = [
+        ("skyhop sweep, one process", swept, used),
+        ("skyhop run, a process each", alone, used),
+        ("ns-2, a process each", theirs, used_there),
+    ]
     speeds = []
     for name, taken, share in rows:
         if taken:
             speeds.append(len(points) / statistics.median(taken))
             print(f"{name:34} {statistics.median(taken):7.2f} {speeds[-1]:15.1f} {statistics.fmean(share):17.3f}")
     if bench.ns:
-        print(f"a sweep does {speeds[0] / speeds[2]:.2f} times ns-2's runs per CPU second ({REQUIRED_RUNS} required), a process each {speeds[1] / speeds[2]:.2f} times")
+        print(
+            f"a sweep does {speeds[0] / speeds[2]:.2f} times ns-2's runs per CPU second ({REQUIRED_RUNS} required), a process "
+            f"each {speeds[1] / speeds[2]:.2f} times"
+        )
         if speeds[0] < REQUIRED_RUNS * speeds[2]:
             failures.append(f"a sweep does {speeds[0] / speeds[2]:.2f} times ns-2's runs per CPU second, {REQUIRED_RUNS} required")
         apart = statistics.fmean(used) - statistics.fmean(used_there)
@@ -150,7 +157,9 @@ def whole(bench, failures: list[str]) -> None:
         two.append(sweep(bench, grid, 2))
         ratios.append(one[-1][1] / two[-1][1])
     count = len(RATES_KBPS) * len(RTTS_MS)
-    print(f"\nAll {count} points, median of {len(one)}. Wall times mean something on an idle machine only; CPU times show what threads cost.")
+    print(
+        f"\nAll {count} points, median of {len(one)}. Wall times mean something on an idle machine only; CPU times show what threads cost."
+    )
     for name, taken in (("one thread", one), ("two threads", two)):
         cpu, wall = (statistics.median(value[i] for value in taken) for i in (0, 1))
         print(f"{name:12} {wall:6.2f} s, {cpu:6.2f} CPU s, fastest {min(value[1] for value in taken):.2f} s")

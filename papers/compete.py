@@ -31,7 +31,14 @@ class Outcome:
 
 @lru_cache(maxsize=None)
 def measure(
-    rtt_ms: int, *, neighbour: bool = True, split: bool = False, router_mbps: float = 10, duration_s: int = 300, variant: str = "sack-newreno", beyond: str = ""
+    rtt_ms: int,
+    *,
+    neighbour: bool = True,
+    split: bool = False,
+    router_mbps: float = 10,
+    duration_s: int = 300,
+    variant: str = "sack-newreno",
+    beyond: str = "",
 ) -> Outcome:
     text = scenario(rtt_ms, neighbour, split, router_mbps, duration_s, variant, beyond)
     runs = [run_text(text, seed).summary for seed in range(1, SEEDS + 1)]

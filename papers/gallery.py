@@ -13,15 +13,18 @@ from harness import KINDS, Done, Row, counts
 
 HEAD = """# Publications, figure by figure
 
-For readers of the papers who want to see each figure drawn anew, and how its numbers fare. Written by `make papers-gallery`; each entry is a
-script in [papers/](../papers) with the command that stands beside it. [papers/mutations.md](../papers/mutations.md) says which wrong
-implementations the verdicts notice.
+For readers of the papers who want to see each figure drawn anew, and how its numbers fare. Written by `make papers-gallery`; each
+entry is a script in [papers/](../papers) with the command that stands beside it. [papers/mutations.md](../papers/mutations.md) says
+which wrong implementations the verdicts notice.
 """
 #: Numbers and figures that no row has, and why, by publication.
 NOT_COMPARED = {
     "Henderson 1999": {
         "figure 1.2": "satellites that were in orbit in 1999; no number",
-        "figure 2.1": "seven packets of a small exchange, three with T/TCP: ours closes after the reply, as the known row of table 5.3 says",
+        "figure 2.1": (
+            "seven packets of a small exchange, three with T/TCP: ours closes after the reply, as the known row of table "
+            "5.3 says"
+        ),
         "figures 5.1, 5.4 to 5.6 and 5.9": "packet formats, states, and topologies, which are the scenarios of tables 5.1 and 5.2",
         "figure 6.13": "two routes of a drawing, whose places are not given",
         "table 6.1: inclination and elevation mask": "keys of the presets, which no run measures yet",
@@ -29,12 +32,19 @@ NOT_COMPARED = {
         "95 % intervals of tables 5.1 and 5.2": "the spread of the thesis's web generator, which is not ours",
     },
     "Henderson and Katz 1999": {"table I and figures": "the same numbers as in the thesis"},
-    "Wood 2001": {"figure 3ii": "numbers of hops over the day; the curves have no numbers", "figures 4 and 5": "curves without numbers: words only"},
+    "Wood 2001": {
+        "figure 3ii": "numbers of hops over the day; the curves have no numbers",
+        "figures 4 and 5": "curves without numbers: words only",
+    },
     "Thompson 2004": {
-        "table 5.1: 1e-5, 90 % and the columns D, M, A": "1e-5 is decided by timeouts; at 90 % the thesis is 0.1 to 0.4 above every simulation that was tried",
+        "table 5.1: 1e-5, 90 % and the columns D, M, A": (
+            "1e-5 is decided by timeouts; at 90 % the thesis is 0.1 to 0.4 above every simulation that was tried"
+        ),
         "table 6.1": "products of a bit error rate and a length, in closed form",
         "tables 6.2 and 6.3": "hardware, and lists of what stacks of the time implement",
-        "tables 6.4 to 6.6 and the emulated values of 6.7 to 6.9": "a Linux kernel of its time over an emulated link; `make compare` has one of today",
+        "tables 6.4 to 6.6 and the emulated values of 6.7 to 6.9": (
+            "a Linux kernel of its time over an emulated link; `make compare` has one of today"
+        ),
         "tables 6.7 to 6.9, simulated": "20 kbit/s beside the emulated 20 kB/s: different links; not a row yet",
     },
     "Kota 1999": {

@@ -123,7 +123,9 @@ def main() -> int:
     parser.add_argument("--full", action="store_true", help="all points and seeds, where less is the default (SKYHOP_FULL=1)")
     parser.add_argument("--seeds", type=int, default=0, metavar="N", help="add N to every seed: the verdicts are to stay")
     parser.add_argument("--mutate", metavar="NAME", help="a wrong implementation, which the verdicts are to notice (papers/mutate.py)")
-    parser.add_argument("--gallery", type=Path, metavar="FILE", help="write the gallery to FILE, with small figures in images/papers beside it")
+    parser.add_argument(
+        "--gallery", type=Path, metavar="FILE", help="write the gallery to FILE, with small figures in images/papers beside it"
+    )
     arguments = parser.parse_args()
     if arguments.full:
         os.environ["SKYHOP_FULL"] = "1"

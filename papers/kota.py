@@ -164,7 +164,9 @@ def draw(link: Link, printed: dict[Setting, tuple[float, float]]):
                 ax = axes[row, column]
                 ax.plot(BUFFERS, values.mean(axis=1), "o-", color=grey, markersize=4, label=flavor)
                 ax.fill_between(BUFFERS, values.min(axis=1), values.max(axis=1), color=grey, alpha=0.15, linewidth=0)
-                ax.plot(BUFFERS, [printed[policy, flavor, buffer][row] for buffer in BUFFERS], "x--", color=grey, markersize=5, linewidth=0.8)
+                ax.plot(
+                    BUFFERS, [printed[policy, flavor, buffer][row] for buffer in BUFFERS], "x--", color=grey, markersize=5, linewidth=0.8
+                )
                 ax.set(ylabel=metric if column == 0 else None, title=policy.upper() if row == 0 else None)
                 ax.grid(color="#e1e4e8", linewidth=0.8)
     axes[0, 0].legend(frameon=False, title="ours; dashed: printed")

@@ -159,7 +159,8 @@ def markdown(found: dict[tuple[str, str], tuple[str, int, int]]) -> str:
     lines = [
         "# Wrong on purpose",
         "",
-        "Written by `make papers-mutate`: what each wrong implementation of [altered.py](altered.py) does to the verdicts of an entry. A row",
+        "Written by `make papers-mutate`: what each wrong implementation of [altered.py](altered.py) does to the verdicts of an entry. A "
+        "row",
         "notices if its verdict is no longer the one on record. An entry that ends with an error has not noticed.",
         "",
         f"{len(entries) - len(blind(found))} of {len(entries)} entries notice at least one; "

@@ -120,7 +120,9 @@ def files(law: str) -> dict[str, str]:
     return {f"files-{law}.cdf": distribution(sizes(LAWS[law]())), f"requests-{law}.cdf": distribution(LAWS[law]())}
 
 
-def scenario(link: Link, policy: str, flavor: str, cells: int, law: str = "cut", fast: bool = False, spread: str = SPREAD, **options) -> str:
+def scenario(
+    link: Link, policy: str, flavor: str, cells: int, law: str = "cut", fast: bool = False, spread: str = SPREAD, **options
+) -> str:
     """`fast` is a link on which nothing waits and nothing is lost: what servers schedule is what arrives."""
     transport = {"kind": "tcp", "mss": f"{link.mss_b} B", "window": f"{link.window_b} B", "initial_ssthresh": f"{link.ssthresh_b} B"}
     transport |= FLAVORS[flavor]

@@ -18,7 +18,10 @@ from satellite import run_text, toml
 DURATION_S = 60
 RUNS = 200
 #: Below the rows, as remarks.
-SETTING = "Queues are of about a tenth of the line rate, as the thesis says: 19 and 25 packets. With 13 (GEO) and 28 (LEO) TCP's rows would come nearer."
+SETTING = (
+    "Queues are of about a tenth of the line rate, as the thesis says: 19 and 25 packets. With 13 (GEO) and 28 (LEO) TCP's "
+    "rows would come nearer."
+)
 
 STP = {"kind": "stp", "format": "plain", "window": "2 MB"}
 TCP = {

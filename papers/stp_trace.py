@@ -86,7 +86,9 @@ def draw(shown: list[Packet], delay_s: float, rate_bps: float, lost: set[int], t
         arrives = p.t_s + p.wire_b * 8 / rate_bps + delay_s
         x = (0, 1) if p.forward else (1, 0)
         end = (0.6, p.t_s + 0.6 * (arrives - p.t_s)) if i in lost else (x[1], arrives)
-        ax.annotate("", end, (x[0], p.t_s), arrowprops={"arrowstyle": "-|>", "color": "#cf222e" if i in lost else ("0.3" if p.forward else "0.6")})
+        ax.annotate(
+            "", end, (x[0], p.t_s), arrowprops={"arrowstyle": "-|>", "color": "#cf222e" if i in lost else ("0.3" if p.forward else "0.6")}
+        )
         # What leaves together is written side by side.
         beside = 0.17 if p.t_s - written[p.forward] < 0.03 else 0.02
         written[p.forward] = p.t_s

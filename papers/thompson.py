@@ -68,7 +68,7 @@ SLOPE = ((50, 500), (100, 400), (200, 300), (400, 240), (700, 180), (1000, 140),
 
 
 def left_open(variant: str, ber: float, packet_bytes: int) -> list[str]:
-    """Parameters that the thesis does not state, and the effect of other choices on use on the slope: the queue, and how many losses are seen."""
+    """The effect on utilisation, on its slope, of what the thesis does not state: the queue, and how many losses are seen."""
 
     def use(queue_packets: int) -> float:
         return 100 * float(np.mean(simulated(variant, ber, packet_bytes, queue_packets)(SLOPE)))
@@ -78,7 +78,8 @@ def left_open(variant: str, ber: float, packet_bytes: int) -> list[str]:
 
     links = f"{variant} over {len(SLOPE)} links of 25 to 240 kbit, {ber:g}"
     return [
-        f"The queue: 50 packets. {links}: {use(50):.1f} % of the rate in the mean, with 10 packets {use(10):.1f} %, with 200 {use(200):.1f} %.",
+        f"The queue: 50 packets. {links}: {use(50):.1f} % of the rate in the mean, with 10 packets {use(10):.1f} %, with 200 "
+        f"{use(200):.1f} %.",
         f"Seeds: {SEEDS}, and losses of its own at each link. {links}: {seen(1):.1f} % with one seed, {seen(5):.1f} % with five.",
     ]
 

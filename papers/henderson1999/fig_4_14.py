@@ -44,9 +44,9 @@ def reproduce() -> Reproduction:
         ),
     ]
     remark = (
-        f"The queue: 50 packets. With 20 packets: first reduction after {short.t[short.loss]:.1f} s, {short.flow['timeouts']} timeout, {short.reductions} "
-        f"reductions, {short.flow['goodput_bps'] / 1e6:.2f} Mbit/s. The curve as the figure has it, a burst of losses, a silence and "
-        "linear growth, is there with both."
+        f"The queue: 50 packets. With 20 packets: first reduction after {short.t[short.loss]:.1f} s, {short.flow['timeouts']} timeout, "
+        f"{short.reductions} reductions, {short.flow['goodput_bps'] / 1e6:.2f} Mbit/s. The curve as the figure has it, a burst of "
+        "losses, a silence and linear growth, is there with both."
     )
     return Reproduction(rows, draw(ours, "Reno, RTT 600 ms"), sensitivity=[remark])
 

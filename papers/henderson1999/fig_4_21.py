@@ -41,7 +41,10 @@ def reproduce() -> Reproduction:
 
 def left_open() -> str:
     said = ", ".join(f"{ms} ms {simulated(False, MSS, ms):.3f} s" for ms in (1, 100, 200))
-    return f"A delayed acknowledgment of 100 ms on average is one that always waits 100 ms. TCP with others: {said}; the other three do not wait for one."
+    return (
+        f"A delayed acknowledgment of 100 ms on average is one that always waits 100 ms. TCP with others: {said}; the other "
+        "three do not wait for one."
+    )
 
 
 def simulated(at_once: bool, window: int, wait_ms: int = 100) -> float:

@@ -73,9 +73,9 @@ def reproduce() -> Reproduction:
     wider = {rtt: simulated(rtt, one, first=10)[1][-1] for rtt in RTTS_MS}
     faster = {rtt: simulated(rtt, constant_rate(100))[1][-1] for rtt in RTTS_MS}
     open_ = (
-        f"The first window is a segment, c is {C:g}, which makes a flow of 200 ms grow as usual. {short} over {long} ms, usual, with a first "
-        f"window of 10 segments: {wider[short] / wider[long]:.2f} in place of {last['u'][short] / last['u'][long]:.2f}; constant rate with "
-        f"c = 100: {faster[short] / faster[long]:.3f} in place of {last['c'][short] / last['c'][long]:.3f}."
+        f"The first window is a segment, c is {C:g}, which makes a flow of 200 ms grow as usual. {short} over {long} ms, usual, "
+        f"with a first window of 10 segments: {wider[short] / wider[long]:.2f} in place of {last['u'][short] / last['u'][long]:.2f}; "
+        f"constant rate with c = 100: {faster[short] / faster[long]:.3f} in place of {last['c'][short] / last['c'][long]:.3f}."
     )
     return Reproduction(rows, draw(usual, constant), ["The formula counts from the end of the handshake here."], [open_])
 

@@ -44,6 +44,7 @@ def reproduce() -> Reproduction:
         rows,
         draw_constant_rates("jain", "Jain's index of fairness", intruder=True),
         sensitivity=[
-            f"With 100 ms in place of 10 ms that flow leaves a fairness of {slow.jain:.3f} in topology 2 at c = 4 ({beside[2][4.0].jain:.3f})."
+            f"With 100 ms in place of 10 ms that flow leaves a fairness of {slow.jain:.3f} in topology 2 at c = 4 "
+            f"({beside[2][4.0].jain:.3f})."
         ],
     )

@@ -48,7 +48,10 @@ def reproduce() -> Reproduction:
         ),
     ]
     outcomes = ", ".join(f"{name}: {number}" for name, number in counts.items())
-    remark = f"{len(opposite)} pairs are above 18,000 km. Of {len(km)} packets {outcomes}. The thesis was not successful at the seam either, and gives no number."
+    remark = (
+        f"{len(opposite)} pairs are above 18,000 km. Of {len(km)} packets {outcomes}. The thesis was not successful at the seam "
+        "either, and gives no number."
+    )
     return Reproduction(rows, figure(km[arrived], behind[arrived]), [remark])
 
 

@@ -26,7 +26,10 @@ PRINTED = {
 
 MORE = "more, as the text says, and up to twice the printed gain: two goodputs of 15 % each"
 #: With the queue that the text gives. One of 13 packets would bring these within their bounds, but no text has it.
-WEB = "with the queue of 19 packets that the text gives, and the web as Poisson transfers of Mah's replies, TCP has 20 to 50 % more than printed"
+WEB = (
+    "with the queue of 19 packets that the text gives, and the web as Poisson transfers of Mah's replies, TCP has 20 to 50 % "
+    "more than printed"
+)
 BOTH = "as one way: more than the thesis's background traffic leaves"
 KNOWN = {
     (False, "SACK", "goodput"): WEB,

@@ -11,7 +11,10 @@ from harness import Reproduction, Row
 from stp import PROTOCOLS, SETTING, STP, draw, intervals, leo, measure, rows_of
 
 SOURCE = "Henderson 1999, table 5.2"
-CLAIM = "Over low satellites SACK sends a little more than STP one way and less both ways, Reno less than either; STP hears a quarter of what they do"
+CLAIM = (
+    "Over low satellites SACK sends a little more than STP one way and less both ways, Reno less than either; STP hears a "
+    "quarter of what they do"
+)
 
 PRINTED = {
     (False, "STP"): (1668.2, 0.961, 8.5),

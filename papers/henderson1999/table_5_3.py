@@ -2,7 +2,7 @@
 
 Follows section 5.3: an initial window of one segment for all, standard congestion avoidance, a thousand transfers.
 Differs: simulated, over 1.3 Mbit/s as in `table_4_2_experiments.py`; three thousand transfers; replies are the fit to Mah's without those
-above 100 segments, as section 4.2.4's analysis has them (docs/deviations.md). Leaves out what the thesis's hosts took to process a transfer.
+above 100 segments, as section 4.2.4's analysis has them (docs/deviations.md). Leaves out the processing time of the thesis's hosts.
 """
 
 from __future__ import annotations

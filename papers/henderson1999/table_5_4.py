@@ -16,7 +16,10 @@ from satellite import run_text, toml
 from stp import head
 
 SOURCE = "Henderson 1999, table 5.4 and section 5.3"
-CLAIM = "STP is faster than TCP over DirecPC and as fast over Ricochet, with half of its way back; before deep queues it builds up RTTs of many seconds"
+CLAIM = (
+    "STP is faster than TCP over DirecPC and as fast over Ricochet, with half of its way back; before deep queues it builds up "
+    "RTTs of many seconds"
+)
 
 TCP = {"kind": "tcp", "variant": "sack-newreno", "mss": "960 B", "initial_window": "1 segment"}
 STP = {"kind": "stp", "format": "plain"}
@@ -128,10 +131,12 @@ def reproduce() -> Reproduction:
     delay = measure(RICOCHET, toml({"kind": "stp"}))
     narrow = measure(DIRECPC, toml(TCP | {"window": "22.5 kB"}))
     remarks = [
-        "DirecPC: 700 kbit/s and a queue of 25 packets (or 50) give STP's 480 kbit/s. Receivers have 240 kB, as section 4.2.2 says of them. "
-        f"With 22.5 kB TCP would have {narrow.goodput_kbps:.0f} kbit/s and {narrow.return_kbps:.1f} back, which are the printed ones. Losses explain less: with 0.2 to 0.3 % over 1 and 2 Mbit/s STP has "
+        "DirecPC: 700 kbit/s and a queue of 25 packets (or 50) give STP's 480 kbit/s. Receivers have 240 kB, as section 4.2.2 "
+        f"says of them. With 22.5 kB TCP would have {narrow.goodput_kbps:.0f} kbit/s and {narrow.return_kbps:.1f} back, which are the "
+        "printed ones. Losses explain less: with 0.2 to 0.3 % over 1 and 2 Mbit/s STP has "
         "0.85 to 0.95 of TCP's goodput. Ricochet: 32 kbit/s for TCP's 27.1, 60 kB of queue for 15 s.",
-        f"Ricochet with the mode that backs off as RTTs grow, which the thesis asks for: {delay.goodput_kbps:.1f} kbit/s, largest RTT {delay.rtt_max_s:.1f} s.",
+        f"Ricochet with the mode that backs off as RTTs grow, which the thesis asks for: {delay.goodput_kbps:.1f} kbit/s, "
+        f"largest RTT {delay.rtt_max_s:.1f} s.",
     ]
     return Reproduction(rows, draw(ours), remarks)
 

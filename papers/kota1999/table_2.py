@@ -28,7 +28,9 @@ def reproduce() -> Reproduction:
         rows.append(Row(f"load, {name}", "Mbit/s", 48, load, 47, 49, "two digits; 5 requests of 120 KB in 10 s are rounded to it"))
     for name, link, printed in (("1024 B", atm.WAN, 37.80), ("9180 B", atm.GEO, 40.39)):
         why = "the printed digits"
-        rows.append(Row(f"capacity for segments of {name}", "Mbit/s", printed, link.capacity_bps / 1e6, printed - 0.005, printed + 0.005, why))
+        rows.append(
+            Row(f"capacity for segments of {name}", "Mbit/s", printed, link.capacity_bps / 1e6, printed - 0.005, printed + 0.005, why)
+        )
     for name, (link, printed) in ROUND_TRIPS.items():
         cells = atm.RATE_BPS * 2 * link.delay_ms / 1e3 / 8 / atm.CELL_B
         why = "WAN's rounded up, and the others 20 and 55 times as much"

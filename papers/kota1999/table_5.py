@@ -42,8 +42,8 @@ KNOWN: dict[tuple[kota.Setting, str], str] = {
     (("sd", "sack", "1rtt"), "fairness"): STARVED,
 }
 KNOWN_CLAIMS = {
-    "variation of efficiency that is not drop policy's": "selective drop helps every flavor here, most with small buffers; in print it helps "
-    "vanilla and Reno and harms NewReno and SACK"
+    "variation of efficiency that is not drop policy's": "selective drop helps every flavor here, most with small buffers; in print "
+    "it helps vanilla and Reno and harms NewReno and SACK"
 }
 WORST = "vanilla is less fair here; " + STARVED
 REMARKS = ["The buffer is a train's: a packet's cells meet it together (docs/scenario.md, queues of kind ubr)."]

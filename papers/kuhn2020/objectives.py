@@ -17,7 +17,10 @@ from satellite import run_text, toml
 from stp import BULK, head
 
 SOURCE = "draft-kuhn-quic-4-sat-06 (objectives), picoquic's satellite tests"
-CLAIM = "STP is within every objective of the draft; over 250/3 Mbit/s it is faster than picoquic's tests, with a fraction of their return bytes"
+CLAIM = (
+    "STP is within every objective of the draft; over 250/3 Mbit/s it is faster than picoquic's tests, with a fraction of "
+    "their return bytes"
+)
 
 #: Down and up in Mbit/s, loss; seconds for 2, 10 and 100 MB.
 DRAFT = [

@@ -64,7 +64,8 @@ def reproduce() -> Reproduction:
         ber = BERS[2]
         said.append(
             f"The delay: 40 ms one way. {rate} kbit/s, {ber:.1g}: best with {best_size(used[rate], ber)} bytes, "
-            f"{used[rate][best_size(used[rate], ber), ber]:.1f} %; with 40 ms of RTT {best_size(table, ber)} bytes, {table[best_size(table, ber), ber]:.1f} %."
+            f"{used[rate][best_size(used[rate], ber), ber]:.1f} %; with 40 ms of RTT {best_size(table, ber)} bytes, "
+            f"{table[best_size(table, ber), ber]:.1f} %."
         )
     tried = ["best sizes are of those that were tried: " + ", ".join(f"{s}" for s in SIZES_B)]
     return Reproduction(rows, draw(used), tried, said + left_open("fack", 1e-6, 500))

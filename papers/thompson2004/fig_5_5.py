@@ -20,7 +20,7 @@ def reproduce() -> Reproduction:
     b, _, used = columns(points[1e-5])
     level = found("fack", 1e-7, 1500, 0.8)
     rows = [
-        # Packets that are lost have used the link here: a tenth of it at this error rate, so 80 % of what arrives is not 80 % of what it carries.
+        # Lost packets have used the link here, a tenth of it at this error rate: 80 % of the delivered is not 80 % of the carried.
         # The best link of ns-2's has 45.6 %.
         Row(
             "1e-5: most that any link is used", "%", None, 100 * float(used.max()), 45, 100 * (1 - 1e-5) ** 12_000,

@@ -34,7 +34,10 @@ STRIPS = {1e-6: (0.75, 1.4), 1e-7: (0.22, 0.82)}
 TOLERANCE = 0.05
 WHY = "0.05: three seeds and every third link are 0.02, and queue and run length are not told"
 CORRECTED = "and ns-2.35's stream"
-STREAM = "one stream of losses for all of the thesis's runs, which in ns-2.35 adds 0.02 to 0.05 to a level; ours has losses of its own at each link"
+STREAM = (
+    "one stream of losses for all of the thesis's runs, which in ns-2.35 adds 0.02 to 0.05 to a level; ours has losses of its "
+    "own at each link"
+)
 #: Levels that are more than the tolerance below the printed ones, by hand.
 OFF = {
     ("tahoe", 1e-6): (0.8,),

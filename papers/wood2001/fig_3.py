@@ -1,8 +1,8 @@
 """WP figures 1 to 3: orbits, networks, and the delay from Quito to London and Tokyo over a day.
 
 Follows the section on cross-seam links: Teledesic's original 288 satellites and Spaceway NGSO.
-Differs: the epoch is ours; a terminal holds one satellite. Ascending and descending satellites are compared over Spaceway NGSO, a rosette, whose
-terminals see both. Leaves out the picture of the Earth among the orbits; figure 1 is a table of heights here.
+Differs: the epoch is ours; a terminal holds one satellite. Ascending and descending satellites are compared over Spaceway NGSO, a
+rosette, whose terminals see both. Leaves out the picture of the Earth among the orbits; figure 1 is a table of heights here.
 """
 
 from __future__ import annotations

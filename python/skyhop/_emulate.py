@@ -139,13 +139,17 @@ def emulate(
 
 def _words(keyword: str, words: Any) -> list[str]:
     if isinstance(words, (str, bytes)):
-        raise TypeError(f"{keyword} is a {type(words).__name__}; expected a program and its arguments, such as ['ping', '-c', '3', 'server']")
+        raise TypeError(
+            f"{keyword} is a {type(words).__name__}; expected a program and its arguments, such as ['ping', '-c', '3', 'server']"
+        )
     return [os.fspath(word) for word in words]
 
 
 def _quantity(keyword: str, value: Any) -> str:
     if not isinstance(value, str):
-        raise TypeError(f"{keyword} is a {type(value).__name__}; expected a text with a unit, such as {'5 ms' if keyword == 'late' else '2 GB'!r}")
+        raise TypeError(
+            f"{keyword} is a {type(value).__name__}; expected a text with a unit, such as {'5 ms' if keyword == 'late' else '2 GB'!r}"
+        )
     return value
 
 

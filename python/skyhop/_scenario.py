@@ -70,7 +70,9 @@ def source(
 ) -> Source:
     """A file's name, keys and values, a `Scenario`, or text, whichever was given."""
     if (scenario is None) == (text is None):
-        raise TypeError("no scenario; expected a file, keys and values, or text=" if text is None else "both a scenario and text=; expected one")
+        raise TypeError(
+            "no scenario; expected a file, keys and values, or text=" if text is None else "both a scenario and text=; expected one"
+        )
     if isinstance(scenario, Mapping) or text is not None:
         scenario = Scenario(scenario, text=text, files=files, base="" if base is None else base)
     elif files is not None or base is not None:

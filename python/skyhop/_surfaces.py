@@ -22,7 +22,9 @@ INK = PENS[0][0]
 Labels = tuple[str, str, str]
 
 
-def contours(x: Any, y: Any, z: Any, levels: Any = (0.5, 0.6, 0.7, 0.8, 0.9), ax: Axes | None = None, *, labels: Labels = ("", "", "")) -> Axes:
+def contours(
+    x: Any, y: Any, z: Any, levels: Any = (0.5, 0.6, 0.7, 0.8, 0.9), ax: Axes | None = None, *, labels: Labels = ("", "", "")
+) -> Axes:
     """Lines of equal `z` over scattered points (`x`, `y`), both on logarithmic axes: utilisation over rates and delays (TH chapter 4).
 
     `labels` are for x, y and the title.
@@ -40,7 +42,9 @@ def contours(x: Any, y: Any, z: Any, levels: Any = (0.5, 0.6, 0.7, 0.8, 0.9), ax
     return ax
 
 
-def surface(x: Any, y: Any, z: Any, ax: Axes | None = None, *, labels: tuple[str, str, str, str] = ("", "", "", ""), level: float | None = None) -> Axes:
+def surface(
+    x: Any, y: Any, z: Any, ax: Axes | None = None, *, labels: tuple[str, str, str, str] = ("", "", "", ""), level: float | None = None
+) -> Axes:
     """A surface `z` over scattered points (`x`, `y`), both on logarithmic axes (TH figures 4.1 and 5.1).
 
     `labels` are for x, y, z and the title. `level` is drawn as a line around the surface at that height. `ax` is of projection "3d".
@@ -57,7 +61,11 @@ def surface(x: Any, y: Any, z: Any, ax: Axes | None = None, *, labels: tuple[str
     lightness = {"cmap": "Greys_r", "edgecolor": "0.35", "linewidth": 0.25, "vmin": z.min() - 0.6 * np.ptp(z), "vmax": z.max(), "zorder": 1}
     order = np.lexsort((y, x))
     across, along = np.unique(x), np.unique(y)
-    if len(across) * len(along) == len(x) and (x[order] == np.repeat(across, len(along))).all() and (y[order] == np.tile(along, len(across))).all():
+    if (
+        len(across) * len(along) == len(x)
+        and (x[order] == np.repeat(across, len(along))).all()
+        and (y[order] == np.tile(along, len(across))).all()
+    ):
         xs, ys, zs = (v[order].reshape(len(across), len(along)) for v in (np.log10(x), np.log10(y), z))
         solid.plot_surface(xs, ys, zs, rstride=1, cstride=1, **lightness)
         draw = solid.contour

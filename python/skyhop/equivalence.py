@@ -96,7 +96,10 @@ def crossing(
     `level` is always the E of some link, and on part of a grid those lie apart; this is what few points say best of the level.
     Raises `ValueError` if fewer than three points are that near, or utilisation does not rise with E there.
     """
-    e, used = equivalence(np.asarray(rate_kbps, dtype=float), np.asarray(rtt_ms, dtype=float)).ravel(), np.asarray(utilisation, dtype=float).ravel()
+    e, used = (
+        equivalence(np.asarray(rate_kbps, dtype=float), np.asarray(rtt_ms, dtype=float)).ravel(),
+        np.asarray(utilisation, dtype=float).ravel(),
+    )
     near = abs(used - wanted) < within
     if near.sum() < 3:
         raise ValueError(f"{near.sum()} points have a utilisation within {within:g} of {wanted:g}; expected three or more")
@@ -215,10 +218,12 @@ def grid(
         return "[" + ", ".join(f'"{v}"' for v in values) + "]"
 
     # The defaults of ns-2.35, with which the reference was made (docs/tcp.md).
-    more = ", precise_halving = true" if variant.startswith(("reno", "newreno")) else ""
+    more = "\ntransport.precise_halving = true" if variant.startswith(("reno", "newreno")) else ""
     if variant.startswith("newreno"):
-        more += ", burst_after_recovery = true, recovery_burst = 2"
-    loss = f'{{ kind = "bit-errors", bit_error_rate = {bit_error_rate} }}' if lost is None else f'{{ kind = "list", packets = {list(lost)} }}'
+        more += "\ntransport.burst_after_recovery = true\ntransport.recovery_burst = 2"
+    loss = (
+        f'{{ kind = "bit-errors", bit_error_rate = {bit_error_rate} }}' if lost is None else f'{{ kind = "list", packets = {list(lost)} }}'
+    )
     delays = f'"links.link.delay" = {texts(f"{rtt / 2:g} ms" for rtt in rtts)}'
     own_seeds = "" if pairs is None else f"seed = {[1 + 1000 * crc32(f'{rate:g} {rtt:g}'.encode()) for rate, rtt in pairs]}"
     return f"""host = "1999"\nduration = "300 s"
@@ -231,7 +236,13 @@ reverse = {{ loss = {{ kind = "none" }} }}
 [[flows]]
 name = "bulk"
 path = ["n0", "link", "n1"]
-transport = {{ kind = "tcp", variant = "{variant}", mss = "{packet_bytes - 40} B", window = "20000 segments", rto_initial = "3 s", delayed_ack = {{ kind = "none" }}, grow_unused = true{more} }}
+transport.kind = "tcp"
+transport.variant = "{variant}"
+transport.mss = "{packet_bytes - 40} B"
+transport.window = "20000 segments"
+transport.rto_initial = "3 s"
+transport.delayed_ack = {{ kind = "none" }}
+transport.grow_unused = true{more}
 traffic = {{ kind = "bulk" }}
 [sweep]
 seeds = {seeds}

@@ -99,7 +99,14 @@ def map(snapshot: Snapshot, path: list[str] | None = None, ax: Axes | None = Non
 
 
 def intervals(
-    table: Table, x: str, metric: str, *, by: str | None = None, confidence: float = 0.95, ax: Axes | None = None, labels: tuple[str, str, str] = ("", "", "")
+    table: Table,
+    x: str,
+    metric: str,
+    *,
+    by: str | None = None,
+    confidence: float = 0.95,
+    ax: Axes | None = None,
+    labels: tuple[str, str, str] = ("", "", ""),
 ) -> Axes:
     """Means of `metric` over column `x` of a sweep's table, with Student's t intervals of their seeds; a line for each value of `by`.
 
@@ -141,7 +148,18 @@ def intervals(
             continue
         where, middle, below, over = np.array(found, dtype=float).T
         colour, dash, marker = pen(n)
-        ax.errorbar(where, middle, [below, over], color=colour, linestyle=dash if numbers else "none", linewidth=1.2, marker=marker, markersize=5, capsize=3, label=f"{name / of_size:g} {of_unit}".rstrip() if isinstance(name, (float, np.floating)) else str(name))
+        ax.errorbar(
+            where,
+            middle,
+            [below, over],
+            color=colour,
+            linestyle=dash if numbers else "none",
+            linewidth=1.2,
+            marker=marker,
+            markersize=5,
+            capsize=3,
+            label=f"{name / of_size:g} {of_unit}".rstrip() if isinstance(name, (float, np.floating)) else str(name),
+        )
     if not numbers:
         ax.set_xticks(range(len(places)), [str(place) for place in places])
     if by:

@@ -97,7 +97,9 @@ def compare_settings(table: Any, metric: str, column: str, a: Any, b: Any, confi
             raise KeyError(f"no column {name!r}; there are {', '.join(names)}")
     varied = [name for name in names[: names.index("seed")] if name not in ("point", column)]
     if column == "seed" or column in names[names.index("seed") :]:
-        raise ValueError(f"{column} was not varied; there are {', '.join([name for name in names[: names.index('seed')] if name != 'point'])}")
+        raise ValueError(
+            f"{column} was not varied; there are {', '.join([name for name in names[: names.index('seed')] if name != 'point'])}"
+        )
     setting, values = np.asarray(table[column]), np.asarray(table[metric], dtype=float)
     others = list(zip(np.asarray(table["seed"]).tolist(), *(np.asarray(table[name]).tolist() for name in varied)))
     found: list[dict[tuple, float]] = []
@@ -112,7 +114,14 @@ def compare_settings(table: Any, metric: str, column: str, a: Any, b: Any, confi
     return compare([found[0][key] for key in pairs], [found[1][key] for key in pairs], confidence)
 
 
-def utilisation(payload_bytes: float | np.ndarray, rate_bps: float | np.ndarray, seconds: float | np.ndarray, *, mss: int | None = None, header: int = 40) -> Any:
+def utilisation(
+    payload_bytes: float | np.ndarray,
+    rate_bps: float | np.ndarray,
+    seconds: float | np.ndarray,
+    *,
+    mss: int | None = None,
+    header: int = 40,
+) -> Any:
     """Share of a link's capacity that a transfer used, 0 to 1 (TH 4.1: with the headers of its packets, if `mss` is given).
 
     `payload_bytes` were delivered in `seconds` over a link of `rate_bps`; arrays, such as a table's columns, give an array.

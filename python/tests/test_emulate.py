@@ -188,7 +188,9 @@ def test_an_interrupt_leaves_nothing(hosts, number, terminal):
     devices = set(os.listdir("/sys/class/net"))
     mark = f"97{os.getpid()}"
     program = LINGERS.format(wire=WIRE, mark=mark)
-    child = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    child = subprocess.Popen(
+        [sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
     assert child.stdout.readline() == "ready\n"
     # A terminal interrupts all of its processes, a notebook only Python's own.
     (os.killpg if terminal else os.kill)(child.pid, number)

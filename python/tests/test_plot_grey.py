@@ -123,7 +123,9 @@ def test_series_of_every_picture_differ_in_dash_or_marker(run, table):
 def test_intervals_are_those_of_statistics(table):
     from skyhop.stats import mean_interval
 
-    ax = plot.intervals(table, "links.satellite.rate_bps", "bulk.goodput_bps", by="flows.bulk.transport.variant", labels=("rate", "goodput", "five seeds"))
+    ax = plot.intervals(
+        table, "links.satellite.rate_bps", "bulk.goodput_bps", by="flows.bulk.transport.variant", labels=("rate", "goodput", "five seeds")
+    )
     assert (ax.get_xlabel(), ax.get_ylabel(), ax.get_title()) == ("rate", "goodput", "five seeds")
     line, _, (bars,) = ax.containers[3].lines
     assert ax.containers[3].get_label() == "sack" and list(line.get_xdata()) == [250e3, 500e3, 1e6, 2e6]

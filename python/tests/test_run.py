@@ -162,7 +162,11 @@ traffic = TRAFFIC
         ('{ kind = "request-response", reply = { kind = "fixed", value = "10 kB" } }', "completed"),
         ('{ kind = "poisson", arrivals_per_s = 1.0, size = { kind = "fixed", value = "10 kB" } }', "completed"),
         ('{ kind = "cbr", rate = "100 kbit/s", size = "100 B" }', "datagrams received, delay 10"),
-        ('{ kind = "on-off", rate = "100 kbit/s", size = "100 B", on = { kind = "fixed", value = "1 s" }, off = { kind = "fixed", value = "1 s" } }', "datagrams received"),
+        (
+            '{ kind = "on-off", rate = "100 kbit/s", size = "100 B", '
+            'on = { kind = "fixed", value = "1 s" }, off = { kind = "fixed", value = "1 s" } }',
+            "datagrams received",
+        ),
         ('{ kind = "ping" }', "20 of 20 pings received"),
         ('{ kind = "bulk", size = "10 kB" }', "completed in"),
     ],

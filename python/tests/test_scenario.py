@@ -89,7 +89,10 @@ def test_mistakes_of_text_have_lines_and_those_of_keys_have_none():
     warned = TEXT.replace("[links.satellite]", "[links.satellite]\nheader_compression = true").replace("duration", 'ip = "v6"\nduration')
     assert skyhop.check(text=warned, files={"fade.csv": FADE})[0].startswith("scenario:5: links.satellite.header_compression: ")
     assert skyhop.check(tomllib.loads(warned), files={"fade.csv": FADE})[0].startswith("scenario: links.satellite.header_compression: ")
-    for value, told in ((None, "None is a NoneType, which no key has; leave the key out"), (object, "is a type, which no key has; give a text")):
+    for value, told in (
+        (None, "None is a NoneType, which no key has; leave the key out"),
+        (object, "is a type, which no key has; give a text"),
+    ):
         keys = {"duration": "3 s", "flows": [{"path": ["a"], "stop": value}]}
         with pytest.raises(skyhop.ScenarioError, match=rf"^scenario: flows\.0\.stop: .*{told}"):
             skyhop.check(keys)

@@ -179,7 +179,12 @@ def test_fairness_against_other_definitions():
             least = optimize.linprog([0.0] * len(free) + [-1.0], A_ub=rows, b_ub=bounds).x[-1]
             for i, f in enumerate(free):
                 # Fixed is who cannot have more while all have the least.
-                most = optimize.linprog([-float(i == k) for k in range(len(free))] + [0.0], A_ub=rows, b_ub=bounds, bounds=[(least - 1e-9, None)] * len(free) + [(0, None)])
+                most = optimize.linprog(
+                    [-float(i == k) for k in range(len(free))] + [0.0],
+                    A_ub=rows,
+                    b_ub=bounds,
+                    bounds=[(least - 1e-9, None)] * len(free) + [(0, None)],
+                )
                 if -most.fun <= least + 1e-6:
                     theirs[f] = least
         assert ours == pytest.approx(theirs, rel=1e-5)

@@ -89,7 +89,8 @@ def test_a_hundred_thousand_runs_are_a_table_that_data_frames_open(tmp_path):
     file = tmp_path / "tiny.toml"
     rates = ", ".join(f'"{n} kbit/s"' for n in range(100, 1100, 10))
     file.write_text(
-        'host = "1999"\nduration = "5 s"\n[links.path]\nrate = "1 Mbit/s"\ndelay = "5 ms"\nloss = { kind = "packets", probability = 0.05 }\n[[flows]]\nname = "tiny"\n'
+        'host = "1999"\nduration = "5 s"\n[links.path]\nrate = "1 Mbit/s"\ndelay = "5 ms"\n'
+        'loss = { kind = "packets", probability = 0.05 }\n[[flows]]\nname = "tiny"\n'
         'path = ["a", "path", "b"]\ntraffic = { kind = "bulk", size = "2 kB" }\n[sweep]\nseeds = 1000\nmetrics = ["tiny.*"]\n'
         f'[sweep.grid]\n"links.path.rate" = [{rates}]\n'
     )
@@ -105,7 +106,13 @@ def test_a_hundred_thousand_runs_are_a_table_that_data_frames_open(tmp_path):
     assert list(frame.columns) == table.columns and len(frame) == 100_000 and frame["error"].isna().all()
     theirs = frame.groupby("links.path.rate_bps")["tiny.completed_s"].mean()
     assert list(theirs) == pytest.approx(ours)
-    lazy = polars.scan_parquet(table.path).group_by("links.path.rate_bps").agg(polars.col("tiny.completed_s").mean()).sort("links.path.rate_bps").collect()
+    lazy = (
+        polars.scan_parquet(table.path)
+        .group_by("links.path.rate_bps")
+        .agg(polars.col("tiny.completed_s").mean())
+        .sort("links.path.rate_bps")
+        .collect()
+    )
     assert lazy["tiny.completed_s"].to_list() == pytest.approx(ours)
     rows = duckdb.sql(
         f"""select "links.path.rate_bps" as r, avg("tiny.completed_s"), count(*) from '{table.path}' group by r order by r"""

@@ -38,7 +38,9 @@ def test_initial_window_of_rfc_2414(mss, bytes_):
     assert theory.initial_window(mss) == bytes_
 
 
-@pytest.mark.parametrize("segments, window, expected", [(1, 1, 1), (2, 1, 2), (3, 1, 2), (4, 1, 3), (7, 1, 3), (8, 1, 4), (4, 4, 1), (5, 4, 2)])
+@pytest.mark.parametrize(
+    "segments, window, expected", [(1, 1, 1), (2, 1, 2), (3, 1, 2), (4, 1, 3), (7, 1, 3), (8, 1, 4), (4, 4, 1), (5, 4, 2)]
+)
 def test_rounds_of_a_doubling_window(segments, window, expected):
     assert theory.rounds(segments, window) == expected
     sent = 0

@@ -24,7 +24,12 @@ reverse = {{ loss = {{ kind = "none" }} }}
 name = "bulk"
 path = ["a", "path", "b"]
 traffic = {{ kind = "bulk" }}
-transport = {{ kind = "tcp", variant = "{variant}", mss = "1000 B", window = "20 MB", delayed_ack = {{ kind = "none" }}, limited_transmit = false }}
+transport.kind = "tcp"
+transport.variant = "{variant}"
+transport.mss = "1000 B"
+transport.window = "20 MB"
+transport.delayed_ack = {{ kind = "none" }}
+transport.limited_transmit = false
 """
 
 

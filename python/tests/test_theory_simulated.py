@@ -25,7 +25,12 @@ queue = {{ kind = "drop-tail", limit = "10000 packets" }}
 name = "bulk"
 path = ["a", "path", "b"]
 traffic = {{ kind = "bulk" }}
-transport = {{ kind = "tcp", mss = "{mss} B", window = "{window} B", rto_initial = "3 s", delayed_ack = {{ kind = "none" }}, limited_transmit = false }}
+transport.kind = "tcp"
+transport.mss = "{mss} B"
+transport.window = "{window} B"
+transport.rto_initial = "3 s"
+transport.delayed_ack = {{ kind = "none" }}
+transport.limited_transmit = false
 """
 
 
@@ -81,7 +86,14 @@ reverse = {{ loss = {{ kind = "packets", probability = {loss} }} }}
 [[flows]]
 name = "web"
 path = ["client", "path", "server"]
-transport = {{ kind = "tcp", variant = "reno", mss = "1000 B", initial_window = "{window} packets", window = "1 MB", rto_initial = "3 s", delayed_ack = {{ kind = "none" }}, limited_transmit = false }}
+transport.kind = "tcp"
+transport.variant = "reno"
+transport.mss = "1000 B"
+transport.initial_window = "{window} packets"
+transport.window = "1 MB"
+transport.rto_initial = "3 s"
+transport.delayed_ack = {{ kind = "none" }}
+transport.limited_transmit = false
 [flows.traffic]
 kind = "request-response"
 reply = {{ kind = "fixed", value = "{size} B" }}
@@ -104,7 +116,10 @@ def test_a_reply_takes_what_the_model_says(tmp_path, rate, rtt_s, window):
                 1000 * segments, rtt_s=rtt_s, loss=loss, rate_bps=rate * 1e6, mss=1000, initial_window=window, ack_every=1
             )
             ratio = expected / found["completion_mean_s"]
-            print(f"{rate} Mbit/s, {rtt_s} s, loss {loss}, {segments} segments: {found['completion_mean_s']:.3f} s, model {expected:.3f} s, {ratio:.3f}")
+            print(
+                f"{rate} Mbit/s, {rtt_s} s, loss {loss}, {segments} segments: {found['completion_mean_s']:.3f} s, model "
+                f"{expected:.3f} s, {ratio:.3f}"
+            )
             # Without losses only the request's bits are missing; with them 500 exchanges have a mean that is 2 to 8 % uncertain.
             low, high = (0.97, 1.02) if loss == 0 else (0.85, 1.15)
             assert low < ratio < high, (loss, segments, found["completion_mean_s"], expected)

@@ -140,7 +140,8 @@ to = "user"
 traffic = { kind = "bulk" }
 "#;
 
-const IRIDIUM: &str = r#"# Iridium with the thesis's orbits, and more rate than it sells: USER_NAME to SERVER_NAME from satellite to satellite.
+const IRIDIUM: &str = r#"# Iridium with the thesis's orbits, and more rate than it sells:
+# USER_NAME to SERVER_NAME from satellite to satellite.
 name = "iridium"
 duration = "24 h"
 [constellation]
@@ -158,7 +159,8 @@ to = "user"
 traffic = { kind = "bulk" }
 "#;
 
-const STARLINK: &str = r#"# Starlink's first shell: USER_NAME to a gateway in SERVER_NAME. All terminals choose their satellite together every 15 s.
+const STARLINK: &str = r#"# Starlink's first shell: USER_NAME to a gateway in SERVER_NAME.
+# All terminals choose their satellite together every 15 s.
 name = "starlink"
 duration = "1 h"
 [constellation]

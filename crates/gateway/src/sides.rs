@@ -1,7 +1,7 @@
 //! A socket and a stream as the two sides of a join.
 //!
-//! Follows `skyhop_splice::join`. Differs between the two: a kernel takes what fits its buffer, a stream no more than keeps the path busy, so
-//! that what comes later can still go first.
+//! Follows `skyhop_splice::join`. Differs between the two: a kernel takes what fits its buffer, a stream no more than keeps the path
+//! busy, so that what comes later can still go first.
 //! Leaves out opening and failures beyond a read's.
 
 use crate::kernel::KernelSocket;

@@ -133,7 +133,8 @@ fn as_a_model_of_every_cell_says() {
     }
 }
 
-/// The packets that pass, of four channels that each send ten packets of ten cells at once into a buffer of 100, and of one that sends 70 before.
+/// The packets that pass, by channel: four channels each send ten packets of ten cells at once into a buffer of 100 cells, after a fifth
+/// has sent 70.
 fn passed(policy: UbrPolicy) -> Vec<usize> {
     let mut link = link(config(100, policy));
     let medium = Fixed(Span::ZERO);

@@ -1,7 +1,7 @@
 //! The socket: datagrams in and out, many at a time where the kernel can.
 //!
-//! Follows UDP (RFC 768); `quinn-udp` does the offloads, keeps packets whole (no fragments but of what a path has become too narrow for), and
-//! reads ICMP's messages.
+//! Follows UDP (RFC 768); `quinn-udp` does the offloads, keeps packets whole (no fragments but of what a path has become too narrow
+//! for), and reads ICMP's messages.
 //! Differs: straight over IP the protocol's number stands in for ports, and packets go one by one.
 //! Leaves out what is in the packets.
 

@@ -396,7 +396,7 @@ fn losses_delay_the_question_and_a_peer_that_knows_says_so() {
     assert!(sealed_packets >= 4, "asked and answered after all");
     assert!(!two.client_events.iter().any(|e| matches!(e, Event::Lost { .. })), "{:?}", two.client_events);
     assert!(two.client.get_mut(client_id).is_some() && two.server.get_mut(server_id).is_some());
-    // A host that has not seen one cannot even do that: from elsewhere, of another index, with a counter that was not used, too short, too long.
+    // A host that has not seen one cannot even do that: from elsewhere, of another index, with an unused counter, too short, too long.
     for (from, at, value) in [(address(99), 0, 6), (server(), 3, unknown[3] ^ 1), (server(), 4, 1)] {
         let mut forged = unknown.clone();
         forged[at] = value;

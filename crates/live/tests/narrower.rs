@@ -131,7 +131,8 @@ fn transfer(path: &Path, far: IpAddr, mtus: &[u32]) -> Duration {
     longest
 }
 
-/// The size falls to what the path carries, by a third and below what was proven at the start, and rises: nothing is lost, no connection ends.
+/// The size falls to what the path carries, by a third and below what was proven at the start, and rises: nothing is lost, no
+/// connection ends.
 #[test]
 fn a_connection_outlives_a_path_that_becomes_narrower() {
     let Some(path) = path() else { return };

@@ -329,7 +329,7 @@ fn a_long_answer_to_a_short_question_without_encryption() {
 
 #[test]
 fn straight_over_ip_without_udp() {
-    // A protocol of its own for each kind: a raw socket hears all of its protocol, and the hosts of one kind still listen when the next begins.
+    // A protocol of its own for each kind: a raw socket hears all of its protocol, and hosts of one kind still listen as the next begins.
     for (keys, protocol) in kinds().into_iter().zip([253, 254]) {
         let over_ip = || {
             let mut options = options(keys.as_ref());

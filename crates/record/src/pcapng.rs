@@ -90,8 +90,8 @@ pub struct PcapngWriter<W> {
 }
 
 impl<W: Write> PcapngWriter<W> {
-    /// Begins a capture of IP packets: a section header and a description of each interface. At most `snaplen` bytes of each packet are kept;
-    /// all of it if `None`.
+    /// Begins a capture of IP packets: a section header and a description of each interface. At most `snaplen` bytes of each packet are
+    /// kept; all of it if `None`.
     pub fn new(out: W, interfaces: &[String], snaplen: Option<u32>) -> Result<Self, PcapngError> {
         let raw: Vec<_> = interfaces.iter().map(|name| (name.as_str(), LinkType::Raw)).collect();
         Self::with_link_types(out, &raw, snaplen)

@@ -204,7 +204,8 @@ fn escape_lines(text: &str) -> String {
 
 const STYLE: &str = "
 :root{--ink:#1f2328;--soft:#59636e;--paper:#ffffff;--card:#f6f8fa;--rule:#d8dee4;--accent:#0b5fa5}
-@media screen and (prefers-color-scheme:dark){:root{--ink:#e6e9ec;--soft:#a0a8b0;--paper:#16191d;--card:#1f242a;--rule:#30363d;--accent:#6cb6ff}}
+@media screen and (prefers-color-scheme:dark){\
+    :root{--ink:#e6e9ec;--soft:#a0a8b0;--paper:#16191d;--card:#1f242a;--rule:#30363d;--accent:#6cb6ff}}
 *{box-sizing:border-box}
 body{margin:0;background:var(--paper);color:var(--ink);font:16px/1.55 system-ui,'Helvetica Neue',Helvetica,Arial,sans-serif}
 main{max-width:52rem;margin:0 auto;padding:2.5rem 1.25rem 3rem}
@@ -231,7 +232,8 @@ th{color:var(--soft);font-weight:600;border-bottom-width:2px}
 .n{text-align:right}
 th:last-child,td:last-child{padding-right:0}
 td.n{white-space:nowrap}
-pre{background:var(--card);border:1px solid var(--rule);border-radius:8px;padding:.8rem 1rem;overflow-x:auto;font:.9rem/1.5 ui-monospace,Menlo,Consolas,monospace}
+pre{background:var(--card);border:1px solid var(--rule);border-radius:8px;padding:.8rem 1rem;overflow-x:auto;\
+    font:.9rem/1.5 ui-monospace,Menlo,Consolas,monospace}
 footer{margin-top:2.5rem;border-top:1px solid var(--rule);padding-top:.8rem;color:var(--soft);font-size:.85rem;overflow-wrap:anywhere}
 @media print{body{font-size:11pt}main{max-width:none;padding:0}nav{display:none}}
 ";

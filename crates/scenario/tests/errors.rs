@@ -106,7 +106,11 @@ fn values_set_beside_the_file() {
         ),
         (
             "links.satellite.rat=1 Mbit/s",
-            r#"links.satellite.rat: unknown key "rat"; expected one of between, count, rate, delay, queue, loss, schedule, trace, repeat, jitter, reordering, duplication, corruption, header_compression, framing, mtu, mtu_black_hole, reverse; did you mean "rate"?"#,
+            concat!(
+                r#"links.satellite.rat: unknown key "rat"; expected one of between, count, rate, delay, queue, loss, "#,
+                r#"schedule, trace, repeat, jitter, reordering, duplication, corruption, "#,
+                r#"header_compression, framing, mtu, mtu_black_hole, reverse; did you mean "rate"?"#,
+            ),
         ),
         (
             "links.satellite.rate=1",
@@ -123,7 +127,10 @@ fn values_set_beside_the_file() {
         ),
         (
             "flows.download.transport.variant=rino",
-            r#"flows.0.transport.variant: unknown variant "rino"; expected one of tahoe, reno, newreno, newreno-slow-but-steady, sack-reno, sack-newreno, sack, sack1, fack, vegas, cubic, hybla, bbr, bbr1, linux-bbr; did you mean "reno"?"#,
+            concat!(
+                r#"flows.0.transport.variant: unknown variant "rino"; expected one of tahoe, reno, newreno, newreno-slow-but-steady, "#,
+                r#"sack-reno, sack-newreno, sack, sack1, fack, vegas, cubic, hybla, bbr, bbr1, linux-bbr; did you mean "reno"?"#,
+            ),
         ),
         ("foo", r#""foo" has no "="; write path=value, such as links.satellite.rate="1 Mbit/s""#),
         ("a..b=1", r#""a..b" is not a dotted key, such as links.satellite.rate"#),
@@ -144,7 +151,10 @@ fn values_set_beside_the_file() {
         ("flows.0.path.1=lan", r#"flows.0.path.1: unknown link "lan"; expected one of access, satellite"#),
         (
             "links.satellite.queue.kind=codle",
-            r#"links.satellite.queue.kind: unknown queue "codle"; expected one of drop-tail, red, drd, codel, fq-codel, drr, priority, ubr; did you mean "codel"?"#,
+            concat!(
+                r#"links.satellite.queue.kind: unknown queue "codle"; expected one of drop-tail, red, drd, codel, fq-codel, "#,
+                r#"drr, priority, ubr; did you mean "codel"?"#,
+            ),
         ),
         (
             "links.satellite.queue.limt=5",

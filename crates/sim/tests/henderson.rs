@@ -49,7 +49,8 @@ fn topology_2(by_4: Option<u64>) -> String {
         between = ["left", "right"]
         rate = "1.5 Mbit/s"
         delay = "1 ms"
-        queue = {{ kind = "red", limit = "51 packets", min = "20 packets", max = "40 packets", weight = 0.002, max_p = 0.1, wait = true, gentle = false }}
+        queue = {{ kind = "red", limit = "51 packets", min = "20 packets", max = "40 packets", weight = 0.002, max_p = 0.1,
+            wait = true, gentle = false }}
         reverse = {{ queue = {{ kind = "drop-tail", limit = "10000 packets" }} }}
         [links.to-servers]
         between = ["servers", "left"]

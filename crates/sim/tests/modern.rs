@@ -203,11 +203,13 @@ fn marked_acknowledgments_become_as_many_as_a_thin_return_link_carries() {
             rate = "10 Mbit/s"
             delay = "300 ms"
             queue = {{ kind = "drop-tail", limit = "500 packets" }}
-            reverse = {{ rate = "50 kbit/s", queue = {{ kind = "red", limit = "50 packets", min = "5 packets", max = "15 packets", ecn = true }} }}
+            reverse.rate = "50 kbit/s"
+            reverse.queue = {{ kind = "red", limit = "50 packets", min = "5 packets", max = "15 packets", ecn = true }}
             [[flows]]
             path = ["server", "satellite", "user"]
             traffic = {{ kind = "bulk" }}
-            transport = {{ kind = "tcp", variant = "sack", window = "6 MB", byte_counting = 2, pacing = true, initial_ssthresh = "500 segments", {options} }}
+            transport = {{ kind = "tcp", variant = "sack", window = "6 MB", byte_counting = 2, pacing = true,
+                initial_ssthresh = "500 segments", {options} }}
             "#
         );
         let loaded =

@@ -110,7 +110,10 @@ fn a_track_of_one_point_is_a_place() {
 }
 
 /// Due north along 0.3 E, from 0.1 N to 30.1 N in 50 min.
-const NORTH: &str = r#"track = { kind = "points", points = [{ at = "0 s", lat = "0.1 deg", lon = "0.3 deg" }, { at = "50 min", lat = "30.1 deg", lon = "0.3 deg" }] }"#;
+const NORTH: &str = r#"track = { kind = "points", points = [
+    { at = "0 s", lat = "0.1 deg", lon = "0.3 deg" },
+    { at = "50 min", lat = "30.1 deg", lon = "0.3 deg" },
+] }"#;
 
 fn addresses(result: &RunResult) -> AddressResult {
     let [addresses] = &result.addresses[..] else { panic!("one moves: {:?}", result.addresses) };
@@ -141,7 +144,10 @@ fn an_address_changes_with_each_band() {
 }
 
 /// The same way back, away from London, so that the old cell lies on the way to the new one.
-const SOUTH: &str = r#"track = { kind = "points", points = [{ at = "0 s", lat = "30.1 deg", lon = "0.3 deg" }, { at = "50 min", lat = "0.1 deg", lon = "0.3 deg" }] }"#;
+const SOUTH: &str = r#"track = { kind = "points", points = [
+    { at = "0 s", lat = "30.1 deg", lon = "0.3 deg" },
+    { at = "50 min", lat = "0.1 deg", lon = "0.3 deg" },
+] }"#;
 
 // 20 minutes are 12 degrees, as wide as a footprint of Teledesic: of those that see the old cell some see the terminal, others do not.
 #[test]

@@ -10,7 +10,8 @@ use skyhop_results::{CompletionsResult, FlowKind, RunResult, TransferResult};
 use skyhop_sim::Simulation;
 use skyhop_units::{Span, Time};
 
-const TCP: &str = r#"{ kind = "tcp", variant = "sack1", mss = "1000 B", window = "240 segments", initial_window = "2 segments", initial_ssthresh = "240 segments", rto_initial = "3 s", grow_unused = true, overhead = "832 us" }"#;
+const TCP: &str = r#"{ kind = "tcp", variant = "sack1", mss = "1000 B", window = "240 segments", initial_window = "2 segments",
+    initial_ssthresh = "240 segments", rto_initial = "3 s", grow_unused = true, overhead = "832 us" }"#;
 
 /// ns-2's goodput of a satellite flow of 600 ms beside one of 20 ms behind a router of 10 Mbit/s, kbit/s.
 fn ns2_end_to_end() -> Option<f64> {

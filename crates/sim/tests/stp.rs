@@ -23,8 +23,10 @@ fn transfer(result: &RunResult, flow: usize) -> &TransferResult {
 
 /// The three protocols of the tables.
 const STP: &str = r#"{ kind = "stp", format = "plain", window = "2 MB" }"#;
-const SACK: &str = r#"{ kind = "tcp", variant = "sack1", mss = "960 B", window = "1000 segments", initial_window = "1 segment", delayed_ack = { kind = "one-shot", timeout = "100 ms" } }"#;
-const RENO: &str = r#"{ kind = "tcp", variant = "reno", mss = "960 B", window = "1000 segments", initial_window = "1 segment", delayed_ack = { kind = "one-shot", timeout = "100 ms" } }"#;
+const SACK: &str = r#"{ kind = "tcp", variant = "sack1", mss = "960 B", window = "1000 segments", initial_window = "1 segment",
+    delayed_ack = { kind = "one-shot", timeout = "100 ms" } }"#;
+const RENO: &str = r#"{ kind = "tcp", variant = "reno", mss = "960 B", window = "1000 segments", initial_window = "1 segment",
+    delayed_ack = { kind = "one-shot", timeout = "100 ms" } }"#;
 
 fn link(name: &str, ends: [&str; 2], rate: &str, delay_ms: u32, packets: u32) -> String {
     let [a, b] = ends;
@@ -196,7 +198,8 @@ fn web(transport: &str, seed: u64) -> [f64; 2] {
 
 #[test]
 fn table_5_3_short_transfers_take_less_than_tcps_and_more_than_those_of_t_tcp() {
-    let tcp = r#"kind = "tcp", mss = "1460 B", window = "240 kB", initial_window = "1 segment", limited_transmit = false, rto_initial = "3 s", rto_granularity = "500 ms", delayed_ack = { kind = "heartbeat", period = "200 ms" }"#;
+    let tcp = r#"kind = "tcp", mss = "1460 B", window = "240 kB", initial_window = "1 segment", limited_transmit = false,
+        rto_initial = "3 s", rto_granularity = "500 ms", delayed_ack = { kind = "heartbeat", period = "200 ms" }"#;
     let t_tcp = format!("{{ {tcp}, open = {{ kind = \"t-tcp\", known = true }} }}");
     let stp = r#"{ kind = "stp", format = "plain", packet_size = "1480 B" }"#;
     let mean = |transport: &str| {

@@ -1,9 +1,9 @@
 //! The data, ends and failures that pass between the two sides of a split connection, whatever the sides are.
 //!
 //! Follows HT 4.3.1 (the FIN end to end) and RFC 9293 §3.6 (half-close).
-//! Differs from [`Splice`](crate::Splice), which owns two simulated ends: the sides are lent for a moment, a kernel's socket or a stream of an
-//! association, and payload passes through. A kernel acknowledges a FIN by itself, so here the end that completes a close waits until
-//! what came from its receiver has been acknowledged.
+//! Differs from [`Splice`](crate::Splice), which owns two simulated ends: the sides are lent for a moment, a kernel's socket or a stream
+//! of an association, and payload passes through. A kernel acknowledges a FIN by itself, so here the end that completes a close waits
+//! until what came from its receiver has been acknowledged.
 //! Leaves out addresses, opening and budgets, which are the owner's.
 
 use skyhop_wire::stp::Contents;

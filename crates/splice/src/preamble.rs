@@ -1,6 +1,7 @@
 //! The first bytes of a stream between two gateways: where the connection goes, and what has become of it.
 //!
-//! Follows docs/stp.md §16. Differs from SOCKS5 (RFC 1928), whose purpose it shares: there is nothing to agree on first, so data ride behind it.
+//! Follows docs/stp.md §16. Differs from SOCKS5 (RFC 1928), whose purpose it shares: there is nothing to agree on first, so data ride
+//! behind it.
 //! Leaves out keys: the association knows its peer.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};

@@ -84,7 +84,8 @@ proptest! {
         net.run();
         let second = 1 - first;
         if !over {
-            prop_assert!(net.clean(second) || net.states()[second] == State::Listen || net.reset(second), "{:?} {:?}", net.told, net.states());
+            let ended = net.clean(second) || net.states()[second] == State::Listen || net.reset(second);
+            prop_assert!(ended, "{:?} {:?}", net.told, net.states());
             prop_assert!(net.splice.over());
         }
     }

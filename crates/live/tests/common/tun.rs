@@ -1,7 +1,7 @@
 //! An end of TCP on one side of a TUN device, the kernel of a network namespace on the other, and a path between them.
 //!
-//! Follows the kernel's Documentation/networking/tuntap.rst: a read is a packet that the kernel sends, a write one that it receives. The path is
-//! `skyhop_link`, both ways.
+//! Follows the kernel's Documentation/networking/tuntap.rst: a read is a packet that the kernel sends, a write one that it receives. The
+//! path is `skyhop_link`, both ways.
 //! Differs from a network: packets leave when this thread gets round to it.
 //! Leaves out more than one connection at a time.
 
