@@ -103,7 +103,7 @@ def main():
             continue
         command = [ROOT / "target/release/skyhop", "compare", path, "--buffers", asked.buffers, "--transport", asked.transport, "--json"]
         for row in json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout):
-            # What there was is kept until there is something new.
+            # An old row is kept until its new one is there.
             rows[key(row)] = row | {"date": today}
         write(sorted(rows.values(), key=lambda row: (row["buffers"], row["scenario"], TRANSPORTS.index(row["transport"]))))
 

@@ -1,4 +1,4 @@
-"""What a gateway does for the users behind a satellite link, with the kernel's TCP at both ends.
+"""The effect of a gateway on its users' transfers over a satellite link, with the kernel's TCP at both ends.
 
 `make bench-gateway`, or `python3 bench/gateway.py [thesis|narrow|faults|kills ...]` with the command built; needs root, nft and curl.
 Namespaces: a server, 20 ms and a competing flow to the hub, 600 ms to the terminal, a user. docs/gateway.md has the tables.
@@ -45,7 +45,7 @@ def counters(lab, name, device):
 
 
 def both_ways(lab, work):
-    """What `work` takes, and the bytes that came and went over the terminal's link meanwhile."""
+    """The result of `work`, and the bytes that the terminal's link received and sent meanwhile."""
     before = counters(lab, "term", "wan")
     took = work()
     time.sleep(1.0)
@@ -160,7 +160,7 @@ def outage(lab, seconds):
 
 
 def faults():
-    """What happens to a download of 6 MB and an upload of 600 kB, over 10 and 1 Mbit/s and 600 ms, while the path fails."""
+    """A download of 6 MB and an upload of 600 kB, over 10 and 1 Mbit/s and 600 ms, while the path fails."""
     paths = {
         "nothing": ("", lambda lab: None),
         "an outage of 1 s": ("", lambda lab: outage(lab, 1)),

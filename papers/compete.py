@@ -14,7 +14,7 @@ import numpy as np
 from satellite import run_text
 
 RTTS_MS = (40, 100, 200, 400, 600)
-#: What a link of 1.5 Mbit/s carries of payload in packets of 1000 bytes and headers of 40.
+#: Payload that a link of 1.5 Mbit/s carries in packets of 1000 bytes with headers of 40, kbit/s.
 CEILING_KBPS = 1500 * 1000 / 1040
 SEEDS = 3
 

@@ -110,9 +110,9 @@ class Reproduction:
 
     rows: list[Row]
     figure: Any = None
-    #: What is different from the publication's setting, and what it may do to the numbers.
+    #: Differences from the publication's setting, and their likely effect on the numbers.
     remarks: list[str] = field(default_factory=list)
-    #: What the publication leaves open: the value that was chosen, and what others do to the numbers.
+    #: Parameters that the publication does not state: the value chosen here, and the effect of others.
     sensitivity: list[str] = field(default_factory=list)
 
 
@@ -154,7 +154,7 @@ def main() -> int:
             result = module.reproduce()
             refuse(name, result.rows)
         except Exception:
-            # What the others have found is not lost with it.
+            # The results of the other entries are kept.
             traceback.print_exc()
             failed.append(name)
             continue

@@ -39,7 +39,7 @@ class Setting:
     #: `increase` of the flows of `on_rtt_ms`, and of all if that is None.
     increase: str = ""
     on_rtt_ms: int | None = None
-    #: Whether a flow of the usual policy and 10 ms comes into each topology (figure 4.9).
+    #: A flow of the usual policy and 10 ms joins each topology (figure 4.9).
     intruder: bool = False
     intruder_ms: int = 10
     web_load: float = 0.2

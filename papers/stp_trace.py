@@ -89,7 +89,7 @@ def draw(shown: list[Packet], delay_s: float, rate_bps: float, lost: set[int], t
         ax.annotate(
             "", end, (x[0], p.t_s), arrowprops={"arrowstyle": "-|>", "color": "#cf222e" if i in lost else ("0.3" if p.forward else "0.6")}
         )
-        # What leaves together is written side by side.
+        # Labels of packets that leave together stand side by side.
         beside = 0.17 if p.t_s - written[p.forward] < 0.03 else 0.02
         written[p.forward] = p.t_s
         ax.text(-beside if p.forward else 1 + beside, p.t_s, p.label, ha="right" if p.forward else "left", va="center", fontsize=7)

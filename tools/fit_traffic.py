@@ -14,7 +14,7 @@ import sys
 import numpy
 from scipy import optimize, stats
 
-# What is fitted, and whether values are whole numbers that are rounded up from the fit.
+# The files that are fitted; true where values are whole numbers, rounded up from the fit.
 FILES = [
     ("HttpRequestLength", False),
     ("HttpReplyLength", False),

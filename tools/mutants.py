@@ -132,7 +132,7 @@ class Bench:
                 path.write_text(original)
                 self.note.unlink()
             if found:
-                # What does not compile is no change that anybody could make.
+                # A change that does not compile cannot be made by mistake, and does not count.
                 outcome = found
                 break
         return outcome | {"s": round(time.monotonic() - begun)}

@@ -1,4 +1,4 @@
-//! What tests of any crate ask of their surroundings: data beside the repository, and whether to run whole.
+//! The surroundings of every crate's tests: data beside the repository, and the wish to run whole.
 //!
 //! Taken in by `#[path = "../../../tools/testing.rs"] mod testing;`. CONTRIBUTING.md says what both variables are for.
 //! Differs from a crate: nothing depends on it but tests. Leaves out programs that may be missing, such as tshark.
@@ -26,7 +26,7 @@ pub fn shared_text(name: &str) -> Option<String> {
     shared(name).map(|path| std::fs::read_to_string(path).expect("a file of text"))
 }
 
-/// Whether tests that have a smaller part to be run by default are to be run whole.
+/// True if tests that run a smaller part by default are to run whole.
 pub fn full() -> bool {
     wanted("SKYHOP_FULL")
 }

@@ -1,6 +1,6 @@
 //! Writes small valid inputs for the targets that chance would hardly meet: `cargo run --release --example seeds` in fuzz/.
 //!
-//! What they hold is what the formats' own tests hold. seeds/scenario is the folder of examples.
+//! The values are those of the formats' own tests. seeds/scenario is the folder of examples.
 //! Differs from a corpus: each stands for something that is reached, and is small.
 //! Leaves out key pairs' meaning: the keys are drawn here and open nothing else.
 
@@ -271,7 +271,7 @@ fn plans() {
         arrive(&mut bytes, 6);
         write("splice", name, &bytes);
     }
-    // What happens, and how: connect, first packet and answer arrive, packets either way, a move, a question, a restart.
+    // Pairs of an event and its kind: connect, first packet and answer arrive, packets either way, a move, a question, a restart.
     let (to_second, to_first) = (128, 0);
     let opens = [2u8, 0, to_second, 0, to_first, 0];
     let talks = [to_second | 3, 0, to_second, 0, to_first | 3, 0, to_first, 0];

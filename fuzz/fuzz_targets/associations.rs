@@ -149,7 +149,7 @@ impl Net {
                 self.sealed[1 - to].insert(text);
             }
             5 => {
-                // What somebody who has the key may say beside STP: control messages, and nonsense of their lengths.
+                // Messages of a peer that has the key, other than STP: control messages, and nonsense of their lengths.
                 self.seals(1 - to, n >> 4, &taken[..taken.len().min(11)]);
                 return &rest[taken.len()..];
             }
@@ -234,7 +234,7 @@ impl Net {
 
     fn arrives(&mut self, to: usize) {
         let Some(datagram) = self.ways[to].pop_front() else { return };
-        // What goes to where the host is no more is lost.
+        // A datagram to an address that the host has left is lost.
         if datagram.to == self.at(to) {
             self.hands(to, datagram);
         }

@@ -17,7 +17,7 @@ fuzz_target!(|bytes: &[u8]| {
             Ok(loaded) => {
                 let network = network::resolve(&loaded.scenario).expect("what was checked resolves");
                 assert_eq!(network.routes.len(), loaded.scenario.flows.len());
-                // What is written reads back as the same scenario.
+                // A scenario that is written reads back as the same scenario.
                 let text = toml::to_string(&loaded.scenario).expect("a scenario is TOML");
                 let again =
                     parse(text.as_bytes(), "again.toml", &[]).unwrap_or_else(|e| panic!("{e}\n{text}"));

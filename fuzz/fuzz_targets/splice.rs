@@ -55,10 +55,10 @@ struct Net {
     buffer: u64,
     /// Towards the splice from each end, and from the splice to each end.
     ways: [VecDeque<Carried>; 4],
-    /// What each end wrote before it shut down: what comes later goes nowhere.
+    /// Bytes that each end wrote before it shut down; later ones go nowhere.
     written: [u64; 2],
     shut_down: [bool; 2],
-    /// Whether a header has lied, or an end was reset.
+    /// A header has lied, or an end was reset.
     lied: bool,
 }
 
@@ -257,7 +257,7 @@ impl Net {
         }
         loop {
             while let Some(event) = self.splice.poll_event() {
-                // Nobody tells a made-up close from a real one where headers lie.
+                // Where headers lie, a forged close looks like a real one.
                 assert!(
                     self.lied || !matches!(event, Event::Closed) || self.complete(),
                     "closed, and not all is there"

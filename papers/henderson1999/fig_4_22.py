@@ -26,7 +26,7 @@ def reproduce() -> Reproduction:
     split, whole = measure(500), run_text(scenario(600, False, False, 10, 300, "sack-newreno")).summary
     near, far = (run["flows"]["download"]["rtt_min_s"] * 1e3 for run in (split, whole))
     by_buffer = {size: measure(size)["flows"]["download"]["goodput_bps"] / 1e3 for size in BUFFERS_KB}
-    # What is held for both directions of one connection, of which one is busy.
+    # The buffer for both directions of one connection, of which one is busy.
     least = min(size for size, kbps in by_buffer.items() if kbps >= 0.85 * CEILING_KBPS)
     rows = [
         Row(

@@ -33,7 +33,7 @@ class Network(NamedTuple):
     queue: str
     loss: float
     megabytes: float
-    #: What TCP's receiver offers.
+    #: The window that TCP's receiver offers.
     window: str
 
 

@@ -58,7 +58,7 @@ def reproduce() -> Reproduction:
     )
     short = goodput(54, RTT_MS // 2, BERS[:3])
     rows.append(Row("54 kbit/s, 1e-5: best size with 40 ms of RTT", "B", None, best_size(short, 1e-5), 100, 750, SIZE))
-    # What "40 ms" means, and the queue.
+    # The meaning of "40 ms", and the queue.
     said = []
     for rate, table in ((54, short), (1000, goodput(1000, RTT_MS // 2, BERS[:3]))):
         ber = BERS[2]

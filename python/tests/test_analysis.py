@@ -134,7 +134,7 @@ def filtration():
 
 
 def test_published_examples_come_out(teeth, filtration):
-    # What R's documentation prints of anova(lm(len ~ supp * factor(dose), ToothGrowth)).
+    # As R's documentation prints anova(lm(len ~ supp * factor(dose), ToothGrowth)).
     found = factorial(teeth, "length", ["supplement", "dose"])
     rows = [(c.name, c.df, round(c.sum_of_squares, 2), c.f and round(c.f, 3)) for c in found.components]
     assert rows == [
@@ -256,7 +256,7 @@ def test_tables_that_cannot_be_analysed_are_refused(teeth):
     refused("each level of \"dose\" has one run", {"dose": [1, 2], "length": [3, 4]}, factors=["dose"])
     varied = {"dose": teeth["dose"], "pill": list(teeth["supplement"]), "seed": range(60), "length": teeth["length"]}
     refused('"pill" has 2 values; expected it among the factors', varied, factors=["dose"])
-    # What goes in step with a factor does not split a cell.
+    # A column in step with a factor does not split a cell.
     step = {**varied, "pill": [dose * 2 for dose in teeth["dose"]]}
     assert factorial(step, "length", ["dose"]).replications == 20
     refused("incomplete: 6 of 9 cells", step, factors=["dose", "pill"])

@@ -19,7 +19,7 @@ use std::time::Duration;
 
 const SIZE: usize = 40_000_000;
 const KILLS: u64 = 20;
-/// What may be under way in a kill besides 1 %: the round trip of the relay, and a burst of the sender's pace.
+/// Bytes in flight when a client is killed, beyond 1 %: the relay's round trip, and a burst of the sender's pace.
 const IN_FLIGHT: u64 = 25_000;
 
 /// Pseudo-random numbers: splitmix64.
@@ -66,7 +66,7 @@ fn killed_and_resumed(
         let mut args = first(&relay.address());
         args.push("--resume".into());
         let mut client = run(args);
-        // What passes twice is no progress, and so moves the later moments a little towards the beginning.
+        // Repeated bytes count as passed: the later kills come a little earlier in the file than their number says.
         let mut over = false;
         until("the moment", || {
             over = client.try_wait().unwrap().is_some();

@@ -53,7 +53,7 @@ pub struct FlowHosts {
 pub struct Times {
     /// Start of the flow.
     pub start: Time,
-    /// It is to offer nothing more.
+    /// End of the offered traffic.
     pub stop: Time,
     /// End of the run.
     pub end: Time,

@@ -67,7 +67,7 @@ impl Contender {
         self.kernels().is_none_or(has)
     }
 
-    /// It as the simulator has it, for a flow.
+    /// The same transport as the simulator has it, for a flow.
     pub fn simulated(self, flow: &Flow, buffers: Buffers) -> Transport {
         let variant = match self {
             Self::Reno => Variant::Reno,

@@ -12,7 +12,7 @@ pub struct MeasuredFlow {
     pub completion_mean_s: Option<f64>,
     /// Pages, exchanges and short transfers that came to an end.
     pub completed: u64,
-    /// Those that did not.
+    /// Transfers that failed.
     pub failed: u64,
     /// Payload bits delivered per second, from the flow's start to its completion or the end.
     pub goodput_bps: f64,

@@ -58,7 +58,7 @@ impl ClientSocket {
         }
     }
 
-    /// Reads until there is so much.
+    /// Reads until the buffer is full.
     pub fn read_exact(&self, bytes: &mut [u8]) -> io::Result<()> {
         match self {
             Self::Tcp(stream) => (&*stream).read_exact(bytes),

@@ -22,7 +22,7 @@ pub enum Responder {
     Echo(Vec<u8>),
     /// Reads all that comes.
     Sink,
-    /// Sends so many zeros, and reads what comes.
+    /// Sends this many zeros, and reads and discards what arrives.
     Source(u64),
     /// Answers requests of HTTP.
     Http(Http),
@@ -52,7 +52,7 @@ pub struct Fetch {
 }
 
 impl Fetch {
-    /// Asks `host` for so many zeros.
+    /// A request to `host` for `bytes` zeros.
     pub fn new(host: &str, bytes: u64, persistent: bool) -> Self {
         let close = if persistent { "" } else { "Connection: close\r\n" };
         let request =

@@ -110,7 +110,7 @@ impl Bursts {
         packet
     }
 
-    /// Notes that so many packets of a frame are no longer under way.
+    /// Notes that `packets` of a frame are no longer in flight.
     pub fn release(&mut self, burst: u32, packets: u32) {
         let Burst { class, buffer, left, .. } = &mut self.bursts[burst as usize];
         *left -= packets;

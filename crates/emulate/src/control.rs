@@ -185,11 +185,11 @@ pub fn running() -> Vec<u32> {
     found
 }
 
-/// The one process that emulates, or `pid` if it is told.
+/// The one process that emulates, or `pid` if given.
 ///
 /// # Errors
 ///
-/// None does, or several.
+/// No process emulates, or several do.
 pub fn find(pid: Option<u32>) -> Result<u32, Error> {
     match (pid, running().as_slice()) {
         (Some(pid), _) => Ok(pid),
@@ -210,7 +210,7 @@ pub fn find(pid: Option<u32>) -> Result<u32, Error> {
 ///
 /// # Errors
 ///
-/// It does not answer.
+/// The process does not answer.
 pub fn ask(pid: u32, question: &Value) -> Result<Value, Error> {
     let tried = || format!("process {pid} does not answer as an emulation");
     let (stream, _) = connect(pid).tried(tried)?;
@@ -226,7 +226,7 @@ pub fn ask(pid: u32, question: &Value) -> Result<Value, Error> {
 ///
 /// # Errors
 ///
-/// It does not answer, or the changes are refused.
+/// The process does not answer, or refuses the changes.
 pub fn set(pid: u32, sets: &[String]) -> Result<(), Error> {
     let answer = ask(pid, &json!({ "set": sets }))?;
     answer["error"].as_str().map_or(Ok(()), |error| Err(Error::Refused(error.to_owned())))

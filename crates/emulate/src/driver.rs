@@ -46,9 +46,9 @@ pub struct ProgramFlow {
 /// Addresses at an end of a flow.
 #[derive(Debug, Clone)]
 pub enum FlowEnd {
-    /// Those of a host.
+    /// Packets to the address of a host.
     Host(Ipv4Addr),
-    /// Those behind a device.
+    /// Packets to the prefixes behind a device.
     Device(Vec<AddressPrefix>),
 }
 

@@ -39,7 +39,7 @@ pub struct Pace {
     busy: bool,
     /// Smoothed lateness of a sleeper, ns.
     oversleep: u64,
-    /// Something due is about to be waited for until the last moment.
+    /// A packet is due so soon that it is waited for awake.
     ready: bool,
     /// The last rest that was long enough to be one.
     rested: Time,

@@ -71,7 +71,7 @@ pub struct HostPlan {
     pub by_default: bool,
 }
 
-/// Which host is which device of this machine, each with the option or the key that says so.
+/// The device of this machine for each host, with the option or the key that says so.
 pub type Devices = [(String, String, String)];
 
 /// Devices of the scenario's nodes; those that the command line names come before them.

@@ -15,7 +15,7 @@ static ENDS: AtomicU32 = AtomicU32::new(0);
 pub struct Signals {
     /// Times at which SIGINT arrived.
     pub interrupts: u32,
-    /// Those of them that did not come from a terminal: nobody but this process has them.
+    /// Those that did not come from a terminal, and so reached this process alone.
     pub sent: u32,
     /// Times of SIGTERM and SIGHUP.
     pub ends: u32,

@@ -53,10 +53,10 @@ impl fmt::Display for Role {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Fail {
-    /// They pass unsplit.
+    /// New connections pass unsplit.
     #[default]
     Open,
-    /// They are refused.
+    /// New connections are refused.
     Closed,
 }
 
@@ -64,10 +64,10 @@ pub enum Fail {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Quic {
-    /// It passes.
+    /// QUIC passes.
     #[default]
     Pass,
-    /// It is refused, so that browsers fall back to TCP.
+    /// QUIC is refused, so that browsers fall back to TCP.
     Refuse,
 }
 
@@ -89,11 +89,11 @@ pub struct Intercept {
     pub interfaces: Vec<String>,
     /// Ports of the servers.
     pub ports: Vec<RangeInclusive<u16>>,
-    /// Of those, ports that pass.
+    /// Exceptions: ports that pass unsplit.
     pub except_ports: Vec<RangeInclusive<u16>>,
     /// Servers, if not all of them.
     pub to: Vec<Prefix>,
-    /// Of those, servers whose connections pass.
+    /// Exceptions: servers whose connections pass unsplit.
     pub except: Vec<Prefix>,
     /// New connections while they cannot be split.
     pub fail: Fail,

@@ -27,7 +27,7 @@ use std::time::{Duration, Instant};
 pub enum Failed {
     /// The file is wrong, or asks for what this host does not have.
     Config(String),
-    /// It has run, and cannot go on.
+    /// The gateway has run, and cannot go on.
     Run(String),
 }
 
@@ -49,7 +49,7 @@ const FILES_BESIDE: usize = 64;
 const READS: usize = 8;
 /// Connections that are accepted before it is the others' turn.
 const ACCEPTS: usize = 64;
-/// How long connections may go on when the gateway is told to end.
+/// Grace of open connections when the gateway is told to stop.
 const DRAIN: Span = Span::from_secs(10);
 /// The kernel's buffers of the association's socket, bytes.
 const SOCKET_BUFFER: usize = 4 << 20;

@@ -14,7 +14,7 @@ use std::net::{IpAddr, SocketAddr};
 /// A stream: the number of its association, and its own.
 pub type StreamName = (u32, u64);
 
-/// How far a connection has got.
+/// The state of a connection through the gateway.
 #[derive(Debug)]
 pub enum Phase {
     /// A program has not yet said where it wants to go.
@@ -60,7 +60,7 @@ pub struct Flow {
     pub replies: bool,
     /// The far end has ended its direction of the stream.
     pub finished: bool,
-    /// It has carried so much that others go first.
+    /// The connection has carried enough to yield to others.
     pub bulk: bool,
     pub join: Join<Bytes>,
     pub since: Time,

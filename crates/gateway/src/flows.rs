@@ -27,7 +27,7 @@ pub struct Flows {
 }
 
 impl Flows {
-    /// How many there are.
+    /// The number of connections.
     pub fn len(&self) -> usize {
         self.slots.len() - self.free.len()
     }
@@ -102,7 +102,7 @@ impl Flows {
         self.by_stream.range((link, 0)..=(link, u64::MAX)).map(|(_, slot)| *slot).collect()
     }
 
-    /// All of them, with their slots.
+    /// All connections, with their slots.
     pub fn iter(&self) -> impl Iterator<Item = (usize, &Flow)> {
         self.slots.iter().enumerate().filter_map(|(slot, entry)| Some((slot, entry.flow.as_ref()?)))
     }

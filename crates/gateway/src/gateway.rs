@@ -35,7 +35,7 @@ const TURNS: usize = 64;
 /// Bytes of a connection that may wait to leave: the most, and the least if there are very many.
 const UNSENT_MAX: u64 = 512 << 10;
 const UNSENT_MIN: u64 = 16 << 10;
-/// A connection that has carried so much goes behind others.
+/// Bytes after which a connection yields to others.
 const BULK: u64 = 256 << 10;
 /// Priorities of connections that are new, and of those that have carried much.
 const NEW: u8 = 3;

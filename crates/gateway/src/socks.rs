@@ -15,7 +15,7 @@ const CONNECT: u8 = 1;
 /// No request is longer.
 const MOST: usize = 4 + 256 + 2;
 
-/// How far a program has got.
+/// The state of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
     Methods,
@@ -30,7 +30,7 @@ pub enum Asked {
     More,
     /// A connection to there.
     Connect(Destination),
-    /// Nothing that is done here: what was to be said has been, and the connection ends.
+    /// The request is refused and the answer sent; the connection ends.
     Refused,
 }
 

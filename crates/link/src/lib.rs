@@ -143,7 +143,7 @@ pub struct Link<T> {
     loss: Loss,
     chance: Option<Stream>,
     up: bool,
-    /// True if the transmitter starts nothing by itself: it is paused, or takes turns.
+    /// True if the transmitter does not start on its own: it is paused, or takes turns.
     held: bool,
     /// True if the transmitter is paused, for example while a satellite is acquired.
     paused: bool,

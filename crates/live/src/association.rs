@@ -23,7 +23,7 @@ pub struct Counters {
     pub too_old: u64,
     /// Not sealed under the keys, or altered, and dropped.
     pub forged: u64,
-    /// Of no association known, or from another address than the peer's, and dropped.
+    /// Packets dropped because they belong to no known association, or come from another address than the peer's.
     pub unknown: u64,
     /// No packets of these protocols, and dropped.
     pub garbage: u64,

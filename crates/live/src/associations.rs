@@ -31,9 +31,9 @@ pub struct Config {
     pub sealing: Sealing,
     /// True if others may open associations.
     pub accepts: bool,
-    /// First packets that are answered and not yet followed by a sealed one: at most so many are remembered.
+    /// Most half-open associations that are remembered: answered, and not yet followed by a sealed packet.
     pub half_open_max: usize,
-    /// From so many on, or as many failures in a second, a cookie is asked for.
+    /// Half-open associations, or failures a second, from which a cookie is asked for.
     pub cookie_above: usize,
     /// How long an answered first packet is remembered.
     pub half_open_timeout: Span,
@@ -70,9 +70,9 @@ impl Config {
 pub enum Failure {
     /// The peer says why.
     Refused(Reason),
-    /// Nothing is listening at the address: the peer's host says so.
+    /// Nothing listens at the address, says the peer's host.
     Unreachable,
-    /// Something answers, and it is not this protocol.
+    /// The peer answers in another protocol.
     NotStp,
     /// No answer at all.
     NoAnswer,
@@ -124,7 +124,7 @@ pub enum Event {
         /// New address of the peer.
         peer: SocketAddr,
     },
-    /// Somebody's first packet was refused.
+    /// A first packet was refused.
     Refused {
         /// From where, as the packet says.
         from: SocketAddr,
@@ -193,7 +193,7 @@ const HINTS: u32 = 3;
 const HINT_INTERVAL: Span = Span::from_millis(200);
 
 impl Associations {
-    /// None yet. Numbers, keys and cookies are drawn from `entropy`.
+    /// A set without associations. Numbers, keys and cookies are drawn from `entropy`.
     pub fn new(now: Time, config: Config, entropy: Arc<dyn Entropy>) -> Self {
         Associations {
             cookies: Cookies::new(now, &*entropy),

@@ -18,7 +18,7 @@ use std::task::{Context, Waker};
 pub(crate) enum Channel {
     /// An association.
     Sealed(u32),
-    /// Nothing but the peer's address.
+    /// Unsealed: the peer's address, and nothing else.
     Plain(SocketAddr),
 }
 
@@ -110,7 +110,7 @@ pub(crate) struct Conn {
     pub channel: Option<Channel>,
     pub key: Option<Key>,
     pub peer: SocketAddr,
-    /// Which of this host's addresses the peer knows.
+    /// This host's address that the peer knows.
     pub reply_from: Option<IpAddr>,
     /// Bytes beneath STP in each packet.
     pub overhead: u32,

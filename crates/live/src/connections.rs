@@ -30,7 +30,7 @@ pub(crate) struct Connections {
 }
 
 impl Connections {
-    /// How many there are.
+    /// The number of connections.
     pub fn len(&self) -> usize {
         self.slots.len() - self.free.len()
     }
@@ -69,7 +69,7 @@ impl Connections {
         if slot.generation == name.generation { slot.conn.as_mut() } else { None }
     }
 
-    /// All of them.
+    /// All connections.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Conn> {
         self.slots.iter_mut().filter_map(|slot| slot.conn.as_mut())
     }

@@ -11,13 +11,13 @@ use crate::handshake::{INDEX_MASK, index_of, kind};
 pub(crate) enum Message {
     /// Does the receiver still know the association that it calls by this index?
     Ask(u32),
-    /// It does.
+    /// The association is known.
     Here(u32),
-    /// It does not.
+    /// The association is unknown.
     Gone(u32),
     /// Says these bytes again if they arrive.
     Challenge([u8; 8]),
-    /// They have arrived.
+    /// The bytes of a challenge that has arrived.
     Response([u8; 8]),
 }
 

@@ -28,7 +28,7 @@ use std::sync::Arc;
 pub struct Lateness {
     /// Timers served.
     pub timers: u64,
-    /// Of those, by more than a millisecond late.
+    /// Timers that were more than a millisecond late.
     pub late: u64,
     /// All lateness together.
     pub total: Span,

@@ -24,7 +24,7 @@ const SKIPPED_MAX: u64 = 4;
 /// A line that is none of a key log. Says nothing of what stands in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KeyLogError {
-    /// Which, from 1 on; 0 if there is none.
+    /// Number of the line, from 1; 0 if there is none.
     pub line: usize,
     why: &'static str,
 }
@@ -123,7 +123,7 @@ fn parse(line: &str) -> Result<Line, &'static str> {
 /// A datagram of a capture, decrypted if possible.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Seen {
-    /// Nothing of these associations, as far as can be said.
+    /// Of none of these associations, as far as can be told.
     Foreign,
     /// A packet that opens an association, or refuses to.
     Handshake,
@@ -184,7 +184,7 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// Of the associations in `log`.
+    /// A reader of the packets of the associations in `log`.
     pub fn new(log: &KeyLog) -> Self {
         let mut directions: BTreeMap<u32, Vec<Direction>> = BTreeMap::new();
         for (number, line) in log.lines.iter().enumerate() {

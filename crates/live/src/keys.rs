@@ -45,7 +45,7 @@ pub enum Keys {
     Pair {
         /// This host's private key.
         private: Zeroizing<[u8; 32]>,
-        /// Those it talks to.
+        /// The peers that may talk to this host.
         peers: Vec<PublicKey>,
     },
 }

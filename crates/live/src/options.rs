@@ -34,7 +34,7 @@ pub enum Notice {
     Opened(SocketAddr, Option<PublicKey>),
     /// A peer has another address now.
     Moved(SocketAddr),
-    /// Somebody was turned away.
+    /// A peer was refused.
     Refused(SocketAddr, Reason),
     /// The kernel gives less room for packets than was asked for: bytes given, bytes asked for.
     SmallBuffer(usize, usize),

@@ -64,7 +64,7 @@ pub struct Part {
 pub enum Trouble {
     /// This host says that nothing listens at the port.
     Unreachable(IpAddr),
-    /// A path carries packets of so many bytes at most. It is not known which.
+    /// A path carries packets of at most this many bytes; the message does not say which path.
     TooBig(u32),
 }
 
@@ -79,7 +79,7 @@ pub struct Socket {
 }
 
 impl Socket {
-    /// Binds to an address, with buffers of at least so many bytes if the kernel allows.
+    /// Binds to an address, with buffers of at least `buffer_bytes` if the kernel allows.
     pub fn bind(carrier: Carrier, local: SocketAddr, buffer_bytes: usize) -> io::Result<Self> {
         let domain = Domain::for_address(local);
         let io = match carrier {

@@ -68,7 +68,7 @@ pub struct StreamStats {
     pub traffic: Traffic,
     /// Bytes written.
     pub written: u64,
-    /// Of those, the bytes that the peer has acknowledged.
+    /// Bytes written that the peer has acknowledged.
     pub acknowledged: u64,
     /// Bytes that have come into order.
     pub delivered: u64,

@@ -5,7 +5,7 @@
 /// The outcome of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PacketFate {
-    /// It reached the end of its route.
+    /// The packet reached the end of its route.
     Delivered,
     /// A queue was full, or there was no path.
     Dropped,

@@ -28,7 +28,7 @@ pub(crate) enum Stuck {
     NoPath,
     /// The link in the tables is down, or by now leads elsewhere.
     LinkDown,
-    /// It has crossed more links than any path has.
+    /// The packet has crossed more links than any path has.
     HopLimit,
 }
 

@@ -463,7 +463,7 @@ measured! {
         pub started: u64,
         /// Pages, exchanges or transfers completed.
         pub completed: u64,
-        /// Those abandoned because a connection was reset or could not be opened.
+        /// Exchanges abandoned because a connection was reset or could not be opened.
         pub failed: u64,
         /// Files of the completed pages; one each for exchanges and transfers.
         pub files: u64,

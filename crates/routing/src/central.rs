@@ -24,7 +24,7 @@ pub enum CellHop {
     Link(LinkId),
     /// The downlink: the satellite covers the cell itself.
     Down,
-    /// None: no satellite covers the cell, or there is no path.
+    /// No satellite covers the cell, or there is no path.
     Nowhere,
 }
 

@@ -139,7 +139,7 @@ pub struct Exchanges {
 }
 
 impl Exchanges {
-    /// Those of a flow.
+    /// The exchanges of a flow.
     ///
     /// # Errors
     ///

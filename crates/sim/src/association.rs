@@ -333,7 +333,7 @@ impl Association {
         all
     }
 
-    /// It is over; what it has counted stays.
+    /// Ends the association; its counters stay.
     pub fn end(&mut self) {
         for end in self.ends.iter().flat_map(|ends| ends.iter()) {
             self.counted.add(end);

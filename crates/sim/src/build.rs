@@ -198,7 +198,7 @@ fn side_of(plan: &Plan, first: usize, flow: usize) -> bool {
 struct FlowBuilder<'a> {
     given: RunInput<'a>,
     plan: &'a Plan,
-    /// Those that satellites can be reached from, by name.
+    /// Nodes that satellites can be reached from, by name.
     nodes: &'a BTreeMap<String, NodeId>,
     index: usize,
     flow: &'a scenario::Flow,

@@ -26,7 +26,7 @@ pub(crate) struct Cache {
 
 /// A cache's decision on a request.
 pub(crate) enum Decision {
-    /// It is answered here; so many bytes were taken out.
+    /// A hit: the cache answers, and this many bytes of the request were taken out.
     Hit(u64),
     /// The action goes on to the application's own end.
     Miss,
@@ -36,7 +36,7 @@ pub(crate) enum Decision {
 pub(crate) struct Diverted {
     /// The splice has something to do.
     pub touched: bool,
-    /// Nothing is left of the action for the application's own end.
+    /// The whole action was diverted; nothing is left for the application's own end.
     pub done: bool,
 }
 

@@ -211,7 +211,7 @@ impl Sockets {
 /// A flow's connections.
 pub(crate) struct Conversations {
     sockets: Sockets,
-    /// Which ends send what the flow is for.
+    /// The ends that send the flow's payload.
     senders: &'static [End],
     places: Vec<Option<Conversation>>,
     free: Vec<u32>,
@@ -320,7 +320,7 @@ impl Conversations {
         self.by_connection.get(&connection).copied()
     }
 
-    /// Those that are remembered.
+    /// All conversations that are remembered.
     pub fn all(&self) -> impl Iterator<Item = &Conversation> {
         self.places.iter().flatten()
     }
@@ -362,7 +362,7 @@ impl Conversations {
         &self.sockets.protocols[usize::from((self.senders == [End::Client]) != sends)]
     }
 
-    /// Which ends send what the flow is for.
+    /// The ends that send the flow's payload.
     pub fn senders(&self) -> &'static [End] {
         self.senders
     }

@@ -41,7 +41,7 @@ pub struct Simulation {
     pub(crate) populations: (Vec<PopulationResult>, bool),
     /// Associations in order of their names.
     pub(crate) associations: Vec<Association>,
-    /// Those that have something to do at this instant.
+    /// Flows that have something to do at this instant.
     pub(crate) due: Vec<u32>,
     /// Flow and leg of each of the network's routes, or an association and [`crate::association::ASSOCIATION_LEG`].
     pub(crate) legs: Vec<(u32, u8)>,

@@ -137,7 +137,7 @@ impl Simulation {
         }
     }
 
-    /// Something has happened at a side of an association.
+    /// Handles an event of one side of an association.
     fn handle_event(&mut self, number: u32, side: usize, event: TrunkEvent) {
         let association = &mut self.associations[number as usize];
         let (id, done) = match event {

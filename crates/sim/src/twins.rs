@@ -7,7 +7,7 @@ use skyhop_network::Frame;
 use skyhop_units::Time;
 use std::collections::BTreeSet;
 
-/// Those that have arrived of packets that were doubled.
+/// Doubled packets of which a copy has arrived.
 #[derive(Debug, Default)]
 pub(crate) struct Twins(BTreeSet<(Time, bool, u16)>);
 

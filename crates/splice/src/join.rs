@@ -13,7 +13,7 @@ use skyhop_wire::stp::Contents;
 pub enum Input<P> {
     /// The next bytes in order.
     Data(P),
-    /// None for now.
+    /// No data for now.
     Nothing,
     /// All have been given, and the peer has ended its direction.
     End,
@@ -56,7 +56,7 @@ impl<P> Direction<P> {
 /// The state of a join after it was pumped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Progress {
-    /// Nothing more can be done until one of the sides has news.
+    /// Nothing more can be done before one of the sides has news.
     Waits,
     /// An end waits for an acknowledgment, of which a kernel's socket gives no news.
     WaitsForAcknowledgment,

@@ -43,7 +43,7 @@ pub struct Preamble {
 pub enum PreambleError {
     /// Its version is another.
     Version(u8),
-    /// It contradicts itself.
+    /// The preamble contradicts itself.
     Malformed,
 }
 
@@ -69,7 +69,7 @@ pub enum Answer {
 }
 
 impl Answer {
-    /// All of them, by number.
+    /// All answers, by number.
     pub const ALL: [Answer; 8] = [
         Answer::Connected,
         Answer::Refused,

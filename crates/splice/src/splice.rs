@@ -50,9 +50,9 @@ pub enum Event {
 pub struct Stats {
     /// Bytes that arrived in order from the client's side and from the server's.
     pub moved: [u64; 2],
-    /// Of those, bytes that the other side has acknowledged.
+    /// Bytes taken from each side that the other side has acknowledged.
     pub released: [u64; 2],
-    /// Of the client's, bytes that the owner took and did not forward.
+    /// Bytes from the client that the owner took and did not forward.
     pub consumed: u64,
     /// Bytes of the owner's answers.
     pub answered: u64,

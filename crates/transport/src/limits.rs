@@ -17,7 +17,7 @@ macro_rules! causes {
         }
 
         impl Cause {
-            /// All of them, in the order in which results list them.
+            /// All causes, in the order in which results list them.
             pub const ALL: [Self; Self::COUNT] = [$(Self::$cause),+];
 
             /// Number of causes.

@@ -22,7 +22,7 @@ pub enum GatewayCommand {
     /// Add a terminal to a hub: its key, its own file, and its entry in the hub's.
     #[command(after_help = ADD_EXAMPLES)]
     Add(files::Add),
-    /// Run a gateway until it is told to end.
+    /// Run a gateway until it is told to stop.
     #[command(after_help = RUN_EXAMPLES)]
     Run(run::GatewayRun),
     /// Check a gateway's file: print its mistakes, or what it does.

@@ -93,7 +93,7 @@ impl Part {
             self.end = End::Named;
             fs::remove_file(&self.path)?;
         }
-        // What was put aside of an earlier transfer is of no use any more.
+        // The file is complete: an earlier transfer's part is not needed any more.
         let _ = fs::remove_file(beside(&self.target, HELD));
         // The name is lost in a crash of the machine until the folder is on disk.
         sync(&File::open(folder(&self.target))?)

@@ -136,7 +136,7 @@ pub enum SendError {
     Network(io::Error),
     /// The receiver refused or failed, with its reason.
     Receiver(String),
-    /// The receiver holds so many bytes that are not the beginning of this file.
+    /// The receiver holds this many bytes that are not the beginning of the file.
     OtherFile(u64),
     /// The user interrupted the transfer.
     Interrupted,

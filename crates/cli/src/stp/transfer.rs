@@ -74,7 +74,7 @@ pub struct Patient<'a> {
 /// How certain it is that the peer knows a result.
 #[derive(Debug)]
 pub enum Told {
-    /// It has acknowledged every byte of it.
+    /// The peer has acknowledged every byte of it.
     Acknowledged,
     /// The result has been sent, but not acknowledged.
     Unconfirmed(io::Error),
@@ -281,12 +281,12 @@ pub struct Beginning {
 }
 
 impl Beginning {
-    /// Nothing yet, of a file.
+    /// An empty beginning of a file.
     pub fn of_file() -> Self {
         Beginning { bytes: 0, digest: Some(Context::new(&SHA256)) }
     }
 
-    /// Nothing yet, of a measurement.
+    /// An empty beginning of a measurement.
     pub fn of_measurement() -> Self {
         Beginning { bytes: 0, digest: None }
     }
@@ -375,7 +375,7 @@ pub fn take_data(
         if left > BLOCK {
             return Err(Broken::Source(wrong("a block that is too long")));
         }
-        // What is here is written before the rest of the block comes, so that a kill loses little.
+        // Each piece is written as it comes, and not the block as a whole: a kill loses little.
         while left > 0 {
             let len = match from.read(&mut buffer[..left]) {
                 Ok(0) => return Err(Broken::Source(io::ErrorKind::UnexpectedEof.into())),

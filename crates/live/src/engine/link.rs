@@ -48,7 +48,7 @@ pub struct Link {
     pub since: Time,
     /// Counters of both directions.
     pub traffic: Traffic,
-    /// Which of this host's addresses the peer knows.
+    /// This host's address that the peer knows.
     pub(super) reply_from: Option<IpAddr>,
 }
 

@@ -101,7 +101,7 @@ pub enum Event {
         /// New address of the peer.
         peer: SocketAddr,
     },
-    /// Somebody was turned away.
+    /// A peer was refused.
     Refused {
         /// From where, as the packet says.
         from: SocketAddr,
@@ -192,7 +192,7 @@ impl Engine {
         self.associations.counters()
     }
 
-    /// Ends an association at once; the peer is told if it can be reached.
+    /// Ends an association at once, and informs the peer if it can be reached.
     pub fn abort(&mut self, id: u32) {
         if let Some(link) = self.links.get_mut(&id) {
             link.trunk.abort();

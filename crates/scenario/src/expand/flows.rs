@@ -211,7 +211,7 @@ fn in_turn<'a>([from, to]: &'a [Option<Vec<String>>; 2], k: usize) -> FlowEnds<'
 
 /// Both ends drawn at random; the receiver is drawn again while it is the sender.
 fn drawn<'a>([from, to]: &'a [Option<Vec<String>>; 2], seed: Seed, name: &str) -> FlowEnds<'a> {
-    /// By chance so many draws never fail.
+    /// Draws after which a distinct pair is given up; chance never needs as many.
     const MOST_DRAWS: usize = 1000;
     let mut stream = seed.stream(&format!("flow/{name}/pair"));
     let mut draw = |group: &'a Option<Vec<String>>| {

@@ -28,7 +28,7 @@ pub enum Column {
 pub enum FactorialError {
     /// No column has this name.
     Unknown {
-        /// What it was to be: response or factor.
+        /// Its role, response or factor.
         role: &'static str,
         /// The name.
         name: String,
@@ -37,7 +37,7 @@ pub enum FactorialError {
     },
     /// A factor is named twice, or is the response.
     Twice(String),
-    /// Nothing was varied.
+    /// No factor was varied.
     NoFactors,
     /// The response is not a number.
     Text {
@@ -303,7 +303,7 @@ impl Grid {
             })
         };
         let places: Vec<usize> = all.iter().map(|row| place(*row)).collect();
-        // What is varied in step with a factor, as by [sweep.zip], is one level in each cell.
+        // A column varied in step with a factor, as by [sweep.zip], has one level in each cell.
         for (name, values) in varied.into_iter().filter(|(name, _)| !factors.contains(name)) {
             let column = find("factors", name)?;
             let mut first: Vec<Option<String>> = vec![None; grid.cells.len()];

@@ -23,7 +23,7 @@ impl Default for Allowance {
 }
 
 impl Allowance {
-    /// The next packet with data has at most so many bytes, STP's header included.
+    /// Limits the next packet with data to `bytes`, STP's header included.
     pub fn set(&mut self, bytes: u64) {
         self.bytes = bytes;
     }
@@ -33,12 +33,12 @@ impl Allowance {
         self.bytes == u64::MAX
     }
 
-    /// Returns true if a packet of so many bytes may leave.
+    /// Returns true if a packet of this many bytes may leave.
     pub fn allows(&self, packet: u64) -> bool {
         packet <= self.bytes
     }
 
-    /// Returns true if so many bytes of data may leave beside so many of control.
+    /// Returns true if `data` bytes of data may leave beside `control` bytes.
     pub fn allows_data(&self, data: u64, control: usize) -> bool {
         self.allows(HEADER_LEN as u64 + control as u64 + BESIDE + data)
     }

@@ -564,7 +564,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
         self.allowance.set(bytes);
     }
 
-    /// Returns true if the next data may leave beside so many bytes of control.
+    /// Returns true if the next data may leave beside this many bytes of control.
     pub(super) fn allowed(&self, control: usize) -> bool {
         self.allowance.is_off() || self.allowance.allows_data(self.sender.next_size(), control)
     }

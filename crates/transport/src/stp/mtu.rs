@@ -11,7 +11,7 @@ use skyhop_wire::stp::{HEADER_LEN, Stat};
 
 /// Times that a size is tried (RFC 8899 §5.1.2).
 const TRIES: u8 = 3;
-/// The search ends when it is known to so many bytes.
+/// The search ends when the size is known to within this many bytes.
 const STEP: u32 = 20;
 /// Reports in a row that large packets are missing again, with none that one has arrived: the path has become narrower.
 const MISSES: u8 = 3;

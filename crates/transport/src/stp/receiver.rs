@@ -21,7 +21,7 @@ struct PendingAnswer {
     upto: u64,
 }
 
-/// A gap that may still close by itself.
+/// A gap that may still close on its own.
 #[derive(Debug, Clone, Copy)]
 struct Fresh {
     start: u64,
@@ -73,7 +73,7 @@ pub(super) struct PathReceiver<P> {
 }
 
 impl<P: Payload> PathReceiver<P> {
-    /// Data in order, at most so many bytes, at most a packet.
+    /// Data in order, at most `most` bytes and at most a packet.
     pub fn read(&mut self, most: usize) -> Option<P> {
         let front = self.ready.front_mut()?;
         let taken = if front.len() <= most {
@@ -352,7 +352,7 @@ impl<P: Contents> PathReceiver<P> {
         Some(taken)
     }
 
-    /// The application has read so much since the peer was told that it should be told again.
+    /// Returns true if the application has read enough since the latest report that the peer should hear of it.
     pub fn reopened(&self) -> bool {
         let limit = self.limit();
         // The peer has used up what it was told, as far as this end can see, and half of the window is free again.

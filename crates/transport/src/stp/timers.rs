@@ -132,7 +132,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
         self.release() <= now
     }
 
-    /// A packet of data of so many bytes, STP's header included, has left.
+    /// Notes that a packet of data of `bytes`, STP's header included, has left.
     pub(super) fn paced(&mut self, now: Time, bytes: usize) {
         let gap = match self.controller.rate() {
             Some(rate) => {
@@ -196,7 +196,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
         self.timers.want_poll || asks || self.would_be_last(room)
     }
 
-    /// Returns true if a POLL has to go by itself.
+    /// Returns true if a POLL has to go alone.
     pub(super) fn poll_alone(&self, now: Time) -> bool {
         if !self.timers.want_poll {
             return false;

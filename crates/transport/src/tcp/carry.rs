@@ -87,7 +87,7 @@ impl Carry {
         }
     }
 
-    /// Lets it hold so many bytes that are written and not acknowledged.
+    /// Limits the bytes that are written and not acknowledged.
     pub fn with_capacity(mut self, bytes: usize) -> Self {
         self.capacity = bytes;
         self

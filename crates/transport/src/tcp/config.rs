@@ -225,13 +225,13 @@ pub enum Open {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum AfterIdle {
-    /// All of it may go at once.
+    /// The whole window may go at once.
     Keep,
     /// Slow start from the initial window (RFC 5681 4.1).
     Restart,
     /// Half of it for each timeout that has passed, but no less than the initial window (RFC 2861), as Linux has it.
     Decay,
-    /// All of it, spread over an RTT (Visweswaraiah and Heidemann 1997).
+    /// The whole window, spread over an RTT (Visweswaraiah and Heidemann 1997).
     Spread,
 }
 

@@ -32,7 +32,7 @@ const SIZES: [u32; 22] = [
 /// An end's knowledge of its path's MTU. Sizes are whole packets, bytes.
 #[derive(Debug, Clone)]
 pub(crate) struct Path {
-    /// Nothing larger is sent, but for probes; `u32::MAX` while nothing is known.
+    /// Largest packet that is sent, probes excepted; `u32::MAX` while nothing is known.
     pub limit: u32,
     /// The size that every link carries.
     least: u32,
@@ -46,7 +46,7 @@ pub(crate) struct Path {
     pub seeking: bool,
     /// The smallest size that is known not to pass.
     high: u32,
-    /// Nothing has been tried yet, and the largest comes first.
+    /// No size has been tried yet: the largest comes first.
     fresh: bool,
     /// Losses of the size that is being tried.
     tries: u32,
@@ -65,11 +65,11 @@ pub(crate) struct Path {
 
 /// A search's use of the next new data.
 pub(super) enum ProbeTurn {
-    /// They go as a probe.
+    /// The data go as a probe.
     Probe(NextSegment),
-    /// They wait until the window has room for one.
+    /// The data wait until the window has room for a probe.
     Wait,
-    /// They go as ever.
+    /// The data go as usual.
     Pass,
 }
 

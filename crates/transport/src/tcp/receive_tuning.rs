@@ -59,7 +59,7 @@ impl Tuning {
         })
     }
 
-    /// The window, if so many bytes are held in order and beyond a gap.
+    /// The window, with `unread` bytes held in order and `out_of_order` beyond a gap.
     pub fn window(&self, unread: u64, out_of_order: u64) -> u64 {
         let free = self.clamp.saturating_sub(unread + out_of_order);
         // The rest of a full buffer is too small to announce.

@@ -571,7 +571,7 @@ impl Sender {
         self.plan_probe(now);
     }
 
-    /// Something was lost: `in_use` is what the windows allowed.
+    /// Signals a loss; `in_use` is what the windows allowed.
     pub(super) fn signal_loss(&mut self, now: Time, in_use: u64) {
         let in_flight = if self.flight.how.pipe() { self.pipe.prior } else { self.flight.len() };
         self.abandon_probe();

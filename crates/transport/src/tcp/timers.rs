@@ -18,7 +18,7 @@ pub(super) enum Timer {
     Persist,
     /// The next packet's turn by the pace has come, or the host's own delay is over.
     Pace,
-    /// A segment is so much older than others that have arrived that it is lost and not only late (RFC 8985 §6.3).
+    /// A segment is late enough beside those that have arrived to be lost, and not only reordered (RFC 8985 §6.3).
     Reordering,
     /// A lone segment has waited long enough for its acknowledgment (RFC 9293 §3.8.6.3).
     DelayedAck,

@@ -23,7 +23,7 @@ pub enum FlightDirection {
     Ascending,
     /// South.
     Descending,
-    /// None: it is stationary over the ground.
+    /// Stationary over the ground.
     Still,
 }
 

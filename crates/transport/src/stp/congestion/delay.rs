@@ -16,7 +16,7 @@ use skyhop_units::{Span, Time};
 
 /// Least share of a rate that must arrive for the path to count as carrying it.
 const CARRIED: f64 = 0.85;
-/// A queue's target: so many round trips over the square root of the window in packets.
+/// A queue's target: this many round trips over the square root of the window in packets.
 const TARGET: f64 = 2.0;
 /// Gain of the rate towards its target, for a queue below and above it: the part of the difference that one round trip makes up for.
 const PULL: (f64, f64) = (0.5, 1.0);
@@ -35,7 +35,7 @@ const MEMORY: Span = Span::from_secs(30);
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum RatePhase {
-    /// Nothing is known: the first packets leave together.
+    /// The rate is unknown: the first packets leave together.
     Start,
     /// A longer train, at this rate; bytes of it that have not been acknowledged.
     Proof { train: Train, rate: f64, left: f64, until: Time },

@@ -4,7 +4,7 @@
 //! Differs from `Config`: these are of streams and datagrams, that is of the path; the association's window is there.
 //! Leaves out what the path itself holds.
 
-/// The least that every end has room for in all streams together, which a peer assumes until it is told, bytes.
+/// The least receive window of any end for all its streams together, bytes: a peer assumes it until it hears of more.
 pub(super) const LEAST_WINDOW: u64 = 64 << 10;
 
 /// Budgets of one end.
@@ -36,7 +36,7 @@ impl Default for Budgets {
 }
 
 impl Budgets {
-    /// The least that every end has, which a peer assumes until it is told.
+    /// The least budgets of any end, which a peer assumes until it hears of more.
     pub const LEAST: Budgets = Budgets {
         stream_window: 16 << 10,
         first_window: 16 << 10,

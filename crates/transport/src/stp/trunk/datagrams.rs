@@ -125,7 +125,7 @@ impl<P: Payload> Departures<P> {
     }
 }
 
-/// Those that have come and were not read.
+/// Datagrams that have arrived and were not read.
 #[derive(Debug)]
 pub(super) struct Arrivals<P> {
     queue: VecDeque<(u64, P)>,

@@ -35,7 +35,7 @@ impl<P: Contents> Packing<P> {
         frame.wire_len(true) <= self.room()
     }
 
-    /// Returns true if so many bytes of data behind a header are worth a frame.
+    /// Returns true if `available` bytes of data behind a header are worth a frame.
     pub fn worth(&self, header: usize, available: usize) -> bool {
         let room = self.room().saturating_sub(header);
         room > 0 && (self.is_empty() || room >= available.min(CRUMB))

@@ -31,7 +31,7 @@ pub(super) struct Turn {
 /// Reason for which a member has left its turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Left {
-    /// It has nothing to send now.
+    /// The stream has nothing to send now.
     Empty,
     /// Its turn is over.
     Over,

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 pub(super) enum Ending {
     /// More may be written.
     Open,
-    /// The end is to leave, with the last data or by itself.
+    /// The end is to leave, with the last data or alone.
     Due,
     Sent,
     Arrived,

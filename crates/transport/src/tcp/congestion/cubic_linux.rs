@@ -19,7 +19,7 @@ const BETA: u64 = 717;
 const FRIENDLY: u64 = 15;
 /// The step of its clock.
 const TICK: Span = Span::from_millis(4);
-/// A window that has not changed gets a new target after so much time.
+/// Age at which the target of a window that has not changed is computed anew.
 const TARGET_AGE: Span = Span::from_millis(28);
 /// Round trips measured so soon after a reduction do not count.
 const SETTLING: Span = Span::from_secs(1);

@@ -520,7 +520,7 @@ impl Sender {
         outgoing
     }
 
-    /// Something has been sent, new or again.
+    /// Notes bytes sent, new or again.
     pub(in crate::tcp) fn pipe_sent(&mut self, end: u64, bytes: u64) {
         self.pipe.sack1_pipe += 1;
         self.pipe.fack_next = self.pipe.fack_next.max(end);

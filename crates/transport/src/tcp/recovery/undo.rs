@@ -114,7 +114,7 @@ impl Undo {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum UndoVerdict {
     Stands,
-    /// It may have been needless; losses are not to be looked for yet.
+    /// It may have been needless; losses are not looked for yet.
     Wait,
     /// It was. With `unmark` nothing that was thought lost is thought so any more.
     Needless {

@@ -12,7 +12,7 @@ pub(super) struct FullPipe {
     /// The rate that has to be exceeded, bytes a second, and rounds that have not.
     bw: f64,
     count: u32,
-    /// It is full by what has been measured since the latest beginning, and has ever been.
+    /// True if full by the measurements since the latest `begin`; `reached` if it ever was.
     pub now: bool,
     pub reached: bool,
 }

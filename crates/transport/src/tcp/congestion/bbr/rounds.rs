@@ -22,7 +22,7 @@ impl Rounds {
         self.next = self.delivered;
     }
 
-    /// A packet has been delivered that was sent when so much had been.
+    /// Handles the delivery of a packet that was sent when `prior_delivered` bytes had been delivered.
     #[inline]
     pub fn on_sample(&mut self, prior_delivered: u64) {
         if prior_delivered >= self.next {

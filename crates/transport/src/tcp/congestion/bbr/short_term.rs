@@ -49,7 +49,7 @@ impl ShortTerm {
         }
     }
 
-    /// Its sample, when so much had been `delivered` in all.
+    /// Handles a sample of the rate; `delivered` bytes had been delivered in all.
     #[inline]
     pub fn on_sample(&mut self, sample: &RateSample, delivered: u64) {
         self.bw_latest = self.bw_latest.max(sample.rate.unwrap_or(0.0));
