@@ -18,7 +18,7 @@ pub struct MeasuredFlow {
     pub goodput_bps: f64,
     /// Packets that the links have lost or dropped.
     pub lost_packets: u64,
-    /// Segments that were sent again.
+    /// Segments retransmitted.
     pub segments_retransmitted: u64,
     /// Shares of the causes that held the sender of a transfer up.
     pub held: Option<HeldShares>,

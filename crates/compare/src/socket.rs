@@ -24,7 +24,7 @@ pub enum ClientSocket {
 /// Numbers of a connection of the kernel's TCP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Info {
-    /// Segments sent again.
+    /// Segments retransmitted.
     pub retransmitted: u64,
     /// Time in which data was to be sent or acknowledged.
     pub busy: Span,
@@ -112,7 +112,7 @@ impl ClientSocket {
         }
     }
 
-    /// Segments sent again.
+    /// Segments retransmitted.
     pub fn retransmitted(&self) -> u64 {
         match self {
             Self::Tcp(stream) => info(stream).map_or(0, |info| info.retransmitted),

@@ -77,7 +77,7 @@ pub fn so_far() -> Signals {
     Signals { interrupts: of(&INTERRUPTS), sent: of(&SENT), ends: of(&ENDS) }
 }
 
-/// Has `listen` handle signals, and those that were ignored before ignored again.
+/// Calls `listen`, then ignores again each signal that was ignored before.
 pub fn keep_ignored(listen: impl FnOnce()) {
     let all = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
     let ignored: Vec<libc::c_int> = all.into_iter().filter(|signal| is_ignored(*signal)).collect();

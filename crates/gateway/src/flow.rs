@@ -66,11 +66,11 @@ pub struct Flow {
     pub since: Time,
     pub client: Option<SocketAddr>,
     pub destination: Option<Destination>,
-    /// Whose share of the link it uses, if it was opened here.
+    /// The user whose share of the link it uses, if it was opened here.
     pub user: Option<IpAddr>,
-    /// Its part of that share.
+    /// Its weight within that share.
     pub weight: u8,
-    /// How often an acknowledgment was looked for in vain.
+    /// Checks of the socket that found no new acknowledgment.
     pub looks: u32,
 }
 

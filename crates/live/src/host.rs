@@ -481,7 +481,7 @@ impl Host {
         }
     }
 
-    /// The clock has moved on.
+    /// Serves the timers that are due at `now`.
     pub fn handle_timeout(&mut self, now: Time) {
         if let Some(associations) = &mut self.associations
             && associations.poll_timeout().is_some_and(|at| at <= now)

@@ -50,7 +50,7 @@ pub struct StpListener {
     handle: Handle,
 }
 
-/// A connection.
+/// A connection of STP, a stream of bytes each way.
 pub struct StpStream {
     handle: Handle,
     name: Name,

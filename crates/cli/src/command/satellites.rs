@@ -116,7 +116,7 @@ impl LoadedSatellites {
         self.held(self.scenario.clone(), self.rules, terminals, self.antennas)
     }
 
-    /// The topology if these terminals held all satellites in view.
+    /// The topology in which these terminals hold every satellite in view.
     pub fn all_in_view(&self, terminals: &[Terminal]) -> Result<Topology, Failure> {
         let (mut scenario, mut rules) = (self.scenario.clone(), self.rules);
         if rules.handover.only_chooses() {

@@ -83,7 +83,7 @@ pub fn run(args: &TablesArgs) -> Result<(), Failure> {
     write_or_print(args.out.as_deref(), &(heading + &text(&reports) + &summary(&reports)))
 }
 
-/// The satellite of a name.
+/// The satellite called `text`.
 fn find(loaded: &LoadedSatellites, text: &str) -> Result<NodeId, Failure> {
     let constellation: &Constellation = &loaded.constellation;
     let planes = constellation.planes();

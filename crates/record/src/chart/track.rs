@@ -16,7 +16,7 @@ use std::fmt::Write;
 const PLOT_HEIGHT: f64 = 120.0;
 /// Largest number of flows in a chart.
 const MOST_FLOWS: usize = 3;
-/// Smallest and largest height of the map, px, and the height of what is above it.
+/// Smallest and largest height of the map, and the space above it, px.
 const MAP_HEIGHTS: (f64, f64) = (220.0, 420.0);
 const MAP_TOP: f64 = 40.0;
 /// Smallest extent of a map, degrees.

@@ -26,7 +26,7 @@ const MOST: usize = 100_000;
 pub(crate) struct Origins {
     /// For each flow, its number in the file.
     flows: Vec<u32>,
-    /// For each link that is not in the file, its name there, with a star.
+    /// For each link that was expanded, the name in the file, with a star.
     links: BTreeMap<String, String>,
     /// For each terminal that is not in the file, its population.
     terminals: BTreeMap<String, String>,

@@ -207,7 +207,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
     pub fn in_flight(&self) -> u64 {
         self.sender.in_flight
     }
-    /// Bytes known to have arrived.
+    /// Bytes that the peer is known to have received.
     pub fn acknowledged(&self) -> u64 {
         self.sender.acked_bytes
     }

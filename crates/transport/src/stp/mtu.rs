@@ -56,7 +56,7 @@ impl Mtu {
         }
     }
 
-    /// The peer takes no packet larger than this.
+    /// Limits packets to the largest that the peer accepts.
     pub fn limit(&mut self, packet: u32) {
         self.bound = self.bound.min(packet + 1).max(self.size + 1);
         self.above = self.above.min(self.bound);
@@ -124,7 +124,7 @@ impl Mtu {
         size < tried
     }
 
-    /// Data in a packet of the size known to arrive.
+    /// Most data in a packet of the largest size known to arrive, bytes.
     pub fn max_payload(&self) -> usize {
         (self.size as usize).saturating_sub(HEADER_LEN).max(1)
     }

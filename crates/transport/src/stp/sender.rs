@@ -21,7 +21,7 @@ pub struct Stats {
     pub packets_retransmitted: u64,
     /// Data bytes sent, repeats included.
     pub bytes_sent: u64,
-    /// POLLs sent, on data and alone.
+    /// POLLs sent, with data and alone.
     pub polls_sent: u64,
     /// POLLs sent alone in a packet, among `polls_sent`.
     pub polls_alone: u64,

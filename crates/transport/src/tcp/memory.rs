@@ -80,7 +80,7 @@ impl Memory {
         self.path = other.path.or(self.path);
     }
 
-    /// RFC 1644 §2.2: a number above the last one cannot be that of an old segment.
+    /// True if `count` is above the last one, and so not of an old segment (RFC 1644 §2.2).
     pub(super) fn accepts(&self, count: u32) -> bool {
         self.peer_count.is_some_and(|last| count.wrapping_sub(last) as i32 > 0)
     }

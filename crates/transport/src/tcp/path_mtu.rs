@@ -11,7 +11,7 @@ use super::sender::{NextSegment, Sender};
 use skyhop_units::{Span, Time};
 use skyhop_wire::{TooLarge, Version, expand};
 
-/// RFC 8899 §5.1.2 BASE_PLPMTU: with this the search begins, bytes, unless every link carries more.
+/// The size at which the search begins, bytes, unless every link carries more (RFC 8899 §5.1.2, BASE_PLPMTU).
 const BASE: u32 = 1200;
 /// RFC 8899 §5.1.2 MAX_PROBES: losses of one size until it is taken for too large.
 const MOST_TRIES: u32 = 3;

@@ -70,7 +70,7 @@ pub(crate) struct AckProgress {
     pub original: Option<u64>,
     /// The age of the segment delivered last, if it was sent only once.
     pub last_rtt: Option<Span>,
-    /// True if a segment below another delivered earlier has come, sent only once: reordering, in bytes.
+    /// Reordering in bytes: a segment that was sent only once arrived after a higher one.
     pub reordered: Option<u64>,
     /// The segment for the rate sample: delivered, delivered_at, first_sent_at, sent_at, app-limited, in flight, lost.
     sample: Option<SentSegment>,

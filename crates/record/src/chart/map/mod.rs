@@ -184,7 +184,7 @@ fn waypoints(course: &Course) -> Vec<MapPoint> {
     course.waypoints().iter().map(|waypoint| at(&waypoint.terminal(""))).collect()
 }
 
-/// The point below a node; for a station its own latitude.
+/// The point on the map below a node; of a terminal, its own latitude and longitude.
 fn point(topology: &Topology, node: NodeId, t_s: f64) -> Option<MapPoint> {
     match topology.terminal_index(node).and_then(|index| topology.terminal_at(index, t_s)) {
         Some(terminal) => Some(at(&terminal)),

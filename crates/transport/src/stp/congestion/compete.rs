@@ -40,13 +40,13 @@ impl Rival {
         self.calm
     }
 
-    /// The rate was cut for losses. Returns whether that has happened too often.
+    /// Notes a cut of the rate for losses. Returns true if there were too many.
     pub fn lost(&mut self) -> bool {
         (self.cuts, self.calm) = (self.cuts + 1, 0);
         self.cuts >= CUTS
     }
 
-    /// A queue stands at the end of a round trip. Returns the rate when it began, if it has stood long and has not become shorter.
+    /// Notes a queue at the end of a round trip. Returns the rate when it began, once it has stood for long and is not shorter.
     pub fn stands(&mut self, rate: f64, queue: f64) -> Option<f64> {
         if self.stood == 0 {
             (self.before, self.queue) = (rate, queue);

@@ -17,7 +17,7 @@ pub struct Budgets {
     pub first_window: u64,
     /// Streams that the peer may have open.
     pub streams: u64,
-    /// Datagrams that wait to be read, bytes; and as much of those that wait to be sent.
+    /// Most bytes of datagrams that wait to be read, and most that wait to be sent.
     pub datagram_window: u64,
     /// Bytes written to a stream and not known to have arrived.
     pub send_buffer: u64,
