@@ -7,8 +7,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use skyhop_splice::{Config, Event, Opening, Protocol, Side, Splice};
-use skyhop_transport::stp::{self, Ends, Length};
+use skyhop_splice::{Config, Event, ServerOpening, Protocol, Side, Splice};
+use skyhop_transport::stp::{self, Ends, PayloadLength};
 use skyhop_transport::tcp::{self, Variant};
 use skyhop_units::{Span, Time};
 use skyhop_wire::stp::UDP_PORT;
@@ -29,7 +29,7 @@ const VARIANTS: [Variant; 8] = [
 /// An end of either protocol.
 enum End {
     Tcp(Box<tcp::Connection>),
-    Stp(Box<stp::Connection<Length>>),
+    Stp(Box<stp::Connection<PayloadLength>>),
 }
 
 /// Calls the same method of either.
@@ -45,7 +45,7 @@ macro_rules! either {
 #[derive(Clone)]
 enum Carried {
     Tcp(Packet),
-    Stp(stp::Packet<Length>),
+    Stp(stp::Packet<PayloadLength>),
 }
 
 struct Net {
@@ -93,7 +93,7 @@ impl Net {
             _ => Config::split(end(bytes[2], bytes[3]), end(bytes[4], bytes[5]), buffer),
         };
         if bytes[7] % 3 == 2 {
-            config.opening = if bytes[7] & 64 != 0 { Opening::Data } else { Opening::EndToEnd };
+            config.opening = if bytes[7] & 64 != 0 { ServerOpening::Data } else { ServerOpening::EndToEnd };
         }
         // A spoofed connection is one connection, so both of its sides are TCP.
         let spoofed = bytes[7] % 3 == 1;
@@ -106,7 +106,7 @@ impl Net {
         for side in 0..2 {
             if speaks_stp[side] {
                 // Numbers that go end to end are those of one TCP connection.
-                config.opening = if bytes[7] & 64 != 0 { Opening::Data } else { Opening::Syn };
+                config.opening = if bytes[7] & 64 != 0 { ServerOpening::Data } else { ServerOpening::Syn };
                 config.sides[side] = Protocol::Stp(Box::new(stp_config(side)));
             }
         }
@@ -171,7 +171,7 @@ impl Net {
                         self.written[end] += if self.shut_down[end] { 0 } else { bytes };
                         match &mut self.ends[end] {
                             End::Tcp(tcp) => tcp.write(bytes),
-                            End::Stp(stp) => stp.write(Length(bytes)),
+                            End::Stp(stp) => stp.write(PayloadLength(bytes)),
                         }
                     }
                     5 | 6 => {

@@ -7,7 +7,7 @@
 use serde_json::{Map, Value, json};
 use skyhop_record::{Meta, summary_json};
 use skyhop_results::RunResult;
-use skyhop_results::population::Spread;
+use skyhop_results::population::MemberSpread;
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
 /// The mean of a sample, with its confidence interval.
@@ -75,7 +75,7 @@ pub fn flows(results: &[RunResult]) -> Vec<FlowStatistics> {
     let of_populations = populations.map(|(name, population)| {
         let mut metrics = Vec::new();
         for (metric, spread) in population.as_object().into_iter().flatten() {
-            for part in Spread::NUMBERS.iter().filter(|part| spread.get(**part).is_some()) {
+            for part in MemberSpread::NUMBERS.iter().filter(|part| spread.get(**part).is_some()) {
                 let value = |s: &Value| s["populations"][name][metric][part].as_f64();
                 let values: Vec<f64> = summaries.iter().filter_map(value).collect();
                 let key = format!("{metric}.{part}");

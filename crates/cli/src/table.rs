@@ -5,14 +5,14 @@
 //! Leaves out borders and colours.
 
 /// A table with aligned columns; numbers are aligned right.
-pub struct Table {
+pub struct TextTable {
     rows: Vec<Vec<String>>,
 }
 
-impl Table {
+impl TextTable {
     /// A table with these headings.
     pub fn new<const N: usize>(headings: [&str; N]) -> Self {
-        Table { rows: vec![headings.map(str::to_owned).to_vec()] }
+        TextTable { rows: vec![headings.map(str::to_owned).to_vec()] }
     }
 
     /// Adds a row.
@@ -139,7 +139,7 @@ mod tests {
 
     #[test]
     fn columns_line_up() {
-        let mut table = Table::new(["flow", "goodput"]);
+        let mut table = TextTable::new(["flow", "goodput"]);
         table.row(["download".into(), "1.41 Mbit/s".into()]);
         table.row(["x".into(), "-".into()]);
         assert_eq!(table.text(), "flow          goodput\ndownload  1.41 Mbit/s\nx                   -\n");

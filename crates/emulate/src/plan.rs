@@ -12,7 +12,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 /// A host.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Host {
+pub struct EmulatedHost {
     /// Its name in the scenario.
     pub name: String,
     /// Its address. A host that is a device of this machine has the device's own instead.
@@ -21,7 +21,7 @@ pub struct Host {
     pub device: Option<String>,
 }
 
-impl Host {
+impl EmulatedHost {
     /// Its address of IPv6: the other one in 2001:db8::/96.
     pub fn v6(&self) -> Ipv6Addr {
         let [a, b, c, d] = self.v4.octets();
@@ -49,14 +49,14 @@ pub struct HalfFlow {
     /// The host at the other end.
     pub host: usize,
     /// The simulated end, which no other host stands for.
-    pub simulated: Host,
+    pub simulated: EmulatedHost,
 }
 
 /// Hosts, and who they are to the command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostPlan {
     /// Hosts in the order in which flows name them.
-    pub hosts: Vec<Host>,
+    pub hosts: Vec<EmulatedHost>,
     /// Flows that are left to programs at both ends.
     pub flows: Vec<RealFlow>,
     /// Flows that are left to programs at one.
@@ -147,7 +147,7 @@ impl HostPlan {
                     let (own, other) = (usize::from(!to), usize::from(to));
                     let host = plan.host(names[own], addresses[own]);
                     let simulated =
-                        Host { name: names[other].to_owned(), v4: addresses[other], device: None };
+                        EmulatedHost { name: names[other].to_owned(), v4: addresses[other], device: None };
                     plan.halves.push(HalfFlow { flow, to, host, simulated });
                 }
             }
@@ -211,7 +211,7 @@ impl HostPlan {
     }
 
     /// The address of the simulated end of a flow.
-    pub fn simulated(&self, flow: usize) -> Option<&Host> {
+    pub fn simulated(&self, flow: usize) -> Option<&EmulatedHost> {
         self.halves.iter().find(|half| half.flow == flow).map(|half| &half.simulated)
     }
 
@@ -241,7 +241,7 @@ impl HostPlan {
 
     fn host(&mut self, name: &str, v4: Ipv4Addr) -> usize {
         self.hosts.iter().position(|host| host.name == name).unwrap_or_else(|| {
-            self.hosts.push(Host { name: name.to_owned(), v4, device: None });
+            self.hosts.push(EmulatedHost { name: name.to_owned(), v4, device: None });
             self.hosts.len() - 1
         })
     }
@@ -251,7 +251,7 @@ impl HostPlan {
         let mut text = "127.0.0.1 localhost\n::1 localhost\n".to_owned();
         // Machines behind a device have names of their own, which nobody here knows.
         let here = self.hosts.iter().enumerate().filter(|(_, host)| host.device.is_none());
-        let mut all: Vec<(&Host, bool, bool)> =
+        let mut all: Vec<(&EmulatedHost, bool, bool)> =
             here.map(|(index, host)| (host, index == self.user, index == self.server)).collect();
         let alone = self.server == self.user;
         for half in &self.halves {

@@ -7,7 +7,7 @@ use crate::about::{About, EmulationOutcome, Furnished};
 use crate::device::Attached;
 use crate::driver::EmulationLoop;
 use crate::namespace::parameter;
-use crate::plan::{Host, HostPlan};
+use crate::plan::{EmulatedHost, HostPlan};
 use crate::port::{Port, PortCounts};
 use crate::verdict::{Missed, RunLateness, objections};
 use serde_json::{Map, Value, json};
@@ -138,7 +138,7 @@ fn summary(
     root.insert("missed_before_read_packets".into(), json!(before_read));
     root.insert("missed_no_room_packets".into(), json!(no_room));
     root.insert("missed_not_taken_packets".into(), json!(not_taken));
-    let one = |((host, port), attached): ((&Host, &Port), &Option<(&Attached, &String)>)| {
+    let one = |((host, port), attached): ((&EmulatedHost, &Port), &Option<(&Attached, &String)>)| {
         let PortCounts {
             read_packets,
             read_bytes,

@@ -18,7 +18,7 @@ use crate::error::{Error, Tried};
 use crate::inside;
 use crate::namespace::{Namespace, require_parameter, set_parameter};
 use crate::netlink::Netlink;
-use crate::plan::{Host, HostPlan, devices, flows_of_programs};
+use crate::plan::{EmulatedHost, HostPlan, devices, flows_of_programs};
 use crate::port::Port;
 use crate::report;
 use crate::signals::Signals;
@@ -266,7 +266,7 @@ fn furnish(
 
 /// Makes a host's device, in the host's namespace.
 fn own_device(
-    host: &Host,
+    host: &EmulatedHost,
     mtu: u32,
     options: &EmulationOptions,
 ) -> Result<(Tun, Netlink, Option<Stamps>), Error> {

@@ -5,7 +5,7 @@
 //! Leaves out UDP, messages about ports that are not there, and addresses of IPv6 outside 2001:db8::/96.
 
 use crate::answers::{Fetch, Responder};
-use crate::plan::{HalfFlow, Host};
+use crate::plan::{EmulatedHost, HalfFlow};
 use skyhop_chance::{Seed, Stream};
 use skyhop_network::BuildError;
 use skyhop_results::{Cause, OneEndResult};
@@ -135,7 +135,7 @@ impl ConnectionCounts {
 /// A file that is no distribution.
 pub fn host(
     half: &HalfFlow,
-    peer: &Host,
+    peer: &EmulatedHost,
     (scenario, files, seed): (&Scenario, &Files, u64),
     mtu: u32,
 ) -> Result<SimulatedHost, BuildError> {

@@ -74,7 +74,7 @@ pub enum Quic {
 /// The address that a server sees.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Source {
+pub enum SourceAddress {
     /// This gateway's.
     #[default]
     Own,
@@ -151,7 +151,7 @@ pub struct Config {
     /// A peer that is silent for so long is given up, and its connections are reset.
     pub silence: Span,
     /// The address that a server sees.
-    pub source: Source,
+    pub source: SourceAddress,
     /// Ranges of special addresses that may be connected to all the same.
     pub allow: Vec<Prefix>,
     /// Connections that the firewall hands over.
@@ -183,7 +183,7 @@ struct File {
     connect_timeout: Option<Spanned<String>>,
     silence: Option<Spanned<String>>,
     #[serde(default)]
-    source: Source,
+    source: SourceAddress,
     #[serde(default)]
     allow: Vec<Spanned<String>>,
     intercept: Option<InterceptFile>,

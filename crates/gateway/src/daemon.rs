@@ -5,7 +5,7 @@
 //! Leaves out several threads.
 
 use crate::admin::Admin;
-use crate::config::{Config, Role, Source};
+use crate::config::{Config, Role, SourceAddress};
 use crate::gateway::{FIRST_FLOW, Gateway};
 use crate::kernel::{Listener, raise_file_limit};
 use crate::{routing, rules};
@@ -24,17 +24,17 @@ use std::time::{Duration, Instant};
 
 /// Why a gateway cannot run.
 #[derive(Debug)]
-pub enum Failed {
+pub enum DaemonError {
     /// The file is wrong, or asks for what this host does not have.
     Config(String),
     /// The gateway has run, and cannot go on.
     Run(String),
 }
 
-impl fmt::Display for Failed {
+impl fmt::Display for DaemonError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Failed::Config(message) | Failed::Run(message) => f.write_str(message),
+            DaemonError::Config(message) | DaemonError::Run(message) => f.write_str(message),
         }
     }
 }
@@ -88,9 +88,9 @@ struct Daemon {
 }
 
 /// Runs a gateway until it is told to end by SIGTERM or SIGINT; SIGHUP has it read its file again. Lines for the log go to `log`.
-pub fn run(path: PathBuf, config: Config, log: Box<dyn FnMut(&str)>) -> Result<(), Failed> {
+pub fn run(path: PathBuf, config: Config, log: Box<dyn FnMut(&str)>) -> Result<(), DaemonError> {
     // Before any thread is started: all inherit it.
-    let signals = block_signals().map_err(|e| Failed::Run(format!("signals: {e}")))?;
+    let signals = block_signals().map_err(|e| DaemonError::Run(format!("signals: {e}")))?;
     let files = raise_file_limit();
     let mut daemon = Daemon::start(path, config, signals, log)?;
     let most = usize::try_from(files).unwrap_or(usize::MAX).saturating_sub(FILES_BESIDE);
@@ -135,9 +135,9 @@ impl Daemon {
         config: Config,
         signals: OwnedFd,
         log: Box<dyn FnMut(&str)>,
-    ) -> Result<Self, Failed> {
-        let run = |what: &str, e: io::Error| Failed::Run(format!("{what}: {e}"));
-        let hub = config.hub_address().map_err(|e| Failed::Config(format!("hub: {e}")))?;
+    ) -> Result<Self, DaemonError> {
+        let run = |what: &str, e: io::Error| DaemonError::Run(format!("{what}: {e}"));
+        let hub = config.hub_address().map_err(|e| DaemonError::Config(format!("hub: {e}")))?;
         let local = match hub {
             Some(SocketAddr::V6(_)) if config.listen.ip().is_unspecified() => {
                 SocketAddr::from(([0_u16; 8], config.listen.port()))
@@ -145,7 +145,7 @@ impl Daemon {
             _ => config.listen,
         };
         let socket = Socket::bind(Carrier::Udp, local, SOCKET_BUFFER)
-            .map_err(|e| Failed::Config(format!("listen: {local}: {e}")))?;
+            .map_err(|e| DaemonError::Config(format!("listen: {local}: {e}")))?;
         let poller = Arc::new(Poller::new().map_err(|e| run("poller", e))?);
         // SAFETY: the daemon owns both, and they live as long as the poller is used.
         unsafe {
@@ -159,7 +159,7 @@ impl Daemon {
         let admin = match config.metrics {
             Some(address) => Some(
                 Admin::bind(&poller, address, ADMIN)
-                    .map_err(|e| Failed::Config(format!("metrics: {address}: {e}")))?,
+                    .map_err(|e| DaemonError::Config(format!("metrics: {address}: {e}")))?,
             ),
             None => None,
         };
@@ -184,8 +184,8 @@ impl Daemon {
             rules: false,
             log,
         };
-        daemon.listen().map_err(Failed::Config)?;
-        daemon.install_rules().map_err(Failed::Config)?;
+        daemon.listen().map_err(DaemonError::Config)?;
+        daemon.install_rules().map_err(DaemonError::Config)?;
         Ok(daemon)
     }
 
@@ -277,7 +277,7 @@ impl Daemon {
         rules::apply(&ruleset).map_err(|e| e.to_string())?;
         self.rules = true;
         routing::add(mark).map_err(|e| e.to_string())?;
-        if config.source == Source::Client || config.intercept.is_some() {
+        if config.source == SourceAddress::Client || config.intercept.is_some() {
             for (file, why) in FORWARDING {
                 if std::fs::read_to_string(file).is_ok_and(|value| value.trim() == "0") {
                     (self.log)(&format!("{file} is 0: {why}"));
@@ -317,16 +317,18 @@ impl Daemon {
         }
     }
 
-    fn run(&mut self) -> Result<(), Failed> {
+    fn run(&mut self) -> Result<(), DaemonError> {
         let mut events = Events::new();
         loop {
-            let busy = self.step().map_err(|e| Failed::Run(format!("the association's socket: {e}")))?;
+            let busy = self.step().map_err(|e| DaemonError::Run(format!("the association's socket: {e}")))?;
             if self.is_over() {
                 return Ok(());
             }
             let timeout = if busy { Duration::ZERO } else { self.until_due() };
             events.clear();
-            self.poller.wait(&mut events, Some(timeout)).map_err(|e| Failed::Run(format!("poller: {e}")))?;
+            self.poller
+                .wait(&mut events, Some(timeout))
+                .map_err(|e| DaemonError::Run(format!("poller: {e}")))?;
             for event in events.iter() {
                 self.handle_event(&event);
             }

@@ -50,7 +50,7 @@ impl Phase {
 
 /// A connection.
 #[derive(Debug)]
-pub struct Flow {
+pub struct SplitConnection {
     pub phase: Phase,
     pub socket: Option<KernelSocket>,
     pub stream: Option<StreamName>,
@@ -74,19 +74,19 @@ pub struct Flow {
     pub looks: u32,
 }
 
-impl Flow {
+impl SplitConnection {
     /// A client's connection.
     pub fn opened(now: Time, phase: Phase, socket: KernelSocket, client: SocketAddr) -> Self {
-        Flow { socket: Some(socket), opener: true, client: Some(client), ..Self::new(now, phase) }
+        SplitConnection { socket: Some(socket), opener: true, client: Some(client), ..Self::new(now, phase) }
     }
 
     /// A stream that the far gateway has opened.
     pub fn accepted(now: Time, stream: StreamName) -> Self {
-        Flow { stream: Some(stream), ..Self::new(now, Phase::Reading(Vec::new())) }
+        SplitConnection { stream: Some(stream), ..Self::new(now, Phase::Reading(Vec::new())) }
     }
 
     fn new(since: Time, phase: Phase) -> Self {
-        Flow {
+        SplitConnection {
             phase,
             socket: None,
             stream: None,

@@ -3,14 +3,14 @@
 //! Follows no document; a slot is used again, and its generation tells who means the one before.
 //! Leaves out what a connection does in its turn.
 
-use crate::flow::{Flow, StreamName};
+use crate::flow::{SplitConnection, StreamName};
 use skyhop_units::Time;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 #[derive(Debug, Default)]
-struct Slot {
+struct FlowSlot {
     generation: u64,
-    flow: Option<Flow>,
+    flow: Option<SplitConnection>,
     used: bool,
     queued: bool,
     timer: Option<Time>,
@@ -19,7 +19,7 @@ struct Slot {
 /// The table.
 #[derive(Debug, Default)]
 pub struct Flows {
-    slots: Vec<Slot>,
+    slots: Vec<FlowSlot>,
     free: Vec<usize>,
     by_stream: BTreeMap<StreamName, usize>,
     timers: BTreeSet<(Time, usize)>,
@@ -33,9 +33,9 @@ impl Flows {
     }
 
     /// A slot for a connection, which gets a turn.
-    pub fn insert(&mut self, flow: Flow) -> usize {
+    pub fn insert(&mut self, flow: SplitConnection) -> usize {
         let slot = self.free.pop().unwrap_or_else(|| {
-            self.slots.push(Slot::default());
+            self.slots.push(FlowSlot::default());
             self.slots.len() - 1
         });
         if let Some(stream) = flow.stream {
@@ -48,12 +48,12 @@ impl Flows {
     }
 
     /// Takes a connection out for its turn; it is put back or removed then.
-    pub fn take(&mut self, slot: usize) -> Option<Flow> {
+    pub fn take(&mut self, slot: usize) -> Option<SplitConnection> {
         self.slots.get_mut(slot)?.flow.take()
     }
 
     /// Puts a connection back.
-    pub fn put(&mut self, slot: usize, flow: Flow) {
+    pub fn put(&mut self, slot: usize, flow: SplitConnection) {
         self.slots[slot].flow = Some(flow);
     }
 
@@ -73,7 +73,7 @@ impl Flows {
     }
 
     /// A connection in its slot.
-    pub fn get_mut(&mut self, slot: usize) -> Option<&mut Flow> {
+    pub fn get_mut(&mut self, slot: usize) -> Option<&mut SplitConnection> {
         self.slots.get_mut(slot)?.flow.as_mut()
     }
 
@@ -103,7 +103,7 @@ impl Flows {
     }
 
     /// All connections, with their slots.
-    pub fn iter(&self) -> impl Iterator<Item = (usize, &Flow)> {
+    pub fn iter(&self) -> impl Iterator<Item = (usize, &SplitConnection)> {
         self.slots.iter().enumerate().filter_map(|(slot, entry)| Some((slot, entry.flow.as_ref()?)))
     }
 

@@ -4,9 +4,9 @@
 //! Differs from the simulated splice: the path's acknowledgments and retransmissions are the association's, whose streams share it.
 //! Leaves out waiting and the clock, which are the daemon's, and acceptance, which its listeners do.
 
-use crate::config::{Config, Role, Source};
+use crate::config::{Config, Role, SourceAddress};
 use crate::counters::Counters;
-use crate::flow::{Flow, Phase};
+use crate::flow::{Phase, SplitConnection};
 use crate::flows::Flows;
 use crate::kernel::KernelSocket;
 use crate::names::Names;
@@ -161,7 +161,7 @@ impl Gateway {
     ) {
         let source = transparent.then_some(client);
         let preamble = Preamble { destination: to, source };
-        let mut flow = Flow::opened(now, Phase::Waiting(preamble.clone()), socket, client);
+        let mut flow = SplitConnection::opened(now, Phase::Waiting(preamble.clone()), socket, client);
         flow.destination = Some(preamble.destination);
         self.insert(now, flow);
     }
@@ -169,7 +169,7 @@ impl Gateway {
     /// A program that will say where it wants to go.
     pub fn accept_socks(&mut self, now: Time, socket: KernelSocket, client: SocketAddr) {
         let password = self.config.socks.as_ref().and_then(|(_, password)| password.clone());
-        let mut flow = Flow::opened(now, Phase::Asking(Socks::new(password)), socket, client);
+        let mut flow = SplitConnection::opened(now, Phase::Asking(Socks::new(password)), socket, client);
         flow.replies = true;
         let slot = self.insert(now, flow);
         if let Some(slot) = slot {
@@ -177,7 +177,7 @@ impl Gateway {
         }
     }
 
-    fn insert(&mut self, now: Time, flow: Flow) -> Option<usize> {
+    fn insert(&mut self, now: Time, flow: SplitConnection) -> Option<usize> {
         self.counters.opened += 1;
         let slot = self.flows.insert(flow);
         let flow = self.flows.take(slot)?;
@@ -272,7 +272,7 @@ impl Gateway {
         }
     }
 
-    fn step(&mut self, now: Time, slot: usize, flow: &mut Flow) -> Fate {
+    fn step(&mut self, now: Time, slot: usize, flow: &mut SplitConnection) -> Fate {
         loop {
             let went_on = match &flow.phase {
                 Phase::Asking(_) => self.ask(now, slot, flow),
@@ -296,7 +296,7 @@ impl Gateway {
     }
 
     /// A program's request. Each of these steps returns true if the next can follow.
-    fn ask(&mut self, now: Time, slot: usize, flow: &mut Flow) -> Result<bool, End> {
+    fn ask(&mut self, now: Time, slot: usize, flow: &mut SplitConnection) -> Result<bool, End> {
         let (Phase::Asking(program), Some(socket)) = (&mut flow.phase, &mut flow.socket) else {
             return Ok(false);
         };
@@ -334,7 +334,7 @@ impl Gateway {
     }
 
     /// Opens the stream of a client's connection.
-    fn open(&mut self, slot: usize, flow: &mut Flow) -> Result<bool, End> {
+    fn open(&mut self, slot: usize, flow: &mut SplitConnection) -> Result<bool, End> {
         let Phase::Waiting(preamble) = &flow.phase else { return Ok(false) };
         let link = match &preamble.destination {
             Destination::Address(address) => self.peers.link_to(address.ip()),
@@ -387,7 +387,7 @@ impl Gateway {
     }
 
     /// The far gateway's answer.
-    fn hear(&mut self, flow: &mut Flow) -> Result<bool, End> {
+    fn hear(&mut self, flow: &mut SplitConnection) -> Result<bool, End> {
         let (link, id) = flow.stream.ok_or(End::Reset)?;
         let trunk = self.engine.trunk(link).ok_or(End::Lost)?;
         let Some(answer) = trunk.read(id, 1) else {
@@ -405,7 +405,7 @@ impl Gateway {
     }
 
     /// The preamble of a stream that the far gateway has opened. Nothing behind it is read.
-    fn read_preamble(&mut self, now: Time, slot: usize, flow: &mut Flow) -> Result<bool, End> {
+    fn read_preamble(&mut self, now: Time, slot: usize, flow: &mut SplitConnection) -> Result<bool, End> {
         let (Phase::Reading(bytes), Some((link, id))) = (&mut flow.phase, flow.stream) else {
             return Ok(false);
         };
@@ -466,7 +466,7 @@ impl Gateway {
         &mut self,
         now: Time,
         slot: usize,
-        flow: &mut Flow,
+        flow: &mut SplitConnection,
         mut addresses: Vec<SocketAddr>,
     ) -> Result<bool, End> {
         let mut answer = Answer::Unreachable;
@@ -479,7 +479,7 @@ impl Gateway {
             }
             let link = flow.stream.map_or(0, |(link, _)| link);
             let source = flow.client.filter(|client| {
-                self.config.source == Source::Client
+                self.config.source == SourceAddress::Client
                     && client.is_ipv4() == to.is_ipv4()
                     && self.peers.has_user(link, client.ip())
             });
@@ -505,7 +505,7 @@ impl Gateway {
         to.port() != 0 && (named || open)
     }
 
-    fn connected(&mut self, now: Time, slot: usize, flow: &mut Flow) -> Result<bool, End> {
+    fn connected(&mut self, now: Time, slot: usize, flow: &mut SplitConnection) -> Result<bool, End> {
         let (Phase::Connecting(others), Some(socket)) = (&mut flow.phase, &flow.socket) else {
             return Ok(false);
         };
@@ -535,7 +535,7 @@ impl Gateway {
     }
 
     /// Carries what can be carried.
-    fn pump(&mut self, now: Time, slot: usize, flow: &mut Flow) -> Fate {
+    fn pump(&mut self, now: Time, slot: usize, flow: &mut SplitConnection) -> Fate {
         let (Some((link, id)), Some(socket)) = (flow.stream, &mut flow.socket) else {
             return Fate::Over(End::Reset);
         };
@@ -573,7 +573,7 @@ impl Gateway {
     }
 
     /// Ends a connection, and counts how.
-    fn finish(&mut self, now: Time, slot: usize, flow: Flow, end: End) {
+    fn finish(&mut self, now: Time, slot: usize, flow: SplitConnection, end: End) {
         let [up, down] = flow.join.carried();
         let [from_link, to_link] = if flow.opener { [down, up] } else { [up, down] };
         self.counters.bytes[0] += from_link;
@@ -690,7 +690,7 @@ impl Gateway {
         let id = match event {
             TrunkEvent::Opened(id) => {
                 self.counters.accepted += 1;
-                let slot = self.flows.insert(Flow::accepted(now, (link, id)));
+                let slot = self.flows.insert(SplitConnection::accepted(now, (link, id)));
                 return self.flows.set_timer(slot, Some(now + ASKING_MAX));
             }
             TrunkEvent::MayOpen => return self.try_waiting(),

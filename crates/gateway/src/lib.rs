@@ -40,7 +40,7 @@ mod sides;
 mod socks;
 mod users;
 
-pub use config::{Config, ConfigError, Fail, Forward, Intercept, Quic, Role, Source, Terminal};
-pub use daemon::{Failed, run};
+pub use config::{Config, ConfigError, Fail, Forward, Intercept, Quic, Role, SourceAddress, Terminal};
+pub use daemon::{DaemonError, run};
 pub use prefix::Prefix;
 pub use rules::ruleset;

@@ -17,7 +17,7 @@ const RETRY_MAX: Span = Span::from_secs(15);
 
 /// The way to the hub.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Attempt {
+enum HubAttempt {
     /// To be made at this time.
     At(Time),
     /// Under way.
@@ -30,7 +30,7 @@ enum Attempt {
 #[derive(Debug)]
 struct Hub {
     address: SocketAddr,
-    attempt: Attempt,
+    attempt: HubAttempt,
     pause: Span,
 }
 
@@ -56,7 +56,7 @@ impl Peers {
     /// The peers of a file; `hub` is the hub's address, of a terminal.
     pub fn new(now: Time, config: &Config, hub: Option<SocketAddr>) -> Self {
         let mut peers = Peers {
-            hub: hub.map(|address| Hub { address, attempt: Attempt::At(now), pause: RETRY_MIN }),
+            hub: hub.map(|address| Hub { address, attempt: HubAttempt::At(now), pause: RETRY_MIN }),
             peers: BTreeMap::new(),
         };
         if config.role == Role::Terminal {
@@ -86,28 +86,28 @@ impl Peers {
     pub fn wants(&self, now: Time) -> Option<SocketAddr> {
         self.hub
             .as_ref()
-            .filter(|hub| matches!(hub.attempt, Attempt::At(at) if at <= now))
+            .filter(|hub| matches!(hub.attempt, HubAttempt::At(at) if at <= now))
             .map(|hub| hub.address)
     }
 
     /// The attempt is under way, under this number.
     pub fn tries(&mut self, id: u32) {
         if let Some(hub) = &mut self.hub {
-            hub.attempt = Attempt::Under(id);
+            hub.attempt = HubAttempt::Under(id);
         }
     }
 
     /// The attempt is to wait.
     pub fn postpone(&mut self, now: Time) {
         if let Some(hub) = &mut self.hub {
-            hub.attempt = Attempt::At(now + RETRY_MIN);
+            hub.attempt = HubAttempt::At(now + RETRY_MIN);
         }
     }
 
     /// When the next attempt is due.
     pub fn poll_timeout(&self) -> Option<Time> {
         match self.hub.as_ref()?.attempt {
-            Attempt::At(at) => Some(at),
+            HubAttempt::At(at) => Some(at),
             _ => None,
         }
     }
@@ -116,7 +116,7 @@ impl Peers {
     pub fn up(&mut self, id: u32, key: Option<PublicKey>) -> Option<(String, Option<u32>)> {
         let (name, peer) = match &mut self.hub {
             Some(hub) => {
-                (hub.attempt, hub.pause) = (Attempt::Done, RETRY_MIN);
+                (hub.attempt, hub.pause) = (HubAttempt::Done, RETRY_MIN);
                 self.peers.iter_mut().next()?
             }
             None => self.peers.iter_mut().find(|(_, peer)| peer.key == key)?,
@@ -135,9 +135,9 @@ impl Peers {
             }
         }
         if let Some(hub) = &mut self.hub
-            && (hub.attempt == Attempt::Under(id) || (hub.attempt == Attempt::Done && lost.is_some()))
+            && (hub.attempt == HubAttempt::Under(id) || (hub.attempt == HubAttempt::Done && lost.is_some()))
         {
-            hub.attempt = Attempt::At(now + hub.pause);
+            hub.attempt = HubAttempt::At(now + hub.pause);
             hub.pause = (hub.pause * 2).min(RETRY_MAX);
         }
         lost

@@ -4,7 +4,7 @@
 //! Differs from iptables scripts: nothing but the table `inet skyhop` is read or written, and what has ended leaves it behind at worst.
 //! Leaves out routes (`routing`).
 
-use crate::config::{Config, Fail, Intercept, Quic, Role, Source};
+use crate::config::{Config, Fail, Intercept, Quic, Role, SourceAddress};
 use crate::prefix::{Prefix, SPECIAL};
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
@@ -13,7 +13,7 @@ use std::process::{Command, Stdio};
 
 /// The table, as nft reads it. `None` if the file asks for nothing that needs one.
 pub fn ruleset(config: &Config) -> Option<String> {
-    if config.intercept.is_none() && config.source == Source::Own {
+    if config.intercept.is_none() && config.source == SourceAddress::Own {
         return None;
     }
     let mark = config.intercept.as_ref().map_or(crate::config::MARK, |intercept| intercept.mark);

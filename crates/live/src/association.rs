@@ -6,7 +6,7 @@
 
 use crate::handshake::{Secrets, index_of, kind};
 use crate::keys::{PublicKey, hex};
-use crate::replay::{ReplayWindow, Verdict};
+use crate::replay::{ReplayVerdict, ReplayWindow};
 use crate::seal::{Cipher, HEADER_LEN, OVERHEAD, Opener, Sealer};
 use skyhop_units::Time;
 use std::net::SocketAddr;
@@ -144,12 +144,12 @@ impl Association {
         }
         let counter = u64::from_be_bytes(packet[4..HEADER_LEN].try_into().ok()?);
         match self.window.check(counter) {
-            Verdict::Fresh => {}
-            Verdict::Replayed => {
+            ReplayVerdict::Fresh => {}
+            ReplayVerdict::Replayed => {
                 counters.replayed += 1;
                 return None;
             }
-            Verdict::TooOld => {
+            ReplayVerdict::TooOld => {
                 counters.too_old += 1;
                 return None;
             }

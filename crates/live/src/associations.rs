@@ -10,7 +10,7 @@ use crate::control::{Message, STP_MIN};
 use crate::cookie::Cookies;
 use crate::entropy::{Entropy, random};
 use crate::handshake::{
-    ECHO_LEN, Hello, INDEX_MASK, Initiator, Reason, Secrets, VERSION, answer, cookie_packet, kind,
+    ECHO_LEN, Hello, INDEX_MASK, Initiator, RefusalReason, Secrets, VERSION, answer, cookie_packet, kind,
     parse_answer, parse_cookie, parse_refusal, pattern_of, refusal_packet,
 };
 use crate::keys::{Keys, PublicKey};
@@ -67,9 +67,9 @@ impl Config {
 
 /// Why an association did not come about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Failure {
+pub enum AssociationFailure {
     /// The peer says why.
-    Refused(Reason),
+    Refused(RefusalReason),
     /// Nothing listens at the address, says the peer's host.
     Unreachable,
     /// The peer answers in another protocol.
@@ -78,13 +78,13 @@ pub enum Failure {
     NoAnswer,
 }
 
-impl fmt::Display for Failure {
+impl fmt::Display for AssociationFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Failure::Refused(reason) => write!(f, "refused: {reason}"),
-            Failure::Unreachable => f.write_str("nothing listens at that address and port"),
-            Failure::NotStp => f.write_str("what answers there does not speak this protocol"),
-            Failure::NoAnswer => f.write_str(
+            AssociationFailure::Refused(reason) => write!(f, "refused: {reason}"),
+            AssociationFailure::Unreachable => f.write_str("nothing listens at that address and port"),
+            AssociationFailure::NotStp => f.write_str("what answers there does not speak this protocol"),
+            AssociationFailure::NoAnswer => f.write_str(
                 "no answer: no such host, a firewall in between, or no \"skyhop stp serve\" at that port",
             ),
         }
@@ -108,7 +108,7 @@ pub enum Event {
         /// The number that it would have had.
         id: u32,
         /// Why.
-        why: Failure,
+        why: AssociationFailure,
     },
     /// The peer has said, and proven that it is the peer, that it does not know the association any more. It is forgotten.
     Lost {
@@ -129,7 +129,7 @@ pub enum Event {
         /// From where, as the packet says.
         from: SocketAddr,
         /// Why.
-        reason: Reason,
+        reason: RefusalReason,
     },
     /// A line for the key log.
     Keys(String),
@@ -144,7 +144,7 @@ struct Attempt {
     hints: u32,
     /// A cookie was asked for.
     asked: bool,
-    hint: Option<Failure>,
+    hint: Option<AssociationFailure>,
 }
 
 struct HalfOpen {
@@ -287,9 +287,9 @@ impl Associations {
                 {
                     let echo = echo.try_into().expect("of this length");
                     self.failures.1 += 1;
-                    self.send(from, refusal_packet(Reason::SealedOnly, 0, &echo));
+                    self.send(from, refusal_packet(RefusalReason::SealedOnly, 0, &echo));
                 }
-                self.hint(now, from, None, Failure::NotStp);
+                self.hint(now, from, None, AssociationFailure::NotStp);
             }
         }
         None
@@ -300,7 +300,7 @@ impl Associations {
         let ours: Vec<_> =
             self.attempts.iter().filter(|(_, a)| a.to.ip() == host).map(|(id, a)| (*id, a.to)).collect();
         for (id, to) in ours {
-            self.hint(now, to, Some(id), Failure::Unreachable);
+            self.hint(now, to, Some(id), AssociationFailure::Unreachable);
         }
     }
 
@@ -316,7 +316,7 @@ impl Associations {
         let mut failed = Vec::new();
         for (&id, attempt) in self.attempts.iter_mut().filter(|(_, a)| a.send_at <= now) {
             if attempt.tries == self.config.hello_tries {
-                failed.push((id, attempt.hint.unwrap_or(Failure::NoAnswer)));
+                failed.push((id, attempt.hint.unwrap_or(AssociationFailure::NoAnswer)));
                 continue;
             }
             self.outgoing.push_back((attempt.to, attempt.initiator.packet()));
@@ -329,7 +329,7 @@ impl Associations {
         self.ask(now);
     }
 
-    fn fail(&mut self, id: u32, why: Failure) {
+    fn fail(&mut self, id: u32, why: AssociationFailure) {
         self.attempts.remove(&id);
         // An unanswered probe needs no event: the connections notice the silence themselves.
         if self.probes.remove(&id).is_none() {
@@ -443,11 +443,11 @@ impl Associations {
         }
         let cipher = Cipher::from_number(hello.cipher);
         let refused = if hello.version != VERSION {
-            Reason::Version
+            RefusalReason::Version
         } else if hello.pattern != pattern_of(&self.config.keys) {
-            Reason::Pattern
+            RefusalReason::Pattern
         } else if self.open.len() >= self.config.associations_max {
-            Reason::Full
+            RefusalReason::Full
         } else {
             let id = self.new_index();
             match cipher
@@ -465,7 +465,7 @@ impl Associations {
                         &answered.secrets,
                     );
                 }
-                None => Reason::Key,
+                None => RefusalReason::Key,
             }
         };
         self.counters.refused += 1;
@@ -513,7 +513,7 @@ impl Associations {
         };
         let Some((peer_index, secrets)) = attempt.initiator.finish(noise) else {
             self.counters.forged += 1;
-            return self.hint(now, from, Some(id), Failure::Refused(Reason::Key));
+            return self.hint(now, from, Some(id), AssociationFailure::Refused(RefusalReason::Key));
         };
         self.attempts.remove(&id);
         let sealing = self.config.sealing;
@@ -555,14 +555,14 @@ impl Associations {
             self.attempts.get(id).is_some_and(|a| a.to == from && a.initiator.echoes(echo))
         });
         match parsed {
-            Some((id, _, reason)) => self.hint(now, from, Some(id), Failure::Refused(reason)),
+            Some((id, _, reason)) => self.hint(now, from, Some(id), AssociationFailure::Refused(reason)),
             None => self.counters.unknown += 1,
         }
     }
 
     /// Something without proof that speaks against the attempts at an address, or one of them. A packet that was altered on
     /// the way is refused too, so the first packet is sent again before that is believed.
-    fn hint(&mut self, now: Time, from: SocketAddr, id: Option<u32>, why: Failure) {
+    fn hint(&mut self, now: Time, from: SocketAddr, id: Option<u32>, why: AssociationFailure) {
         let mut failed = Vec::new();
         let concerned = |number: u32, a: &Attempt| a.to == from && id.is_none_or(|id| id == number);
         for (&id, attempt) in self.attempts.iter_mut().filter(|(id, a)| concerned(**id, a)) {

@@ -15,7 +15,7 @@ use std::task::{Context, Waker};
 
 /// Carrier of a connection's packets to the peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Channel {
+pub(crate) enum PeerChannel {
     /// An association.
     Sealed(u32),
     /// Unsealed: the peer's address, and nothing else.
@@ -25,7 +25,7 @@ pub(crate) enum Channel {
 /// Key that identifies a connection of this host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Key {
-    pub channel: Channel,
+    pub channel: PeerChannel,
     pub local_port: u16,
     pub remote_port: u16,
     pub instance: u16,
@@ -33,7 +33,7 @@ pub(crate) struct Key {
 
 /// Traffic of a connection; bytes with the headers of IP and UDP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Traffic {
+pub struct PacketCounts {
     /// Packets sent.
     pub packets_sent: u64,
     /// Bytes sent.
@@ -107,14 +107,14 @@ const HINT_PATIENCE: Span = Span::from_secs(3);
 pub(crate) struct Conn {
     pub machine: stp::Connection<Bytes>,
     /// Channel on which packets are sent. `None` until the association is open.
-    pub channel: Option<Channel>,
+    pub channel: Option<PeerChannel>,
     pub key: Option<Key>,
     pub peer: SocketAddr,
     /// This host's address that the peer knows.
     pub reply_from: Option<IpAddr>,
     /// Bytes beneath STP in each packet.
     pub overhead: u32,
-    pub traffic: Traffic,
+    pub traffic: PacketCounts,
     /// True if the application still has it.
     pub owned: bool,
     pub connected: bool,
@@ -146,7 +146,7 @@ impl Conn {
             peer,
             reply_from: None,
             overhead,
-            traffic: Traffic::default(),
+            traffic: PacketCounts::default(),
             owned: true,
             connected: false,
             peer_finished: false,
@@ -240,7 +240,7 @@ impl Conn {
 
     /// Bytes of IP and UDP in front of a datagram.
     pub fn beneath(&self) -> u64 {
-        let sealed = matches!(self.channel, Some(Channel::Sealed(_)));
+        let sealed = matches!(self.channel, Some(PeerChannel::Sealed(_)));
         u64::from(self.overhead) - if sealed { OVERHEAD as u64 } else { 0 }
     }
 

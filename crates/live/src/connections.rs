@@ -3,7 +3,7 @@
 //! Follows no document; a slot is used again, and its generation tells who names the one before.
 //! Leaves out what a connection does when it is its turn, which is `host`'s.
 
-use crate::connection::{Channel, Conn, Key};
+use crate::connection::{Conn, Key, PeerChannel};
 use skyhop_units::Time;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -14,7 +14,7 @@ pub(crate) struct Name {
     pub generation: u64,
 }
 
-struct Slot {
+struct ConnSlot {
     generation: u64,
     conn: Option<Conn>,
 }
@@ -22,7 +22,7 @@ struct Slot {
 /// The table. A connection's `key`, `timer` and `dirty` are changed here only.
 #[derive(Default)]
 pub(crate) struct Connections {
-    slots: Vec<Slot>,
+    slots: Vec<ConnSlot>,
     free: Vec<usize>,
     by_key: BTreeMap<Key, usize>,
     timers: BTreeSet<(Time, usize)>,
@@ -38,7 +38,7 @@ impl Connections {
     /// A slot for a connection.
     pub fn insert(&mut self, conn: Conn) -> Name {
         let slot = self.free.pop().unwrap_or_else(|| {
-            self.slots.push(Slot { generation: 0, conn: None });
+            self.slots.push(ConnSlot { generation: 0, conn: None });
             self.slots.len() - 1
         });
         self.slots[slot].conn = Some(conn);
@@ -95,7 +95,7 @@ impl Connections {
     }
 
     /// Channels in use by connections.
-    pub fn channels(&self) -> BTreeSet<Channel> {
+    pub fn channels(&self) -> BTreeSet<PeerChannel> {
         self.by_key.keys().map(|key| key.channel).collect()
     }
 
@@ -143,7 +143,8 @@ impl Connections {
 
     /// Returns true if all are at their end, with nobody's turn left.
     pub fn at_rest(&self) -> bool {
-        let rests = |slot: &Slot| slot.conn.as_ref().is_none_or(|c| c.machine.over() || c.failed.is_some());
+        let rests =
+            |slot: &ConnSlot| slot.conn.as_ref().is_none_or(|c| c.machine.over() || c.failed.is_some());
         self.dirty.is_empty() && self.slots.iter().all(rests)
     }
 }
@@ -164,7 +165,7 @@ mod tests {
     }
 
     fn key(local_port: u16) -> Key {
-        Key { channel: Channel::Plain(peer()), local_port, remote_port: 1, instance: 0 }
+        Key { channel: PeerChannel::Plain(peer()), local_port, remote_port: 1, instance: 0 }
     }
 
     #[test]
@@ -190,7 +191,7 @@ mod tests {
         table.bind(slot, key(1));
         table.bind(slot, key(2));
         assert_eq!((table.find(&key(1)), table.find(&key(2))), (None, Some(slot)));
-        assert_eq!(table.channels(), BTreeSet::from([Channel::Plain(peer())]));
+        assert_eq!(table.channels(), BTreeSet::from([PeerChannel::Plain(peer())]));
         table.remove(slot);
         assert_eq!(table.find(&key(2)), None);
         assert!(table.channels().is_empty());

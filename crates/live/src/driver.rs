@@ -7,7 +7,7 @@
 use crate::batch::Batch;
 use crate::connection::Failed;
 use crate::entropy::SystemEntropy;
-use crate::host::Host;
+use crate::host::StpHost;
 use crate::keys::create_secret;
 use crate::options::{Notice, Options};
 use crate::socket::{Socket, is_too_big};
@@ -45,8 +45,8 @@ impl Clock {
 }
 
 /// State shared by the thread and the application's handles.
-pub(crate) struct Shared {
-    host: Mutex<Host>,
+pub(crate) struct SharedHost {
+    host: Mutex<StpHost>,
     poller: Poller,
     /// The thread knows already that there is something to do.
     kicked: AtomicBool,
@@ -55,8 +55,8 @@ pub(crate) struct Shared {
     pub send_buffer: usize,
 }
 
-impl Shared {
-    pub fn lock(&self) -> MutexGuard<'_, Host> {
+impl SharedHost {
+    pub fn lock(&self) -> MutexGuard<'_, StpHost> {
         // A panic of another thread has left the host between two steps; its state is still one that a peer could have caused.
         self.host.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
@@ -74,7 +74,7 @@ const SOCKET: usize = 1;
 const READS: usize = 8;
 
 struct Driver {
-    shared: Arc<Shared>,
+    shared: Arc<SharedHost>,
     socket: Socket,
     batch: Batch,
     key_log: Option<File>,
@@ -83,7 +83,7 @@ struct Driver {
 }
 
 /// Binds and starts the thread. It ends when no handle is left and all connections are at their end.
-pub(crate) fn start(options: Options, local: SocketAddr) -> io::Result<Arc<Shared>> {
+pub(crate) fn start(options: Options, local: SocketAddr) -> io::Result<Arc<SharedHost>> {
     options.check()?;
     let key_log = options.key_log.as_deref().map(create_secret).transpose()?;
     let socket = Socket::bind(options.carrier, local, options.socket_buffer)?;
@@ -93,13 +93,13 @@ pub(crate) fn start(options: Options, local: SocketAddr) -> io::Result<Arc<Share
     // SAFETY: the driver owns both, and takes the socket out of the poller before it lets go of it.
     unsafe { poller.add_with_mode(socket.io(), Event::readable(SOCKET), PollMode::Level)? };
     let (send_buffer, asked) = (options.send_buffer, options.socket_buffer);
-    let host = Host::new(clock.now(), clock.wall_ms(), options, local, Arc::new(SystemEntropy));
+    let host = StpHost::new(clock.now(), clock.wall_ms(), options, local, Arc::new(SystemEntropy));
     let given = socket.receive_buffer();
     // The kernel counts its own bookkeeping: what was asked for is half of what it reports.
     if given / 2 < asked / 2 {
         host.notice(&Notice::SmallBuffer(given / 2, asked));
     }
-    let shared = Arc::new(Shared {
+    let shared = Arc::new(SharedHost {
         host: Mutex::new(host),
         poller,
         kicked: AtomicBool::new(false),

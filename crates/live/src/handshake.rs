@@ -56,7 +56,7 @@ fn builder(pattern: u8, entropy: &Arc<dyn Entropy>) -> Builder<'static> {
 
 /// Why a peer did not open an association, as it says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reason {
+pub enum RefusalReason {
     /// The first packet does not open: another key, or no key of those allowed.
     Key = 1,
     /// Another version of the packets.
@@ -71,22 +71,24 @@ pub enum Reason {
     Full = 6,
 }
 
-impl Reason {
+impl RefusalReason {
     fn from_number(number: u8) -> Option<Self> {
-        use Reason::*;
+        use RefusalReason::*;
         [Key, Version, Pattern, PlainOnly, SealedOnly, Full].into_iter().find(|r| *r as u8 == number)
     }
 }
 
-impl fmt::Display for Reason {
+impl fmt::Display for RefusalReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Reason::Key => "the keys of the two hosts do not match",
-            Reason::Version => "the two hosts speak different versions of the association",
-            Reason::Pattern => "one host has a shared key and the other a pair of keys",
-            Reason::PlainOnly => "the peer speaks without encryption only (--insecure)",
-            Reason::SealedOnly => "the peer speaks with encryption only, and this host does not (--insecure)",
-            Reason::Full => "the peer has as many associations as it can",
+            RefusalReason::Key => "the keys of the two hosts do not match",
+            RefusalReason::Version => "the two hosts speak different versions of the association",
+            RefusalReason::Pattern => "one host has a shared key and the other a pair of keys",
+            RefusalReason::PlainOnly => "the peer speaks without encryption only (--insecure)",
+            RefusalReason::SealedOnly => {
+                "the peer speaks with encryption only, and this host does not (--insecure)"
+            }
+            RefusalReason::Full => "the peer has as many associations as it can",
         })
     }
 }
@@ -150,7 +152,7 @@ pub fn cookie_packet(hello: &Hello<'_>, cookie: &[u8; COOKIE_LEN]) -> Vec<u8> {
 }
 
 /// The packet that refuses a first packet of this index and echo.
-pub fn refusal_packet(reason: Reason, index: u32, echo: &[u8; ECHO_LEN]) -> Vec<u8> {
+pub fn refusal_packet(reason: RefusalReason, index: u32, echo: &[u8; ECHO_LEN]) -> Vec<u8> {
     let mut packet = head(kind::REFUSED, index);
     packet.extend_from_slice(echo);
     packet.push(reason as u8);
@@ -164,8 +166,8 @@ pub fn parse_cookie(packet: &[u8]) -> Option<(u32, &[u8], [u8; COOKIE_LEN])> {
 }
 
 /// A refusal's parts: index, echo, reason.
-pub fn parse_refusal(packet: &[u8]) -> Option<(u32, &[u8], Reason)> {
-    let reason = Reason::from_number(*packet.get(4 + ECHO_LEN)?)?;
+pub fn parse_refusal(packet: &[u8]) -> Option<(u32, &[u8], RefusalReason)> {
+    let reason = RefusalReason::from_number(*packet.get(4 + ECHO_LEN)?)?;
     let whole = packet.len() == 5 + ECHO_LEN && packet[0] == kind::REFUSED;
     whole.then(|| (index_of(&packet[1..4]), &packet[4..4 + ECHO_LEN], reason))
 }
@@ -255,7 +257,7 @@ impl Initiator {
 }
 
 /// A responder's answer to a first packet.
-pub struct Answer {
+pub struct HandshakeAnswer {
     /// The packet that answers it.
     pub packet: Vec<u8>,
     /// The secrets.
@@ -265,7 +267,12 @@ pub struct Answer {
 }
 
 /// Answers a first packet. What fails fails in one way, whatever the cause.
-pub fn answer(keys: &Keys, hello: &Hello<'_>, index: u32, entropy: &Arc<dyn Entropy>) -> Option<Answer> {
+pub fn answer(
+    keys: &Keys,
+    hello: &Hello<'_>,
+    index: u32,
+    entropy: &Arc<dyn Entropy>,
+) -> Option<HandshakeAnswer> {
     let prologue = prologue(&hello.fixed);
     let builder = builder(hello.pattern, entropy).prologue(&prologue).ok()?;
     let mut noise = match keys {
@@ -288,7 +295,7 @@ pub fn answer(keys: &Keys, hello: &Hello<'_>, index: u32, entropy: &Arc<dyn Entr
     // Inside, so that it cannot be altered on the way without being noticed.
     let len = noise.write_message(&index.to_be_bytes()[4 - INDEX_LEN..], &mut message).ok()?;
     packet.extend_from_slice(&message[..len]);
-    Some(Answer { packet, secrets: split(&mut noise), peer })
+    Some(HandshakeAnswer { packet, secrets: split(&mut noise), peer })
 }
 
 /// The pattern that these keys are for.

@@ -6,10 +6,10 @@
 
 use crate::associations::{self, Associations};
 use crate::batch::Batch;
-use crate::connection::{Channel, Conn, Failed, Key, Waiters};
+use crate::connection::{Conn, Failed, Key, PeerChannel, Waiters};
 use crate::connections::{Connections, Name};
 use crate::entropy::{Entropy, random};
-use crate::handshake::{ECHO_LEN, Hello, Reason as Refusal, parse_refusal, refusal_packet};
+use crate::handshake::{ECHO_LEN, Hello, RefusalReason, parse_refusal, refusal_packet};
 use crate::openings::Openings;
 use crate::options::{Notice, Options, Security};
 use crate::seal::HEADER_LEN;
@@ -37,7 +37,7 @@ pub struct Lateness {
 }
 
 /// A host.
-pub(crate) struct Host {
+pub(crate) struct StpHost {
     pub options: Options,
     pub associations: Option<Associations>,
     local: SocketAddr,
@@ -78,7 +78,7 @@ impl Lateness {
     }
 }
 
-impl Host {
+impl StpHost {
     /// A host whose clock says `now`, which is `wall_ms` since 1970.
     pub fn new(
         now: Time,
@@ -91,7 +91,7 @@ impl Host {
             Security::Sealed(config) => Some(Associations::new(now, (**config).clone(), entropy.clone())),
             Security::Insecure => None,
         };
-        Host {
+        StpHost {
             options,
             associations,
             local,
@@ -152,11 +152,11 @@ impl Host {
         let overhead = self.options.overhead(peer);
         let name = self.connections.insert(Conn::new(machine, peer, overhead));
         if self.associations.is_none() {
-            self.start(name.slot, Channel::Plain(peer));
+            self.start(name.slot, PeerChannel::Plain(peer));
             return Ok(name);
         }
         match self.known_association(now, peer) {
-            Some(id) => self.start(name.slot, Channel::Sealed(id)),
+            Some(id) => self.start(name.slot, PeerChannel::Sealed(id)),
             None => {
                 let associations = self.associations.as_mut().expect("seen above");
                 let Some(id) = associations.connect(now, peer) else {
@@ -184,7 +184,7 @@ impl Host {
     }
 
     /// The connection knows where its packets go.
-    fn start(&mut self, slot: usize, channel: Channel) {
+    fn start(&mut self, slot: usize, channel: PeerChannel) {
         let Some(conn) = self.connections.get_mut(slot) else { return };
         // Writers that waited for the connection to open may write now.
         conn.writers.wake();
@@ -220,14 +220,14 @@ impl Host {
         let Some((id, contents)) = opened else { return false };
         let Ok(packet) = parse(&datagram[contents]) else { return false };
         let asks = packet.poll.is_some();
-        self.deliver(now, Channel::Sealed(id), from, to, len, packet);
+        self.deliver(now, PeerChannel::Sealed(id), from, to, len, packet);
         asks
     }
 
     fn handle_plain(&mut self, now: Time, from: SocketAddr, to: Option<IpAddr>, datagram: &[u8]) -> bool {
         if let Ok(packet) = parse(datagram) {
             let asks = packet.poll.is_some();
-            self.deliver(now, Channel::Plain(from), from, to, datagram.len(), packet);
+            self.deliver(now, PeerChannel::Plain(from), from, to, datagram.len(), packet);
             return asks;
         }
         if let Some((_, echo, reason)) = parse_refusal(datagram) {
@@ -239,14 +239,14 @@ impl Host {
             && self.outgoing.len() < OUTGOING_MAX
         {
             let echo = hello.noise[..ECHO_LEN].try_into().expect("of this length");
-            self.outgoing.push_back((from, to, refusal_packet(Refusal::PlainOnly, hello.index, &echo)));
-            self.notice(&Notice::Refused(from, Refusal::PlainOnly));
+            self.outgoing.push_back((from, to, refusal_packet(RefusalReason::PlainOnly, hello.index, &echo)));
+            self.notice(&Notice::Refused(from, RefusalReason::PlainOnly));
         }
         false
     }
 
     /// A peer that seals says so. One such packet proves nothing, three of them will do.
-    fn handle_refusal(&mut self, from: SocketAddr, echo: &[u8], reason: Refusal) {
+    fn handle_refusal(&mut self, from: SocketAddr, echo: &[u8], reason: RefusalReason) {
         for conn in self.connections.iter_mut().filter(|c| c.peer == from && !c.connected) {
             let ends = conn.machine.ends();
             if echo[..4] == [ends.local_port.to_be_bytes(), ends.remote_port.to_be_bytes()].concat() {
@@ -265,7 +265,7 @@ impl Host {
     fn deliver(
         &mut self,
         now: Time,
-        channel: Channel,
+        channel: PeerChannel,
         from: SocketAddr,
         to: Option<IpAddr>,
         len: usize,
@@ -306,7 +306,7 @@ impl Host {
         packet: &Packet<&[u8]>,
     ) -> Option<usize> {
         let begin = packet.control.as_ref()?.begin?;
-        let plain = matches!(key.channel, Channel::Plain(_));
+        let plain = matches!(key.channel, PeerChannel::Plain(_));
         // A host that never listens stays silent: over IP it also sees the packets that it has sent to itself.
         let listens = self.listening.then_some(key.local_port == self.local.port())?;
         if !listens
@@ -353,8 +353,8 @@ impl Host {
         };
         let mut bytes = Vec::new();
         match key.channel {
-            Channel::Plain(_) => emit(&packet, &mut bytes),
-            Channel::Sealed(id) => {
+            PeerChannel::Plain(_) => emit(&packet, &mut bytes),
+            PeerChannel::Sealed(id) => {
                 let Some(association) = self.associations.as_mut().and_then(|a| a.get_mut(id)) else {
                     return;
                 };
@@ -371,16 +371,16 @@ impl Host {
             match event {
                 associations::Event::Opened { id, peer, key } => {
                     for slot in self.waiting.remove(&id).unwrap_or_default() {
-                        self.start(slot, Channel::Sealed(id));
+                        self.start(slot, PeerChannel::Sealed(id));
                     }
                     self.notice(&Notice::Opened(peer, key));
                 }
                 associations::Event::Failed { id, why } => {
                     let kind = match why {
-                        associations::Failure::Refused(_) => io::ErrorKind::PermissionDenied,
-                        associations::Failure::Unreachable => io::ErrorKind::ConnectionRefused,
-                        associations::Failure::NotStp => io::ErrorKind::InvalidData,
-                        associations::Failure::NoAnswer => io::ErrorKind::TimedOut,
+                        associations::AssociationFailure::Refused(_) => io::ErrorKind::PermissionDenied,
+                        associations::AssociationFailure::Unreachable => io::ErrorKind::ConnectionRefused,
+                        associations::AssociationFailure::NotStp => io::ErrorKind::InvalidData,
+                        associations::AssociationFailure::NoAnswer => io::ErrorKind::TimedOut,
                     };
                     for slot in self.waiting.remove(&id).unwrap_or_default() {
                         if let Some(conn) = self.connections.get_mut(slot) {
@@ -392,7 +392,7 @@ impl Host {
                 associations::Event::Lost { id, instead } => self.lose(id, instead),
                 associations::Event::Moved { id, peer } => {
                     for conn in self.connections.iter_mut() {
-                        if conn.channel == Some(Channel::Sealed(id)) {
+                        if conn.channel == Some(PeerChannel::Sealed(id)) {
                             conn.peer = peer;
                         }
                     }
@@ -409,11 +409,11 @@ impl Host {
     fn lose(&mut self, id: u32, instead: u32) {
         for slot in self.connections.slots() {
             let Some(conn) = self.connections.get_mut(slot) else { continue };
-            if conn.channel != Some(Channel::Sealed(id)) {
+            if conn.channel != Some(PeerChannel::Sealed(id)) {
                 continue;
             }
             if !conn.connected && !conn.accepted {
-                self.start(slot, Channel::Sealed(instead));
+                self.start(slot, PeerChannel::Sealed(instead));
             } else {
                 conn.machine.reset();
                 conn.fail(Failed {
@@ -513,7 +513,7 @@ impl Host {
         };
         self.swept_at = now;
         let used = self.connections.channels();
-        let unused = associations.ids().filter(|id| !used.contains(&Channel::Sealed(*id)));
+        let unused = associations.ids().filter(|id| !used.contains(&PeerChannel::Sealed(*id)));
         for id in unused.collect::<Vec<_>>() {
             // The peer may still think of it for as long as `idle`; ten times that is safe.
             if associations.get_mut(id).is_some_and(|a| now.since(a.heard_at) > idle * 10) {
@@ -569,8 +569,8 @@ impl Host {
             let start = batch.buffer.len();
             let fragments = packet.data.is_some() && packet.wire_len() > conn.machine.packet_size() as usize;
             match channel {
-                Channel::Plain(_) => emit(&packet, &mut batch.buffer),
-                Channel::Sealed(id) => {
+                PeerChannel::Plain(_) => emit(&packet, &mut batch.buffer),
+                PeerChannel::Sealed(id) => {
                     // Associations that connections use are not forgotten.
                     let Some(association) = self.associations.as_mut().and_then(|a| a.get_mut(id)) else {
                         break;

@@ -168,7 +168,7 @@ impl Tally {
     }
 }
 
-struct Direction {
+struct DirectionKey {
     line: usize,
     opener: Opener,
 }
@@ -176,7 +176,7 @@ struct Direction {
 /// Opens what a capture has of the associations in a key log.
 pub struct Reader {
     /// By the index that the packets carry. Two associations may have drawn the same.
-    directions: BTreeMap<u32, Vec<Direction>>,
+    directions: BTreeMap<u32, Vec<DirectionKey>>,
     /// Pairs of addresses of which something was recognised.
     known: BTreeSet<[SocketAddr; 2]>,
     opened: BTreeSet<usize>,
@@ -186,12 +186,12 @@ pub struct Reader {
 impl Reader {
     /// A reader of the packets of the associations in `log`.
     pub fn new(log: &KeyLog) -> Self {
-        let mut directions: BTreeMap<u32, Vec<Direction>> = BTreeMap::new();
+        let mut directions: BTreeMap<u32, Vec<DirectionKey>> = BTreeMap::new();
         for (number, line) in log.lines.iter().enumerate() {
             let (initiator, responder) = line.indices;
             for (index, secret) in [(responder, &line.secrets.forward), (initiator, &line.secrets.back)] {
                 let opener = Opener::new(line.cipher, secret, EPOCH_BITS);
-                directions.entry(index).or_default().push(Direction { line: number, opener });
+                directions.entry(index).or_default().push(DirectionKey { line: number, opener });
             }
         }
         Reader { directions, known: BTreeSet::new(), opened: BTreeSet::new(), tally: Tally::default() }
@@ -252,7 +252,7 @@ impl Reader {
     }
 }
 
-impl Direction {
+impl DirectionKey {
     /// Opens a datagram that is cut into pieces of `len` bytes and a rest, if any of them opens.
     fn open(&mut self, payload: &[u8], len: usize) -> Option<Seen> {
         let mut altered = 0;

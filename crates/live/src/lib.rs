@@ -55,7 +55,7 @@ mod stream;
 #[cfg(feature = "tokio")]
 pub mod tokio;
 
-pub use connection::Traffic;
+pub use connection::PacketCounts;
 pub use host::Lateness;
 pub use options::{Notice, Options, Security};
 pub use skyhop_transport::stp::Congestion;

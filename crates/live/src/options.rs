@@ -5,7 +5,7 @@
 //! Leaves out addresses.
 
 use crate::associations;
-use crate::handshake::Reason;
+use crate::handshake::RefusalReason;
 use crate::keys::PublicKey;
 use crate::seal::OVERHEAD;
 use crate::socket::Carrier;
@@ -35,7 +35,7 @@ pub enum Notice {
     /// A peer has another address now.
     Moved(SocketAddr),
     /// A peer was refused.
-    Refused(SocketAddr, Reason),
+    Refused(SocketAddr, RefusalReason),
     /// The kernel gives less room for packets than was asked for: bytes given, bytes asked for.
     SmallBuffer(usize, usize),
 }
@@ -56,7 +56,7 @@ impl fmt::Display for Notice {
 }
 
 /// Takes notices; called by the endpoint's thread, so it should be quick.
-pub type Listener = Arc<dyn Fn(&Notice) + Send + Sync>;
+pub type NoticeHandler = Arc<dyn Fn(&Notice) + Send + Sync>;
 
 /// Configuration of an endpoint.
 #[derive(Clone)]
@@ -84,7 +84,7 @@ pub struct Options {
     /// File of secrets, a line each, with which a capture can be decrypted.
     pub key_log: Option<PathBuf>,
     /// Receiver of notices.
-    pub notices: Option<Listener>,
+    pub notices: Option<NoticeHandler>,
 }
 
 /// The least MTU: that of IPv4 which every host takes (RFC 791), less nothing.

@@ -7,7 +7,7 @@
 
 /// Verdict on a counter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
+pub enum ReplayVerdict {
     /// Not seen yet.
     Fresh,
     /// Seen before.
@@ -39,15 +39,15 @@ impl ReplayWindow {
     }
 
     /// Judges `counter`. Changes nothing: the packet may be a forgery.
-    pub fn check(&self, counter: u64) -> Verdict {
+    pub fn check(&self, counter: u64) -> ReplayVerdict {
         if counter >= self.next {
-            Verdict::Fresh
+            ReplayVerdict::Fresh
         } else if self.next - counter > self.size {
-            Verdict::TooOld
+            ReplayVerdict::TooOld
         } else if self.words[self.word(counter)] & (1 << (counter % 64)) != 0 {
-            Verdict::Replayed
+            ReplayVerdict::Replayed
         } else {
-            Verdict::Fresh
+            ReplayVerdict::Fresh
         }
     }
 
@@ -87,10 +87,10 @@ mod tests {
         let mut window = ReplayWindow::new(13_400);
         assert!((13_400..40_000).contains(&window.size()), "{}", window.size());
         window.mark(100_000);
-        assert_eq!(window.check(100_000), Verdict::Replayed);
-        assert_eq!(window.check(100_000 - 13_399), Verdict::Fresh);
-        assert_eq!(window.check(100_000 - window.size()), Verdict::TooOld);
-        assert_eq!(window.check(100_001), Verdict::Fresh);
+        assert_eq!(window.check(100_000), ReplayVerdict::Replayed);
+        assert_eq!(window.check(100_000 - 13_399), ReplayVerdict::Fresh);
+        assert_eq!(window.check(100_000 - window.size()), ReplayVerdict::TooOld);
+        assert_eq!(window.check(100_001), ReplayVerdict::Fresh);
     }
 
     #[test]
@@ -115,15 +115,15 @@ mod tests {
             let leap = if draw(1000) == 0 { 2000 } else { 4 };
             let counter = (highest + draw(leap)).saturating_sub(draw(500));
             let expected = if counter + window.size() < highest + 1 {
-                Verdict::TooOld
+                ReplayVerdict::TooOld
             } else if seen.contains(&counter) {
-                Verdict::Replayed
+                ReplayVerdict::Replayed
             } else {
-                Verdict::Fresh
+                ReplayVerdict::Fresh
             };
             assert_eq!(window.check(counter), expected, "{counter} of {highest}");
             kinds[expected as usize] += 1;
-            if expected == Verdict::Fresh {
+            if expected == ReplayVerdict::Fresh {
                 window.mark(counter);
                 seen.insert(counter);
                 highest = highest.max(counter);

@@ -75,9 +75,9 @@ struct KeyEpoch {
     next: Secret,
 }
 
-struct Length(usize);
+struct KeyLength(usize);
 
-impl hkdf::KeyType for Length {
+impl hkdf::KeyType for KeyLength {
     fn len(&self) -> usize {
         self.0
     }
@@ -87,7 +87,9 @@ impl hkdf::KeyType for Length {
 pub(crate) fn expand(secret: &[u8; 32], label: &[u8], out: &mut [u8]) {
     let prk = hkdf::Prk::new_less_safe(hkdf::HKDF_SHA256, secret);
     // Both can only fail for more than 255 hashes of output, and the longest here is one.
-    prk.expand(&[label], Length(out.len())).and_then(|okm| okm.fill(out)).expect("a hash of output at most");
+    prk.expand(&[label], KeyLength(out.len()))
+        .and_then(|okm| okm.fill(out))
+        .expect("a hash of output at most");
 }
 
 impl KeyEpoch {

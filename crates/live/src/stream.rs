@@ -5,11 +5,11 @@
 //! endpoint is one socket for many connections; `finish` says that every byte has arrived. Leaves out urgent data and peeking.
 
 use crate::association::Counters;
-use crate::connection::{Conn, Failed, Traffic};
+use crate::connection::{Conn, Failed, PacketCounts};
 use crate::connections::Name;
-use crate::driver::{self, Shared};
-use crate::host::Host;
+use crate::driver::{self, SharedHost};
 use crate::host::Lateness;
+use crate::host::StpHost;
 use crate::options::Options;
 use crate::socket::Carrier;
 use bytes::Bytes;
@@ -23,10 +23,10 @@ use std::thread::Thread;
 use std::time::{Duration, Instant};
 
 /// Keeps the endpoint's thread at work.
-struct Handle(Arc<Shared>);
+struct Handle(Arc<SharedHost>);
 
 impl Handle {
-    fn new(shared: &Arc<Shared>) -> Self {
+    fn new(shared: &Arc<SharedHost>) -> Self {
         shared.lock().handles += 1;
         Handle(shared.clone())
     }
@@ -65,7 +65,7 @@ pub struct StreamStats {
     /// The machine's counters.
     pub stp: Stats,
     /// Traffic over the network.
-    pub traffic: Traffic,
+    pub traffic: PacketCounts,
     /// Bytes written.
     pub written: u64,
     /// Bytes written that the peer has acknowledged.
@@ -191,7 +191,7 @@ impl StpListener {
 const TELL_AFTER: u64 = 1 << 20;
 
 impl StpStream {
-    fn new(shared: &Arc<Shared>, name: Name, peer: SocketAddr) -> Self {
+    fn new(shared: &Arc<SharedHost>, name: Name, peer: SocketAddr) -> Self {
         StpStream { handle: Handle::new(shared), name, peer, timeouts: Mutex::new((None, None)) }
     }
 
@@ -320,7 +320,7 @@ impl StpStream {
     }
 
     fn poll_with<T>(&self, f: impl FnOnce(&mut Conn) -> Poll<io::Result<T>>) -> Poll<io::Result<T>> {
-        let mut host: std::sync::MutexGuard<'_, Host> = self.handle.0.lock();
+        let mut host: std::sync::MutexGuard<'_, StpHost> = self.handle.0.lock();
         match host.get_mut(self.name) {
             Some(conn) => f(conn),
             None => Poll::Ready(Err(gone())),

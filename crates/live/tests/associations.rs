@@ -5,9 +5,9 @@
 //! Leaves out sockets: datagrams are handed over by the test, which may lose, repeat and alter them.
 
 use skyhop_chance::{Seed, Stream};
-use skyhop_live::associations::{Associations, Config, Event, Failure};
+use skyhop_live::associations::{AssociationFailure, Associations, Config, Event};
 use skyhop_live::entropy::Entropy;
-use skyhop_live::handshake::Reason;
+use skyhop_live::handshake::RefusalReason;
 use skyhop_live::key_log::{KeyLog, Reader, Seen};
 use skyhop_live::keys::Keys;
 use skyhop_live::seal::{Cipher, HEADER_LEN};
@@ -250,18 +250,18 @@ fn a_wrong_key_opens_nothing_and_both_say_why() {
     // A stranger who knows the server's public key, and one who does not.
     let stranger = Keys::Pair { private: private.clone(), peers: peers.clone() };
     let cases = [
-        (shared(), shared(), Reason::Key),
-        (stranger, theirs.clone(), Reason::Key),
-        (strange, theirs.clone(), Reason::Key),
-        (shared(), theirs, Reason::Pattern),
-        (ours, shared(), Reason::Pattern),
+        (shared(), shared(), RefusalReason::Key),
+        (stranger, theirs.clone(), RefusalReason::Key),
+        (strange, theirs.clone(), RefusalReason::Key),
+        (shared(), theirs, RefusalReason::Pattern),
+        (ours, shared(), RefusalReason::Pattern),
     ];
     for (client_keys, server_keys, reason) in cases {
         let mut two = Two::new(Config::new(client_keys), Config::new(server_keys));
         let begin = two.now;
         let id = two.client.connect(two.now, server()).unwrap();
         two.settle(|_, _| true);
-        assert_eq!(two.client_events, [Event::Failed { id, why: Failure::Refused(reason) }]);
+        assert_eq!(two.client_events, [Event::Failed { id, why: AssociationFailure::Refused(reason) }]);
         // Three refusals, because one may be of a packet that was spoilt on the way.
         assert_eq!(two.server_events, vec![Event::Refused { from: client(), reason }; 3]);
         assert!(two.now.since(begin) < Span::from_secs(3));
@@ -544,7 +544,7 @@ fn silence_strangers_and_closed_ports_are_told_apart() {
     let begin = two.now;
     let id = two.client.connect(two.now, server()).unwrap();
     two.settle(|_, _| false);
-    assert_eq!(two.client_events, [Event::Failed { id, why: Failure::NoAnswer }]);
+    assert_eq!(two.client_events, [Event::Failed { id, why: AssociationFailure::NoAnswer }]);
     assert_eq!(two.now.since(begin), Span::from_secs(15));
 
     let mut two = Two::new(Config::new(shared()), Config::new(shared()));
@@ -552,13 +552,13 @@ fn silence_strangers_and_closed_ports_are_told_apart() {
     for _ in 0..3 {
         two.client.handle_datagram(two.now, server(), &mut b"HTTP/1.1 400 Bad Request".to_vec());
     }
-    assert_eq!(two.client.poll_event(), Some(Event::Failed { id, why: Failure::NotStp }));
+    assert_eq!(two.client.poll_event(), Some(Event::Failed { id, why: AssociationFailure::NotStp }));
     let id = two.client.connect(two.now, server()).unwrap();
     for _ in 0..3 {
         assert_eq!(two.client.poll_event(), None, "one such message proves nothing");
         two.client.handle_unreachable(two.now, server().ip());
     }
-    assert_eq!(two.client.poll_event(), Some(Event::Failed { id, why: Failure::Unreachable }));
+    assert_eq!(two.client.poll_event(), Some(Event::Failed { id, why: AssociationFailure::Unreachable }));
 }
 
 #[test]

@@ -221,7 +221,7 @@ fn an_unproven_address_gets_three_times_what_it_sends() {
         credit: 10_000,
         count: 1,
     };
-    let packet = skyhop_wire::stp::Packet::<skyhop_wire::stp::Length> {
+    let packet = skyhop_wire::stp::Packet::<skyhop_wire::stp::PayloadLength> {
         source_port: 50_000,
         destination_port: server.port(),
         instance: 7,
@@ -274,7 +274,7 @@ fn each_question_has_its_answer_though_all_come_at_once() {
             instance: 7,
             seq: number,
             poll: Some(1000 * number),
-            data: Some(skyhop_wire::stp::Length(1000)),
+            data: Some(skyhop_wire::stp::PayloadLength(1000)),
             control: Some(Box::new(skyhop_wire::stp::Control { begin: Some(begin), ..Default::default() })),
         };
         skyhop_wire::stp::emit(&packet, &mut burst);

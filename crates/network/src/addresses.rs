@@ -9,7 +9,7 @@ use skyhop_orbit::{Ecef, Vec3};
 use skyhop_results::AddressResult;
 use skyhop_routing::cells::{CellGrid, CellId};
 use skyhop_routing::geographic::may_serve;
-use skyhop_routing::scheme::Packet as Header;
+use skyhop_routing::scheme::PacketHeader;
 use skyhop_routing::{Snapshot, View};
 use skyhop_scenario::{self as scenario, Mobility};
 use skyhop_topology::{NodeId, Topology};
@@ -93,7 +93,7 @@ impl MovingAddresses {
         topology: &Topology,
         network: &Snapshot,
         node: NodeId,
-        header: &mut Header,
+        header: &mut PacketHeader,
         now: Time,
     ) -> bool {
         let terminal = topology.terminal_index(header.to);

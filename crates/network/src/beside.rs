@@ -2,15 +2,15 @@
 //!
 //! Differs from a field of the frame: most frames have none and stay small.
 
-use skyhop_wire::stp::{Frames, Length, Packet};
+use skyhop_wire::stp::{Frames, Packet, PayloadLength};
 
 /// An STP packet whose header is in a frame.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Inside {
     /// A packet of a single connection: its data are an application's.
-    Connection(Packet<Length>),
+    Connection(Packet<PayloadLength>),
     /// A packet of an association: its data are frames of many streams (docs/stp.md §15.2).
-    Association(Packet<Frames<Length>>),
+    Association(Packet<Frames<PayloadLength>>),
 }
 
 #[derive(Default)]

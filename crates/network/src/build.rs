@@ -16,7 +16,8 @@ use crate::shared::SharedTransmitters;
 use crate::space::Space;
 use crate::tables::Sharing;
 use skyhop_chance::Seed;
-use skyhop_scenario::{Files, Scenario, network as plan};
+use skyhop_scenario::network::{NetworkPlan, RoutePlan};
+use skyhop_scenario::{Files, Scenario};
 use skyhop_topology::{LinkId, LinkKind, NodeId};
 use skyhop_units::{Span, Time};
 
@@ -28,7 +29,7 @@ pub(crate) struct Built {
 
 pub(crate) fn build(
     scenario: &Scenario,
-    plan: &plan::Network,
+    plan: &NetworkPlan,
     files: &Files,
     seed: Seed,
 ) -> Result<Built, BuildError> {
@@ -80,7 +81,7 @@ pub(crate) fn build(
     }
     links.mtus = Mtus::of(&links.wires, 2 * links.fixed());
     let captured = Captured::of(&scenario.record.pcap, &mut links)?;
-    let spread = plan.routes.iter().any(|route| matches!(route, plan::Route::Spread { .. }));
+    let spread = plan.routes.iter().any(|route| matches!(route, RoutePlan::Spread { .. }));
     let sharing = Sharing::new(scenario.routing.spread, seed);
     let mesh = spread.then(|| Box::new(Mesh::new(plan, sharing)));
     Ok(Built { links, mesh, captured })

@@ -3,7 +3,8 @@
 //! If a link ends at a terminal, links and satellites are one graph, by the scenario's rule.
 //! Leaves out scenarios in which they do not meet: links keep nodes and routes of their own there.
 
-use skyhop_scenario::{Scenario, network as plan};
+use skyhop_scenario::Scenario;
+use skyhop_scenario::network::{Ends, NetworkPlan};
 use skyhop_topology::{GroundLink, NodeId, Topology};
 use std::collections::BTreeMap;
 
@@ -17,12 +18,12 @@ pub(crate) struct GroundGraph {
 
 impl GroundGraph {
     /// The ground of a scenario whose links meet its satellites; empty otherwise.
-    pub fn of(scenario: &Scenario, plan: &plan::Network) -> Self {
+    pub fn of(scenario: &Scenario, plan: &NetworkPlan) -> Self {
         if !plan.meets_satellites {
             return Self::default();
         }
         let plain = |name: &&String| !scenario.terminals.contains_key(*name);
-        let link = |((name, link), ends): ((&String, &skyhop_scenario::Link), &plan::Ends)| {
+        let link = |((name, link), ends): ((&String, &skyhop_scenario::Link), &Ends)| {
             let ends = [ends.a, ends.b].map(|node| plan.nodes[node].clone());
             (name.clone(), ends, link.delays().map(|delay| delay.as_secs_f64()))
         };

@@ -6,7 +6,7 @@
 
 use crate::tables::Sharing;
 use skyhop_routing::Multipath;
-use skyhop_scenario::network::Network;
+use skyhop_scenario::network::NetworkPlan;
 use skyhop_topology::NodeId;
 use skyhop_wire::Packet;
 use std::collections::BTreeSet;
@@ -20,7 +20,7 @@ pub(crate) struct Mesh {
 }
 
 impl Mesh {
-    pub fn new(network: &Network, sharing: Sharing) -> Self {
+    pub fn new(network: &NetworkPlan, sharing: Sharing) -> Self {
         let node = |index: usize| NodeId(index as u32);
         let links: Vec<[NodeId; 2]> = network.links.iter().map(|ends| [node(ends.a), node(ends.b)]).collect();
         let begins = links.iter().map(|[a, _]| *a).collect();

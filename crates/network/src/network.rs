@@ -23,8 +23,8 @@ use skyhop_chance::Seed;
 use skyhop_results::{
     AddressResult, DirectionResult, FailureResult, HandoverResult, LinkResult, RoutingResult,
 };
-use skyhop_scenario::network::SkyWay;
-use skyhop_scenario::{Files, Scenario, network as plan};
+use skyhop_scenario::network::{NetworkPlan, SkyWay};
+use skyhop_scenario::{Files, Scenario};
 use skyhop_topology::NodeId;
 use skyhop_units::{Amount, Rate, Time};
 use std::collections::BTreeMap;
@@ -75,7 +75,7 @@ impl Network {
     /// Invalid orbits, elements, traces and names that only building detects.
     pub fn new(
         scenario: &Scenario,
-        plan: &plan::Network,
+        plan: &NetworkPlan,
         files: &Files,
         seed: Seed,
         agenda: &mut Agenda,

@@ -9,9 +9,9 @@ use crate::tables::{NodeTables, Sharing, metric};
 use skyhop_chance::Seed;
 use skyhop_results::RoutingResult;
 use skyhop_routing::flooding::{Flood, announce};
-use skyhop_routing::scheme::{LinkCause, Packet as Header};
+use skyhop_routing::scheme::{LinkCause, PacketHeader};
 use skyhop_routing::{
-    Centralised, Geographic, Hop, Hybrid, Scheme, Selection, Shortest, Snapshot, Stranded, send,
+    Centralised, Geographic, Hop, Hybrid, RoutingScheme, Selection, Shortest, Snapshot, Stranded, send,
 };
 use skyhop_scenario as scenario;
 use skyhop_topology::{LinkChange, LinkId, LinkState, NodeId, Topology};
@@ -61,7 +61,7 @@ impl SchemeKind {
         }
     }
 
-    fn scheme(&mut self) -> &mut dyn Scheme {
+    fn scheme(&mut self) -> &mut dyn RoutingScheme {
         match self {
             Self::Shortest(scheme) => scheme,
             Self::Hybrid(scheme) => &mut **scheme,
@@ -70,7 +70,7 @@ impl SchemeKind {
         }
     }
 
-    fn next_hop(&mut self, known: &Snapshot, at: NodeId, header: &mut Header) -> Result<Hop, Stranded> {
+    fn next_hop(&mut self, known: &Snapshot, at: NodeId, header: &mut PacketHeader) -> Result<Hop, Stranded> {
         let view = known.view();
         match self {
             Self::Shortest(scheme) => scheme.next_hop(&view, at, header),
@@ -109,7 +109,7 @@ pub(crate) struct Routes {
     /// True if global tables without delay must be refreshed from the topology at the next packet.
     stale: bool,
     /// Headers of packets in flight by frame number; they keep their allocations for reuse.
-    headers: Vec<Header>,
+    headers: Vec<PacketHeader>,
     /// Addresses of moving terminals; `None` if no terminal moves.
     pub addresses: Option<Box<MovingAddresses>>,
     changes: u64,
@@ -260,7 +260,12 @@ impl Routes {
         let id = id as usize;
         let nowhere = skyhop_orbit::Ecef(skyhop_orbit::Vec3::new(0.0, 0.0, 0.0));
         while self.headers.len() <= id {
-            self.headers.push(Header { to: NodeId(0), place: nowhere, plane: None, carried: Vec::new() });
+            self.headers.push(PacketHeader {
+                to: NodeId(0),
+                place: nowhere,
+                plane: None,
+                carried: Vec::new(),
+            });
         }
         let header = &mut self.headers[id];
         header.to = destination;

@@ -4,7 +4,7 @@
 
 use skyhop_chance::Seed;
 use skyhop_network::{Account, Agenda, Frame, Network, NetworkEpoch, Route, Way, address};
-use skyhop_scenario::network::{Network as Plan, resolve};
+use skyhop_scenario::network::{NetworkPlan, resolve};
 use skyhop_units::{Span, Time};
 use skyhop_wire::{Ecn, Ip, Packet, TooLarge, Transport, Udp, Version};
 use std::net::Ipv4Addr;
@@ -13,7 +13,7 @@ const HEADERS: u32 = 28;
 
 /// A network driven by a clock alone.
 struct Bench {
-    plan: Plan,
+    plan: NetworkPlan,
     network: Network,
     agenda: Agenda,
     now: Time,

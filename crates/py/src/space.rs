@@ -18,7 +18,8 @@ use skyhop_routing::scheme::{LinkCause, Scope};
 use skyhop_routing::survey::Survey;
 use skyhop_routing::tables::{TableOptions, orbit_tables};
 use skyhop_routing::{
-    Geographic, Hop, Hybrid, Network, Packet, PathMetric, Scheme, Shortest, Stranded, View,
+    Geographic, Hop, Hybrid, PacketHeader, PathMetric, RoutedTopology, RoutingScheme, Shortest, Stranded,
+    View,
 };
 use skyhop_scenario::Scheme as Named;
 use skyhop_topology::{LinkKind, NodeId, Topology};
@@ -81,7 +82,7 @@ pub fn delay(
     let (mut ends, mut path, mut status) = ([Vec::new(), Vec::new()], Vec::new(), Vec::new());
     let interrupt = py.detach(|| {
         let metric = hops.map_or(metric, |hops| if hops { PathMetric::Hops } else { PathMetric::Delay });
-        let mut network = Network::new(topology, metric);
+        let mut network = RoutedTopology::new(topology, metric);
         let mut interrupt = None;
         network.series(&nodes, times_s, |network, t_s, pair, walk| {
             time_s.push(t_s);
@@ -258,7 +259,8 @@ pub fn survey(
     let name: String = scheme.extract()?;
     // Central tables are computed for a scenario's terminals, and multipath has no single path to compare with the shortest.
     let known = [Named::Geographic, Named::Hybrid, Named::Shortest];
-    let mut scheme: Box<dyn Scheme + Send> = match known.into_iter().find(|known| known.name() == name) {
+    let mut scheme: Box<dyn RoutingScheme + Send> = match known.into_iter().find(|known| known.name() == name)
+    {
         Some(Named::Geographic) => Box::new(Geographic::new(1)),
         Some(Named::Hybrid) => Box::new(Hybrid::default()),
         Some(_) => Box::new(Shortest::new(PathMetric::Delay)),
@@ -274,7 +276,7 @@ pub fn survey(
 fn sample(
     py: Python<'_>,
     topology: &Topology,
-    scheme: &mut (dyn Scheme + Send),
+    scheme: &mut (dyn RoutingScheme + Send),
     (samples, failed, seed): (u32, f64, u64),
 ) -> PyResult<Table> {
     let (mut t_s, mut separation_km, mut least_ms) = (Vec::new(), Vec::new(), Vec::new());
@@ -285,7 +287,7 @@ fn sample(
     let (constellation, rules) = (topology.constellation().clone(), *topology.rules());
     py.detach(|| {
         let mut fewest = Shortest::new(PathMetric::Hops);
-        let schemes: &mut [&mut dyn Scheme] = &mut [&mut fewest, scheme];
+        let schemes: &mut [&mut dyn RoutingScheme] = &mut [&mut fewest, scheme];
         survey.run(
             constellation,
             rules,
@@ -355,7 +357,7 @@ impl Bring {
     }
 }
 
-impl Scheme for Bring {
+impl RoutingScheme for Bring {
     fn name(&self) -> &str {
         "python"
     }
@@ -370,7 +372,7 @@ impl Scheme for Bring {
         }
     }
 
-    fn next_hop(&mut self, view: &View<'_>, at: NodeId, packet: &mut Packet) -> Result<Hop, Stranded> {
+    fn next_hop(&mut self, view: &View<'_>, at: NodeId, packet: &mut PacketHeader) -> Result<Hop, Stranded> {
         let terminal = packet.to.index() - view.satellites();
         let next = self.next.get(at.index() * self.terminals + terminal).copied().unwrap_or(-1);
         let edge = view.working(at).find(|edge| i64::from(edge.to.0) == next);
@@ -394,7 +396,7 @@ pub fn snapshot(py: Python<'_>, text: &str, folder: PathBuf, t_s: f64) -> PyResu
     let topology = topology(text, folder)?;
     let topology = py.detach(|| {
         // Handovers depend on the past, so links are updated from the start.
-        let mut network = Network::new(topology, PathMetric::Delay);
+        let mut network = RoutedTopology::new(topology, PathMetric::Delay);
         network.advance(t_s);
         network.topology().clone()
     });

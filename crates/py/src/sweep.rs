@@ -10,7 +10,7 @@ use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use skyhop_scenario::{Files, Loaded};
-use skyhop_sweep::{Column, Halt, Plan, Shard, Store, StoreError};
+use skyhop_sweep::{ColumnValues, Halt, Plan, Shard, Store, StoreError};
 use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::path::PathBuf;
@@ -190,11 +190,11 @@ pub fn factorial(
     factors: Vec<String>,
     confidence: f64,
 ) -> PyResult<(String, Vec<String>, String, String)> {
-    let columns: Vec<(String, Column)> = columns
+    let columns: Vec<(String, ColumnValues)> = columns
         .into_iter()
         .map(|(name, values)| match values {
-            Values::Numbers(numbers) => (name, Column::Numbers(numbers)),
-            Values::Texts(texts) => (name, Column::Texts(texts)),
+            Values::Numbers(numbers) => (name, ColumnValues::Numbers(numbers)),
+            Values::Texts(texts) => (name, ColumnValues::Texts(texts)),
         })
         .collect();
     let found = skyhop_sweep::factorial(&columns, response, &factors, confidence);

@@ -6,7 +6,7 @@
 //! Leaves out the series, which are in `series.parquet`.
 
 use serde_json::{Map, Value, json};
-use skyhop_results::population::{Spread, tally};
+use skyhop_results::population::{MemberSpread, tally};
 use skyhop_results::{
     AddressResult, AssociationResult, Cause, DirectionResult, FailureResult, FlowMetric, FlowResult,
     HandoverResult, LinkResult, Measure, Metric, PopulationResult, RoutingResult, RunResult, SpliceResult,
@@ -109,7 +109,7 @@ fn population(members: &[FlowResult]) -> Value {
             if !found.is_empty() {
                 out.insert(metric.name.clone(), Value::Object(found));
             }
-        } else if let Some(spread) = Spread::of(metric, members) {
+        } else if let Some(spread) = MemberSpread::of(metric, members) {
             let mut one = Map::new();
             one.insert("count".into(), json!(spread.count));
             one.extend(spread.numbers().into_iter().skip(1).map(|(name, x)| (name.into(), json!(x))));

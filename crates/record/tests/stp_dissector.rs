@@ -7,7 +7,7 @@
 
 mod tshark;
 
-use skyhop_transport::stp::{Config, Connection, Ends, Event, Length, Reason};
+use skyhop_transport::stp::{Config, Connection, Ends, Event, PayloadLength, Reason};
 use skyhop_units::{Span, Time};
 use skyhop_wire::stp::{Begin, Contents, Control, End, Features, Gap, Packet, Report, Stat, UDP_PORT, Ustat};
 use std::collections::BTreeMap;
@@ -187,7 +187,7 @@ fn packets_of_associations_are_told_by_their_form() {
 }
 
 /// Every kind alone, all pairs, and all at once; both forms of lists, with none, one and many gaps, across 2^24.
-fn packets() -> Vec<Packet<Length>> {
+fn packets() -> Vec<Packet<PayloadLength>> {
     let begin = |n: u32| Begin {
         version: 1,
         features: Features(n as u8 & 3),
@@ -239,7 +239,7 @@ fn packets() -> Vec<Packet<Length>> {
         out.push(Packet {
             poll: has(2).then_some(0x8000_0000 + kind),
             control: (!control.is_empty()).then(|| Box::new(control)),
-            data: has(1).then_some(Length(1 + u64::from(kind) * 3)),
+            data: has(1).then_some(PayloadLength(1 + u64::from(kind) * 3)),
             ..data(0x00ff_ff80 + kind / 2, 0)
         });
     }
@@ -259,8 +259,8 @@ fn packets() -> Vec<Packet<Length>> {
     out
 }
 
-fn data(seq: u32, len: u64) -> Packet<Length> {
-    let data = (len > 0).then_some(Length(len));
+fn data(seq: u32, len: u64) -> Packet<PayloadLength> {
+    let data = (len > 0).then_some(PayloadLength(len));
     Packet {
         source_port: UDP_PORT,
         destination_port: 9,
@@ -273,7 +273,7 @@ fn data(seq: u32, len: u64) -> Packet<Length> {
 }
 
 /// The expected output of tshark for the packet, in the order of FIELDS.
-fn expected(packet: &Packet<Length>) -> Vec<String> {
+fn expected(packet: &Packet<PayloadLength>) -> Vec<String> {
     let none = Control::default();
     let control = packet.control.as_deref().unwrap_or(&none);
     let begins: Vec<&Begin> = control.begin.iter().chain(&control.begin_ack).collect();
@@ -341,10 +341,10 @@ fn converse(config: Config, first: u32) -> Talk {
     let here = Ends { local_port: 40_000, remote_port: UDP_PORT, instance: 77, count: 1 };
     let there = Ends { local_port: UDP_PORT, ..Ends::default() };
     let mut ends = [Connection::connect(config.clone(), here, first), Connection::listen(config, there, 5)];
-    ends[0].write(Length(200_000));
+    ends[0].write(PayloadLength(200_000));
     ends.iter_mut().for_each(Connection::shutdown);
     let (mut capture, mut now, mut sent, mut packets) = (Capture::new(), Time::ZERO, 0u64, 0);
-    let mut wire: BTreeMap<(Time, u64), (usize, Packet<Length>)> = BTreeMap::new();
+    let mut wire: BTreeMap<(Time, u64), (usize, Packet<PayloadLength>)> = BTreeMap::new();
     for _ in 0..100_000 {
         for from in [0, 1] {
             while let Some(event) = ends[from].poll_event() {

@@ -6,7 +6,7 @@
 
 mod tshark;
 
-use skyhop_transport::stp::{Budgets, Config, Ends, Length, Reason, Trunk, TrunkEvent};
+use skyhop_transport::stp::{Budgets, Config, Ends, PayloadLength, Reason, Trunk, TrunkEvent};
 use skyhop_units::{Span, Time};
 use skyhop_wire::stp::{
     Begin, Class, Contents, Control, Features, Frame, Frames, MOST, Packet, UDP_PORT, VERSION,
@@ -188,7 +188,7 @@ fn a_packet_that_the_capture_cut_off_is_not_malformed() {
 fn an_association_over_a_lossy_path_is_told_frame_by_frame() {
     let packets = associate();
     println!("{} packets", packets.len());
-    let seen = |wanted: fn(&Frame<Length>) -> bool| {
+    let seen = |wanted: fn(&Frame<PayloadLength>) -> bool| {
         packets.iter().flat_map(|p| &p.data).flat_map(|f| &f.0).filter(|f| wanted(f)).count()
     };
     assert!(seen(|f| matches!(f, Frame::Stream { .. })) > 100);
@@ -363,10 +363,10 @@ fn fields<P: Contents>(frame: &Frame<P>, last: bool) -> Vec<(&'static str, Strin
 }
 
 /// To which end, and what.
-type Arrival = (usize, Packet<Frames<Length>>);
+type Arrival = (usize, Packet<Frames<PayloadLength>>);
 
 /// All packets of an association of two machines, 100 ms apart; one packet in fourteen of the opener's is lost.
-fn associate() -> Vec<Packet<Frames<Length>>> {
+fn associate() -> Vec<Packet<Frames<PayloadLength>>> {
     let here = Ends { local_port: 40_000, remote_port: UDP_PORT, instance: 78, count: 1 };
     let there = Ends { local_port: UDP_PORT, ..Ends::default() };
     let (config, budgets) = (Config::default(), Budgets::default());
@@ -376,9 +376,9 @@ fn associate() -> Vec<Packet<Frames<Length>>> {
     ];
     for n in 0..16 {
         let id = ends[0].open(Class { priority: (n % 8) as u8, ..Class::default() }).expect("a stream");
-        assert!(ends[0].write(id, Length(1000 << (n % 8))).is_none());
+        assert!(ends[0].write(id, PayloadLength(1000 << (n % 8))).is_none());
         ends[0].shutdown(id);
-        ends[0].send_datagram(n, Length(10 + n), Time::MAX);
+        ends[0].send_datagram(n, PayloadLength(10 + n), Time::MAX);
     }
     let (mut now, mut out) = (Time::ZERO, Vec::new());
     let mut wire: BTreeMap<(Time, usize), Arrival> = BTreeMap::new();

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 /// The distribution of a metric over the members of a population.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Spread<'a> {
+pub struct MemberSpread<'a> {
     /// Number of members with a value.
     pub count: u64,
     /// Mean.
@@ -49,7 +49,7 @@ impl RunResult {
     }
 }
 
-impl<'a> Spread<'a> {
+impl<'a> MemberSpread<'a> {
     /// The distribution of a numeric metric; `None` if no member has a value.
     pub fn of(metric: &FlowMetric, members: &'a [FlowResult]) -> Option<Self> {
         if metric.kind == Type::Text {
@@ -171,13 +171,13 @@ mod tests {
     #[test]
     fn the_worst_has_the_least_goodput_the_longest_time_or_none_at_all() {
         let mut flows = vec![flow("a", 5.0, Some(1.0)), flow("b", 1.0, Some(9.0)), flow("c", 3.0, Some(2.0))];
-        let spread = Spread::of(metric("goodput_bps"), &flows).unwrap();
+        let spread = MemberSpread::of(metric("goodput_bps"), &flows).unwrap();
         assert_eq!((spread.mean, spread.p50, spread.worst), (3.0, 3.0, ("b", Some(1.0))));
-        assert_eq!(Spread::of(metric("completed_s"), &flows).unwrap().worst, ("b", Some(9.0)));
+        assert_eq!(MemberSpread::of(metric("completed_s"), &flows).unwrap().worst, ("b", Some(9.0)));
         flows.push(flow("d", 4.0, None));
-        let spread = Spread::of(metric("completed_s"), &flows).unwrap();
+        let spread = MemberSpread::of(metric("completed_s"), &flows).unwrap();
         assert_eq!((spread.count, spread.mean, spread.worst), (3, 4.0, ("d", None)));
-        assert_eq!(Spread::of(metric("delay_mean_s"), &flows), None);
-        assert_eq!(Spread::of(metric("bottleneck"), &flows), None);
+        assert_eq!(MemberSpread::of(metric("delay_mean_s"), &flows), None);
+        assert_eq!(MemberSpread::of(metric("bottleneck"), &flows), None);
     }
 }

@@ -6,7 +6,7 @@
 
 use skyhop_orbit::{Constellation, Terminal, preset};
 use skyhop_routing::flooding::{Flood, announce};
-use skyhop_routing::scheme::{LinkCause, Scheme, TripEnd};
+use skyhop_routing::scheme::{LinkCause, RoutingScheme, TripEnd};
 use skyhop_routing::survey::{PairSample, Survey};
 use skyhop_routing::{Failures, Geographic, Hybrid, PathMetric, Shortest, Stranded, View};
 use skyhop_topology::{LinkChange, LinkId, LinkKind, LinkState, NodeId, Rules, Topology};
@@ -75,9 +75,10 @@ fn handovers(constellation: Constellation, rules: Rules) -> (f64, f64) {
     (hourly(satellites), hourly(planes))
 }
 
-fn schemes() -> Vec<(String, Box<dyn Scheme>)> {
-    let radius =
-        |radius| (format!("ours, radius {radius}"), Box::new(Geographic::new(radius)) as Box<dyn Scheme>);
+fn schemes() -> Vec<(String, Box<dyn RoutingScheme>)> {
+    let radius = |radius| {
+        (format!("ours, radius {radius}"), Box::new(Geographic::new(radius)) as Box<dyn RoutingScheme>)
+    };
     vec![
         radius(1),
         radius(2),
@@ -106,7 +107,7 @@ fn paths(constellation: &Constellation, rules: Rules, failed_share: f64, samples
     let mut schemes = schemes();
     let mut tallies: Vec<Tally> = schemes.iter().map(|_| Tally::default()).collect();
     let survey = Survey { samples, failed_share, ..Survey::default() };
-    let mut borrowed: Vec<&mut dyn Scheme> = Vec::new();
+    let mut borrowed: Vec<&mut dyn RoutingScheme> = Vec::new();
     for (_, scheme) in &mut schemes {
         borrowed.push(scheme.as_mut());
     }
@@ -154,11 +155,11 @@ fn states(
     constellation: &Constellation,
     rules: Rules,
     failed_share: f64,
-    schemes: &mut [(String, Box<dyn Scheme>)],
+    schemes: &mut [(String, Box<dyn RoutingScheme>)],
     tallies: &mut [Tally],
 ) {
     let survey = Survey { samples: 20, per_update: 1, failed_share, terminals: 100 };
-    let mut borrowed: Vec<&mut dyn Scheme> = Vec::new();
+    let mut borrowed: Vec<&mut dyn RoutingScheme> = Vec::new();
     let each = |sample: &PairSample<'_>| {
         for ((_, scheme), tally) in schemes.iter_mut().zip(tallies.iter_mut()) {
             scheme.refresh(sample.view);

@@ -8,7 +8,7 @@ use skyhop_topology::NodeId;
 
 use crate::central::{CellHop, Controller, ForwardingTable};
 use crate::router::Hop;
-use crate::scheme::{LinkCause, Packet, Scheme, Scope, Stranded};
+use crate::scheme::{LinkCause, PacketHeader, RoutingScheme, Scope, Stranded};
 use crate::view::View;
 
 /// Tables for all satellites from one controller.
@@ -28,7 +28,7 @@ impl Centralised {
     }
 }
 
-impl Scheme for Centralised {
+impl RoutingScheme for Centralised {
     fn name(&self) -> &str {
         "central"
     }
@@ -43,7 +43,7 @@ impl Scheme for Centralised {
         self.tables.iter_mut().for_each(|(current, _)| *current = false);
     }
 
-    fn next_hop(&mut self, view: &View<'_>, at: NodeId, packet: &mut Packet) -> Result<Hop, Stranded> {
+    fn next_hop(&mut self, view: &View<'_>, at: NodeId, packet: &mut PacketHeader) -> Result<Hop, Stranded> {
         let controller = self.controller.as_mut().ok_or(Stranded::NoPath)?;
         if !self.entered {
             controller.enter_view(view);

@@ -9,7 +9,7 @@ use std::collections::{BTreeSet, BinaryHeap};
 
 use skyhop_topology::{LinkChange, NodeId};
 
-use crate::scheme::{LinkCause, Scheme, Scope};
+use crate::scheme::{LinkCause, RoutingScheme, Scope};
 use crate::view::View;
 
 /// The cost of announcements.
@@ -81,7 +81,7 @@ pub fn flood(view: &View<'_>, origin: NodeId, scope: &Scope, per_hop_s: f64) -> 
 
 /// The cost to a scheme of the changes of one update: each satellite with a changed ISL announces once.
 pub fn announce(
-    scheme: &dyn Scheme,
+    scheme: &dyn RoutingScheme,
     view: &View<'_>,
     changes: &[LinkChange],
     cause: LinkCause,

@@ -11,7 +11,7 @@ use skyhop_topology::{LinkId, NodeId};
 
 use crate::graph::Tree;
 use crate::router::Hop;
-use crate::scheme::{LinkCause, Packet, Scheme, Scope, Stranded};
+use crate::scheme::{LinkCause, PacketHeader, RoutingScheme, Scope, Stranded};
 use crate::view::View;
 
 /// Geographic routing over published orbits.
@@ -75,7 +75,7 @@ impl Geographic {
 
     /// Satellites that may serve the destination: those of the plane in its address, then others, in each group the highest in
     /// its sky first.
-    fn targets(&mut self, view: &View<'_>, packet: &Packet) -> &[NodeId] {
+    fn targets(&mut self, view: &View<'_>, packet: &PacketHeader) -> &[NodeId] {
         let plane = packet.plane.filter(|_| self.planes_in_addresses);
         self.candidates.entry((packet.to, plane)).or_insert_with(|| {
             let mut targets = candidates(view, packet.to, packet.place);
@@ -88,7 +88,13 @@ impl Geographic {
     }
 
     /// The next hop towards a satellite; failed links known at `at` are added to the packet. `None` if there is no path.
-    fn towards(&mut self, view: &View<'_>, at: NodeId, target: NodeId, packet: &mut Packet) -> Option<Hop> {
+    fn towards(
+        &mut self,
+        view: &View<'_>,
+        at: NodeId,
+        target: NodeId,
+        packet: &mut PacketHeader,
+    ) -> Option<Hop> {
         loop {
             self.path(view, target, &packet.carried[1..]);
             let path = self.paths.get(&target)?.get(&packet.carried[1..])?;
@@ -114,7 +120,7 @@ impl Geographic {
     }
 }
 
-impl Scheme for Geographic {
+impl RoutingScheme for Geographic {
     fn name(&self) -> &str {
         "geographic"
     }
@@ -136,7 +142,7 @@ impl Scheme for Geographic {
         }
     }
 
-    fn next_hop(&mut self, view: &View<'_>, at: NodeId, packet: &mut Packet) -> Result<Hop, Stranded> {
+    fn next_hop(&mut self, view: &View<'_>, at: NodeId, packet: &mut PacketHeader) -> Result<Hop, Stranded> {
         if packet.carried.is_empty() {
             packet.carried.push(0);
         }

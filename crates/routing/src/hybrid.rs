@@ -11,7 +11,7 @@ use skyhop_topology::{LinkKind, LinkState, NodeId};
 
 use crate::graph::Edge;
 use crate::router::Hop;
-use crate::scheme::{LinkCause, Packet, Scheme, Scope, Stranded};
+use crate::scheme::{LinkCause, PacketHeader, RoutingScheme, Scope, Stranded};
 use crate::view::View;
 
 /// Routing radius as a function of latitude; the defaults are those of figures 6.21 and 6.22.
@@ -215,7 +215,7 @@ impl Hybrid {
     }
 }
 
-impl Scheme for Hybrid {
+impl RoutingScheme for Hybrid {
     fn name(&self) -> &str {
         "hybrid of 1999"
     }
@@ -233,7 +233,7 @@ impl Scheme for Hybrid {
         self.flood(view);
     }
 
-    fn next_hop(&mut self, view: &View<'_>, at: NodeId, packet: &mut Packet) -> Result<Hop, Stranded> {
+    fn next_hop(&mut self, view: &View<'_>, at: NodeId, packet: &mut PacketHeader) -> Result<Hop, Stranded> {
         let egress = view.serving(packet.to).ok_or(Stranded::NoPath)?;
         let near = self.near(view, at, egress);
         let far = || match self.zone(at) {

@@ -11,7 +11,7 @@ use crate::walk::Walk;
 
 /// A topology with its routes, updated as packets are sent.
 #[derive(Debug, Clone)]
-pub struct Network {
+pub struct RoutedTopology {
     topology: Topology,
     router: Router,
     next_update_s: f64,
@@ -20,7 +20,7 @@ pub struct Network {
 /// Number of nodes from which a search for one pair is cheaper than one for all nodes.
 const LARGE: usize = 200;
 
-impl Network {
+impl RoutedTopology {
     /// The network at t = 0.
     pub fn new(topology: Topology, metric: PathMetric) -> Self {
         let mut network = Self { topology, router: Router::new(metric), next_update_s: 0.0 };

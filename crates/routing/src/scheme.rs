@@ -14,24 +14,24 @@ use crate::view::View;
 ///
 /// One implementation is the software of all satellites at once. The data that `at` may use are a matter of honour and
 /// documentation: a distributed scheme reads [`View::position`] and [`View::published`] (computed from orbits), [`View::working`]
-/// of `at` itself, and whatever satellites tell each other by [`Scheme::announces`].
+/// of `at` itself, and whatever satellites tell each other by [`RoutingScheme::announces`].
 ///
 /// Greedy forwarding, with which HT 6.5.2 begins and which meets dead ends, is no more than this:
 ///
 /// ```
 /// use skyhop_orbit::{Terminal, preset};
-/// use skyhop_routing::scheme::{LinkCause, TripEnd, Packet, Scheme, Scope, Stranded, send};
+/// use skyhop_routing::scheme::{LinkCause, TripEnd, PacketHeader, RoutingScheme, Scope, Stranded, send};
 /// use skyhop_routing::{Failures, Hop, View};
 /// use skyhop_topology::{NodeId, Rules, Topology};
 ///
 /// struct Greedy;
 ///
-/// impl Scheme for Greedy {
+/// impl RoutingScheme for Greedy {
 ///     fn name(&self) -> &str {
 ///         "greedy"
 ///     }
 ///     fn refresh(&mut self, _view: &View<'_>) {}
-///     fn next_hop(&mut self, view: &View<'_>, at: NodeId, packet: &mut Packet) -> Result<Hop, Stranded> {
+///     fn next_hop(&mut self, view: &View<'_>, at: NodeId, packet: &mut PacketHeader) -> Result<Hop, Stranded> {
 ///         let away_m = |node| view.position(node).map_or(f64::INFINITY, |place| place.distance_m(packet.place));
 ///         let nearest = view.working_isls(at).min_by(|a, b| away_m(a.to).total_cmp(&away_m(b.to)));
 ///         let nearer = nearest.filter(|edge| away_m(edge.to) < away_m(at));
@@ -56,7 +56,7 @@ use crate::view::View;
 /// assert_eq!(send(&mut Greedy, &view, quito, tokyo).outcome, TripEnd::Stranded(Stranded::DeadEnd));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub trait Scheme {
+pub trait RoutingScheme {
     /// A short name for tables.
     fn name(&self) -> &str;
 
@@ -64,12 +64,12 @@ pub trait Scheme {
     fn refresh(&mut self, view: &View<'_>);
 
     /// The next hop of a packet at satellite `at`, which does not serve the destination itself. State that the packet must keep
-    /// goes into [`Packet::carried`].
+    /// goes into [`PacketHeader::carried`].
     ///
     /// # Errors
     ///
     /// The packet is dropped here, for the reason given.
-    fn next_hop(&mut self, view: &View<'_>, at: NodeId, packet: &mut Packet) -> Result<Hop, Stranded>;
+    fn next_hop(&mut self, view: &View<'_>, at: NodeId, packet: &mut PacketHeader) -> Result<Hop, Stranded>;
 
     /// Number of entries that a satellite keeps beyond the published orbits and its own links.
     fn state(&self, view: &View<'_>, satellite: NodeId) -> usize;
@@ -105,7 +105,7 @@ pub enum LinkCause {
 
 /// The header of a packet.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Packet {
+pub struct PacketHeader {
     /// The destination: a terminal, or a satellite.
     pub to: NodeId,
     /// The destination's geographic address: its position.
@@ -159,19 +159,24 @@ impl Trip {
 }
 
 /// Sends a packet from node to node by the scheme. Terminals know one satellite; satellites know their terminals.
-pub fn send(scheme: &mut dyn Scheme, view: &View<'_>, from: NodeId, to: NodeId) -> Trip {
+pub fn send(scheme: &mut dyn RoutingScheme, view: &View<'_>, from: NodeId, to: NodeId) -> Trip {
     let Some(place) = view.position(to) else {
         let outcome = TripEnd::Stranded(Stranded::NoPath);
         return Trip { outcome, nodes: vec![from], links: Vec::new(), delay_s: 0.0, carried: 0 };
     };
     let plane =
         view.serving(to).and_then(|satellite| view.topology().constellation().plane_slot(satellite.0));
-    let mut packet = Packet { to, place, plane: plane.map(|(plane, _)| plane), carried: Vec::new() };
+    let mut packet = PacketHeader { to, place, plane: plane.map(|(plane, _)| plane), carried: Vec::new() };
     send_packet(scheme, view, from, &mut packet)
 }
 
 /// As [`send`], for a packet whose address the sender learned in another way.
-pub fn send_packet(scheme: &mut dyn Scheme, view: &View<'_>, from: NodeId, packet: &mut Packet) -> Trip {
+pub fn send_packet(
+    scheme: &mut dyn RoutingScheme,
+    view: &View<'_>,
+    from: NodeId,
+    packet: &mut PacketHeader,
+) -> Trip {
     let to = packet.to;
     let mut trip =
         Trip { outcome: TripEnd::Looping, nodes: vec![from], links: Vec::new(), delay_s: 0.0, carried: 0 };

@@ -10,7 +10,7 @@ use skyhop_topology::NodeId;
 
 use crate::graph::Tree;
 use crate::router::{Hop, PathMetric};
-use crate::scheme::{LinkCause, Packet, Scheme, Scope, Stranded};
+use crate::scheme::{LinkCause, PacketHeader, RoutingScheme, Scope, Stranded};
 use crate::view::View;
 
 /// Shortest paths by one metric.
@@ -45,7 +45,7 @@ impl Shortest {
     }
 }
 
-impl Scheme for Shortest {
+impl RoutingScheme for Shortest {
     fn name(&self) -> &str {
         match self.metric {
             PathMetric::Delay => "least delay",
@@ -57,7 +57,7 @@ impl Scheme for Shortest {
         self.trees.clear();
     }
 
-    fn next_hop(&mut self, view: &View<'_>, at: NodeId, packet: &mut Packet) -> Result<Hop, Stranded> {
+    fn next_hop(&mut self, view: &View<'_>, at: NodeId, packet: &mut PacketHeader) -> Result<Hop, Stranded> {
         let egress = view.serving(packet.to).ok_or(Stranded::NoPath)?;
         self.tree(view, egress).next_hop(at).ok_or(Stranded::NoPath)
     }

@@ -8,7 +8,7 @@ use skyhop_orbit::{Constellation, Terminal};
 use skyhop_topology::{NodeId, Rules, Topology, TopologyError};
 
 use crate::router::PathMetric;
-use crate::scheme::{Scheme, Trip, send};
+use crate::scheme::{RoutingScheme, Trip, send};
 use crate::shortest::Shortest;
 use crate::view::{Failures, View};
 
@@ -53,7 +53,7 @@ impl Survey {
         &self,
         constellation: Constellation,
         rules: Rules,
-        schemes: &mut [&mut dyn Scheme],
+        schemes: &mut [&mut dyn RoutingScheme],
         mut uniform: impl FnMut() -> f64,
         mut each: impl FnMut(&PairSample<'_>),
     ) -> Result<(), TopologyError> {

@@ -6,7 +6,7 @@
 
 use skyhop_orbit::preset;
 use skyhop_routing::flooding::{announce, flood};
-use skyhop_routing::scheme::{LinkCause, Scheme, Scope};
+use skyhop_routing::scheme::{LinkCause, RoutingScheme, Scope};
 use skyhop_routing::{Failures, Geographic, Hybrid, PathMetric, Shortest, View};
 use skyhop_topology::{LinkChange, LinkId, LinkKind, LinkState, NodeId, Rules, Topology};
 
@@ -78,7 +78,7 @@ fn schemes_pay_for_what_they_know() {
     let changes = topology.update(600.0).to_vec();
     assert!(changes.len() > 10, "{} changes", changes.len());
     let view = View::new(&topology, &none, 600.0);
-    let cost = |scheme: &mut dyn Scheme, cause, changes: &[LinkChange], view: &View<'_>| {
+    let cost = |scheme: &mut dyn RoutingScheme, cause, changes: &[LinkChange], view: &View<'_>| {
         scheme.refresh(view);
         announce(scheme, view, changes, cause, PER_HOP_S)
     };

@@ -7,7 +7,7 @@
 use skyhop_orbit::visibility::elevation_rad;
 use skyhop_orbit::{Preset, Terminal};
 use skyhop_routing::paths::ShortestPaths;
-use skyhop_routing::{Failures, Network, PathMetric, Router, Snapshot, View};
+use skyhop_routing::{Failures, PathMetric, RoutedTopology, Router, Snapshot, View};
 use skyhop_topology::{Fibre, Handover, LinkKind, NodeId, Rules, Station, Topology};
 
 fn place(name: &str, latitude_deg: f64, longitude_deg: f64) -> Terminal {
@@ -194,7 +194,7 @@ fn paths_end_with_a_gap_and_not_with_the_next_update() {
     let terminals = vec![place("berlin", 52.52, 13.41), place("quito", -0.22, -78.51)];
     let topology = Topology::new(preset.constellation(), terminals, rules).expect("sound");
     let [from, to] = [0, 1].map(|terminal| topology.terminal_node(terminal).expect("there"));
-    let mut network = Network::new(topology, PathMetric::Delay);
+    let mut network = RoutedTopology::new(topology, PathMetric::Delay);
     let mut gaps = 0;
     for step in 1..360 {
         let t_s = f64::from(step) * 10.0;

@@ -9,9 +9,9 @@ mod testing;
 
 use skyhop_orbit::{Constellation, Terminal, preset};
 use skyhop_routing::hybrid::Hybrid;
-use skyhop_routing::scheme::{Scheme, TripEnd, send_packet};
+use skyhop_routing::scheme::{RoutingScheme, TripEnd, send_packet};
 use skyhop_routing::survey::{PairSample, Survey};
-use skyhop_routing::{Failures, Geographic, Packet, PathMetric, Shortest, Stranded, View};
+use skyhop_routing::{Failures, Geographic, PacketHeader, PathMetric, Shortest, Stranded, View};
 use skyhop_topology::{Rules, Topology};
 
 /// Number of pairs for each constellation and share of failures, and of pairs for each network: a thousand networks, or with
@@ -38,7 +38,7 @@ fn survey(
     constellation: Constellation,
     rules: Rules,
     failed_share: f64,
-    schemes: &mut [&mut dyn Scheme],
+    schemes: &mut [&mut dyn RoutingScheme],
     each: impl FnMut(&PairSample<'_>),
 ) {
     let (samples, per_update) = samples();
@@ -146,7 +146,7 @@ fn a_wrong_plane_in_the_address_costs_time_and_no_packet() {
         let (from, to) = sample.ends;
         let place = sample.view.position(to).expect("terminals stay");
         for plane in [Some((12.0 * draw()) as u32), Some(99), None] {
-            let mut packet = Packet { to, place, plane, carried: Vec::new() };
+            let mut packet = PacketHeader { to, place, plane, carried: Vec::new() };
             let trip = send_packet(&mut wrong, sample.view, from, &mut packet);
             assert_eq!(trip.delivered(), sample.least_delay_s.is_some(), "{trip:?}");
         }
@@ -178,7 +178,7 @@ fn packets_survive_a_network_that_changes_at_every_hop() {
         let Some((mut at, mut egress)) = view.serving(from).zip(view.serving(to)) else { continue };
         let place = view.position(to).expect("terminals stay");
         let plane = topology.constellation().plane_slot(egress.0).map(|(plane, _)| plane);
-        let mut packet = Packet { to, place, plane, carried: Vec::new() };
+        let mut packet = PacketHeader { to, place, plane, carried: Vec::new() };
         let mut hops = 0;
         loop {
             // Almost a minute for each hop, so that terminals change satellites meanwhile.

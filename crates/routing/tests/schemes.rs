@@ -6,7 +6,7 @@
 
 use skyhop_orbit::{Terminal, preset};
 use skyhop_routing::scheme::TripEnd;
-use skyhop_routing::{Centralised, Geographic, Hybrid, PathMetric, Scheme, Shortest, Snapshot, send};
+use skyhop_routing::{Centralised, Geographic, Hybrid, PathMetric, RoutingScheme, Shortest, Snapshot, send};
 use skyhop_topology::{Failing, LinkId, LinkKind, NodeId, Outage, Rules, Topology};
 
 const CITIES: [(&str, f64, f64); 6] = [
@@ -26,7 +26,7 @@ fn teledesic() -> Topology {
 #[test]
 fn every_scheme_delivers_between_cities_and_none_beats_the_least_delay() {
     let mut topology = teledesic();
-    let mut schemes: Vec<Box<dyn Scheme>> = vec![
+    let mut schemes: Vec<Box<dyn RoutingScheme>> = vec![
         Box::new(Shortest::new(PathMetric::Delay)),
         Box::new(Geographic::new(1)),
         Box::new(Centralised::new()),

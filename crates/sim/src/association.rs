@@ -10,7 +10,7 @@ use crate::stream::{SendPhase, StreamEnd, StreamEnding};
 use skyhop_chance::Stream;
 use skyhop_network::{Account, Slot};
 use skyhop_results::AssociationResult;
-use skyhop_transport::stp::{Budgets, Config, Ends, Frames, Length, Packet, Trunk, TrunkEvent};
+use skyhop_transport::stp::{Budgets, Config, Ends, Frames, Packet, PayloadLength, Trunk, TrunkEvent};
 use skyhop_transport::tcp::RttSamples;
 use skyhop_units::Time;
 use skyhop_wire::stp::UDP_PORT;
@@ -71,7 +71,7 @@ pub(crate) struct Making {
 }
 
 struct AssociationEnd {
-    trunk: Trunk<Length>,
+    trunk: Trunk<PayloadLength>,
     envelope: Envelope,
 }
 
@@ -98,7 +98,7 @@ impl Counted {
 }
 
 /// An association.
-pub(crate) struct Association {
+pub(crate) struct AssociationState {
     pub name: String,
     pub route: u32,
     pub account: u32,
@@ -119,7 +119,7 @@ pub(crate) struct Association {
     counted: Counted,
 }
 
-impl Association {
+impl AssociationState {
     pub fn new(name: String, (route, account): (u32, u32), slots: [Slot; 2], making: Making) -> Self {
         Self {
             name,
@@ -229,7 +229,7 @@ impl Association {
         let (Some(id), Some(end)) = (stream.id, self.side(side)) else { return };
         if stream.unwritten > 0 {
             let bytes = std::mem::take(&mut stream.unwritten);
-            let left = end.trunk.write(id, Length(bytes)).map_or(0, |left| left.0);
+            let left = end.trunk.write(id, PayloadLength(bytes)).map_or(0, |left| left.0);
             stream.written += bytes - left;
             self.hold(now, stream, SendPhase::Sending);
         }
@@ -262,7 +262,7 @@ impl Association {
     pub fn read(&mut self, side: usize, id: u64) -> u64 {
         let mut bytes = 0;
         if let Some(end) = self.side(side) {
-            while let Some(Length(piece)) = end.trunk.read(id, usize::MAX) {
+            while let Some(PayloadLength(piece)) = end.trunk.read(id, usize::MAX) {
                 bytes += piece;
             }
         }
@@ -290,7 +290,7 @@ impl Association {
     pub fn poll_transmit(
         &mut self,
         now: Time,
-    ) -> Option<(usize, Packet<Frames<Length>>, skyhop_wire::Packet)> {
+    ) -> Option<(usize, Packet<Frames<PayloadLength>>, skyhop_wire::Packet)> {
         let ends = self.ends.as_mut()?;
         ends.iter_mut().enumerate().find_map(|(side, end)| {
             let packet = end.trunk.poll_transmit(now)?;
@@ -300,7 +300,7 @@ impl Association {
     }
 
     /// A packet has come to `side`.
-    pub fn handle_packet(&mut self, now: Time, side: usize, packet: &Packet<Frames<Length>>) {
+    pub fn handle_packet(&mut self, now: Time, side: usize, packet: &Packet<Frames<PayloadLength>>) {
         if let Some(end) = self.side(side) {
             end.trunk.handle_packet(now, packet);
         }

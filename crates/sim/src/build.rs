@@ -5,13 +5,13 @@
 //! Leaves out links, which the network builds.
 
 use crate::app::{application, datagrams};
-use crate::association::{ASSOCIATION_LEG, Association, Making};
+use crate::association::{ASSOCIATION_LEG, AssociationState, Making};
 use crate::config;
 use crate::conversation::{Conversations, Sockets};
 use crate::datagrams::DatagramFlow;
 use crate::echo::{Pinging, SpanStats};
 use crate::endpoint::EndProtocol;
-use crate::flow::{App, AppStream, Flow};
+use crate::flow::{App, AppStream, FlowState};
 use crate::given::RunInput;
 use crate::ids::Owner;
 use crate::observe::Observer;
@@ -27,7 +27,7 @@ use skyhop_network::{
 };
 use skyhop_results::PopulationResult;
 use skyhop_scenario::network::{
-    Crossing, Direction, Network as Plan, Over as Leading, Route as Planned, Step as Planning, resolve,
+    Crossing, Direction, NetworkPlan, Over as Leading, PathStep, RoutePlan, resolve,
 };
 use skyhop_scenario::{self as scenario, Files, Scenario, Traffic, Transport};
 use skyhop_topology::NodeId;
@@ -96,7 +96,7 @@ impl Simulation {
             agenda.wake(slot, flow.start);
             owners.push(Owner::App(index as u32));
         }
-        let mut built: Vec<Association> = Vec::new();
+        let mut built: Vec<AssociationState> = Vec::new();
         for (name, first) in &associations {
             let slots = [0, 1].map(|side| {
                 owners.push(Owner::Association(built.len() as u32, side));
@@ -189,7 +189,7 @@ fn class_of(flow: &scenario::Flow) -> Class {
 }
 
 /// Side of its association at which a flow begins: true if not where the first flow does.
-fn side_of(plan: &Plan, first: usize, flow: usize) -> bool {
+fn side_of(plan: &NetworkPlan, first: usize, flow: usize) -> bool {
     let [first, flow] = [first, flow].map(|flow| plan.ends(&plan.routes[flow])[0]);
     first != flow
 }
@@ -197,7 +197,7 @@ fn side_of(plan: &Plan, first: usize, flow: usize) -> bool {
 /// Makes a flow, and its routes in the network.
 struct FlowBuilder<'a> {
     given: RunInput<'a>,
-    plan: &'a Plan,
+    plan: &'a NetworkPlan,
     /// Nodes that satellites can be reached from, by name.
     nodes: &'a BTreeMap<String, NodeId>,
     index: usize,
@@ -210,7 +210,7 @@ struct FlowBuilder<'a> {
 }
 
 impl<'a> FlowBuilder<'a> {
-    fn build(&self, network: &mut Network) -> Result<Flow, BuildError> {
+    fn build(&self, network: &mut Network) -> Result<FlowState, BuildError> {
         let Self { given, index, flow, .. } = *self;
         let name = given.scenario.flow_name(index);
         let key = format!("flows.{index}");
@@ -269,7 +269,7 @@ impl<'a> FlowBuilder<'a> {
         let routes: Vec<u32> = ways.into_iter().enumerate().map(route).collect();
         let (start, stop) = (flow.start, flow.stop);
         let routes = routes[0]..routes[last] + 1;
-        Ok(Flow {
+        Ok(FlowState {
             name,
             routes,
             account,
@@ -290,7 +290,7 @@ impl<'a> FlowBuilder<'a> {
         network: &mut Network,
         name: &str,
         slots: [Slot; 2],
-    ) -> Result<Association, BuildError> {
+    ) -> Result<AssociationState, BuildError> {
         let Self { given, index, flow, .. } = *self;
         let (mut ways, nodes) = self.ways(network, &format!("flows.{index}"))?;
         let narrow = network.is_narrow(&ways[0], largest(flow, 1).0, false);
@@ -311,14 +311,14 @@ impl<'a> FlowBuilder<'a> {
             initial_sequence: ["from", "to"]
                 .map(|end| given.seed.stream(&format!("association/{name}/{end}/initial-sequence"))),
         };
-        Ok(Association::new(name.to_owned(), (route, account), slots, making))
+        Ok(AssociationState::new(name.to_owned(), (route, account), slots, making))
     }
 
     /// The flow's ways, leg by leg, and the nodes at its ends as addresses number them.
     fn ways(&self, network: &Network, key: &str) -> Result<(Vec<Way>, [u32; 2]), BuildError> {
         let splices: Vec<_> = self.given.scenario.splices.values().collect();
         Ok(match &self.plan.routes[self.index] {
-            Planned::Links { from, to, hops } => {
+            RoutePlan::Links { from, to, hops } => {
                 let wire = |&(link, direction): &(usize, Direction)| {
                     2 * link as u32 + (direction == Direction::Reverse) as u32
                 };
@@ -332,7 +332,7 @@ impl<'a> FlowBuilder<'a> {
                 };
                 (legs.map(leg).collect(), [*from as u32, *to as u32])
             }
-            Planned::Spread { from, to, .. } => {
+            RoutePlan::Spread { from, to, .. } => {
                 let node = |index: usize| NodeId(index as u32);
                 let named = |name: &str| self.plan.nodes.iter().position(|node| node == name).map(node);
                 let between = self.crossings.iter().filter_map(|c| named(&splices[c.splice].at));
@@ -341,8 +341,8 @@ impl<'a> FlowBuilder<'a> {
                 let legs = stops.windows(2).map(|leg| Way::Mesh([leg[0], leg[1]])).collect();
                 (legs, [*from as u32, *to as u32])
             }
-            Planned::Pinned { from, steps } => self.pinned(network, from, steps, key)?,
-            Planned::Space { from, to } => {
+            RoutePlan::Pinned { from, steps } => self.pinned(network, from, steps, key)?,
+            RoutePlan::Space { from, to } => {
                 let node = |end: &str| {
                     let node = self.nodes.get(end).copied();
                     node.ok_or_else(|| BuildError::new(key, format!("no terminal \"{end}\"")))
@@ -366,7 +366,7 @@ impl<'a> FlowBuilder<'a> {
         &self,
         network: &Network,
         from: &str,
-        steps: &[Planning],
+        steps: &[PathStep],
         key: &str,
     ) -> Result<(Vec<Way>, [u32; 2]), BuildError> {
         let node = |name: &str, place: usize| {
@@ -374,7 +374,7 @@ impl<'a> FlowBuilder<'a> {
             let found = self.nodes.get(name).map_or_else(|| network.satellite(name), |node| Ok(*node));
             found.map_err(|message| BuildError::new(&format!("{key}.path.{place}"), message))
         };
-        let step = |step: &Planning| {
+        let step = |step: &PathStep| {
             let over = match step.over {
                 Leading::Link(link, direction) => {
                     StepOver::Wire(2 * link as u32 + u32::from(direction == Direction::Reverse))

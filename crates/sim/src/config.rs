@@ -148,7 +148,7 @@ pub fn stp(keys: &scenario::Stp, ip: scenario::Ip) -> stp::Config {
         silence: keys.silence,
         keep_alive: keys.keep_alive,
         linger: keys.linger,
-        saved: keys.saved.map(|saved| stp::Saved { rtt: saved.rtt, rate: saved.rate }),
+        saved: keys.saved.map(|saved| stp::SavedRate { rtt: saved.rtt, rate: saved.rate }),
         // The form of packets, and settings that have no key.
         ..base
     }

@@ -15,7 +15,7 @@ use skyhop_network::Slot;
 use skyhop_splice::Side;
 use skyhop_traffic::{Action, End};
 use skyhop_transport::Cause;
-use skyhop_transport::stp::{Length, Packet as StpPacket};
+use skyhop_transport::stp::{Packet as StpPacket, PayloadLength};
 use skyhop_transport::tcp::{Memory, PathMemory, RttSamples, State, divide};
 use skyhop_units::{Span, Time};
 use skyhop_wire::{Packet, Transport};
@@ -76,7 +76,7 @@ impl Conversation {
     }
 
     /// A packet of STP's has come to one of its actors.
-    pub fn handle_stp(&mut self, now: Time, actor: Actor, backward: bool, packet: &StpPacket<Length>) {
+    pub fn handle_stp(&mut self, now: Time, actor: Actor, backward: bool, packet: &StpPacket<PayloadLength>) {
         match actor {
             Actor::End(end) => {
                 if let FlowEndpoint::Stp(stp) = &mut self.ends[end as usize]

@@ -15,7 +15,7 @@ use skyhop_traffic::{Application, Bulk, Completions};
 use skyhop_units::{Span, Time};
 use std::ops::Range;
 
-pub(crate) struct Flow {
+pub(crate) struct FlowState {
     pub name: String,
     /// Its routes in the network: from host to host, or over each leg between hosts and splices.
     pub routes: Range<u32>,
@@ -70,7 +70,7 @@ impl AppStream {
     }
 }
 
-impl Flow {
+impl FlowState {
     /// Legs between its two hosts.
     pub fn legs(&self) -> usize {
         self.routes.len()

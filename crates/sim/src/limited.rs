@@ -5,7 +5,7 @@
 //! Leaves out causes, which the transports find.
 
 use crate::endpoint::EndProtocol;
-use crate::flow::{App, Flow};
+use crate::flow::{App, FlowState};
 use skyhop_network::Network;
 use skyhop_results::{Cause, FlowKind, FlowResult};
 use skyhop_scenario::check::about;
@@ -21,12 +21,12 @@ const USED: f64 = 0.75;
 
 /// Results of the flows, with their bottlenecks; what should be known of their buffers goes to the warnings.
 pub(crate) fn flow_results(
-    flows: &[Flow],
+    flows: &[FlowState],
     network: &Network,
     end: Time,
     warnings: &mut Vec<String>,
 ) -> Vec<FlowResult> {
-    let result = |flow: &Flow| flow.result(end, &network.account(flow.account));
+    let result = |flow: &FlowState| flow.result(end, &network.account(flow.account));
     let mut results: Vec<_> = flows.iter().map(result).collect();
     for (flow, result) in flows.iter().zip(&mut results) {
         let wire = bottleneck(flow, network, end);
@@ -39,7 +39,7 @@ pub(crate) fn flow_results(
 }
 
 /// The busiest wire on a flow's way, in the direction of its data; of equally busy ones that with the longest queue.
-fn bottleneck(flow: &Flow, network: &Network, end: Time) -> Option<u32> {
+fn bottleneck(flow: &FlowState, network: &Network, end: Time) -> Option<u32> {
     let App::Stream(stream) = &flow.app else { return None };
     let against = u32::from(stream.conversations.senders() == [End::Server]);
     let wires = flow.routes.clone().flat_map(|route| network.wires_of(route));
@@ -52,7 +52,13 @@ fn bottleneck(flow: &Flow, network: &Network, end: Time) -> Option<u32> {
 }
 
 /// Warning for a bulk flow whose buffer was too small for its path.
-fn too_small(flow: &Flow, network: &Network, result: &FlowResult, wire: u32, end: Time) -> Option<String> {
+fn too_small(
+    flow: &FlowState,
+    network: &Network,
+    result: &FlowResult,
+    wire: u32,
+    end: Time,
+) -> Option<String> {
     let (App::Stream(stream), FlowKind::Transfer(transfer)) = (&flow.app, &result.kind) else {
         return None;
     };

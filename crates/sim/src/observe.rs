@@ -4,8 +4,8 @@
 //! Differs from a log: values at instants.
 //! Leaves out totals, which are counted where things happen, and files, which the `record` crate writes.
 
-use crate::association::Association;
-use crate::flow::{App, Flow};
+use crate::association::AssociationState;
+use crate::flow::{App, FlowState};
 use crate::sample::Samples;
 use crate::splice::SpliceCounts;
 use skyhop_network::Network;
@@ -53,9 +53,9 @@ impl Observer {
     /// Opens the series of a run.
     pub fn new(
         scenario: &Scenario,
-        flows: &mut [Flow],
+        flows: &mut [FlowState],
         network: &Network,
-        (places, associations): (&[SpliceCounts], &[Association]),
+        (places, associations): (&[SpliceCounts], &[AssociationState]),
     ) -> Self {
         let mut observer = Self { completions: true, ..Self::default() };
         if !scenario.record.members {
@@ -139,10 +139,10 @@ impl Observer {
     pub fn look(
         &mut self,
         now: Time,
-        flows: &[Flow],
+        flows: &[FlowState],
         network: &mut Network,
         places: &[SpliceCounts],
-        associations: &[Association],
+        associations: &[AssociationState],
     ) -> Time {
         for &(flow, series) in &self.transfers {
             let App::Stream(stream) = &flows[flow as usize].app else { continue };
@@ -189,7 +189,7 @@ impl Observer {
     }
 
     /// Satellites have been looked at: the paths of flows through them, and the terminals that move below them.
-    pub fn look_at_paths(&mut self, now: Time, flows: &[Flow], network: &mut Network) {
+    pub fn look_at_paths(&mut self, now: Time, flows: &[FlowState], network: &mut Network) {
         for &(flow, series) in &self.paths {
             if let Some((delay, satellites)) = network.path(flows[flow as usize].routes.start) {
                 self.samples.add(series, now, delay);
@@ -215,7 +215,7 @@ impl Observer {
     }
 
     /// All series, when the run is over.
-    pub fn finish(mut self, flows: &[Flow]) -> Vec<Series> {
+    pub fn finish(mut self, flows: &[FlowState]) -> Vec<Series> {
         if self.completions {
             self.list_completions(flows);
         }
@@ -223,7 +223,7 @@ impl Observer {
     }
 
     /// A row for each page and each short transfer, at the instant of its beginning.
-    fn list_completions(&mut self, flows: &[Flow]) {
+    fn list_completions(&mut self, flows: &[FlowState]) {
         for flow in flows.iter().filter(|flow| flow.sampled) {
             let App::Stream(stream) = &flow.app else { continue };
             let Some(completions) = stream.application.completions() else { continue };

@@ -4,8 +4,8 @@
 //! Differs from an emulator only in who says what time it is.
 //! Leaves out everything that is not the order of events.
 
-use crate::association::Association;
-use crate::flow::{App, Flow};
+use crate::association::AssociationState;
+use crate::flow::{App, FlowState};
 use crate::ids::{Actor, ConversationId, Owner};
 use crate::limited::flow_results;
 use crate::observe::Observer;
@@ -36,11 +36,11 @@ pub struct Simulation {
     pub(crate) owners: Vec<Owner>,
     /// Slots that are free.
     pub(crate) spare: Vec<Slot>,
-    pub(crate) flows: Vec<Flow>,
+    pub(crate) flows: Vec<FlowState>,
     /// Which of the flows are one in the scenario, and whether each is wanted by itself.
     pub(crate) populations: (Vec<PopulationResult>, bool),
     /// Associations in order of their names.
-    pub(crate) associations: Vec<Association>,
+    pub(crate) associations: Vec<AssociationState>,
     /// Flows that have something to do at this instant.
     pub(crate) due: Vec<u32>,
     /// Flow and leg of each of the network's routes, or an association and [`crate::association::ASSOCIATION_LEG`].
@@ -227,7 +227,7 @@ impl Simulation {
             failures: self.network.failure_results(end),
             routing: self.network.routing_result(),
             associations: {
-                let result = |one: &Association| one.result(&self.network.account(one.account));
+                let result = |one: &AssociationState| one.result(&self.network.account(one.account));
                 self.associations.iter().map(result).collect()
             },
             splices: self.places.into_iter().map(|place| place.result).collect(),

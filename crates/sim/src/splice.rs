@@ -12,7 +12,7 @@ use skyhop_chance::{Seed, Stream};
 use skyhop_network::Slot;
 use skyhop_results::SpliceResult;
 use skyhop_scenario as scenario;
-use skyhop_splice::{Config, Event, Opening, Protocol, Side, Splice};
+use skyhop_splice::{Config, Event, Protocol, ServerOpening, Side, Splice};
 use std::net::SocketAddrV4;
 
 /// Parameters of a flow's splices at one place.
@@ -55,10 +55,10 @@ impl Splicing {
                 sides,
                 buffer: splice.buffer.get(),
                 opening: match (splice.kind, splice.opens.unwrap_or_default()) {
-                    (scenario::SpliceKind::Spoof, _) => Opening::EndToEnd,
-                    (scenario::SpliceKind::Cache, _) => Opening::Data,
-                    (scenario::SpliceKind::Split, scenario::SpliceOpens::Syn) => Opening::Syn,
-                    (scenario::SpliceKind::Split, scenario::SpliceOpens::Data) => Opening::Data,
+                    (scenario::SpliceKind::Spoof, _) => ServerOpening::EndToEnd,
+                    (scenario::SpliceKind::Cache, _) => ServerOpening::Data,
+                    (scenario::SpliceKind::Split, scenario::SpliceOpens::Syn) => ServerOpening::Syn,
+                    (scenario::SpliceKind::Split, scenario::SpliceOpens::Data) => ServerOpening::Data,
                 },
                 asks: cached,
                 close: skyhop_splice::Close::EndToEnd,

@@ -8,7 +8,7 @@ use crate::stream::StreamEnd;
 use crate::told::{Event, SentCounts, event};
 use skyhop_scenario::StpOver;
 use skyhop_traffic::End;
-use skyhop_transport::stp::{Config, Connection, Ends, Length};
+use skyhop_transport::stp::{Config, Connection, Ends, PayloadLength};
 use skyhop_transport::tcp::RttSamples;
 use skyhop_units::Time;
 use skyhop_wire::stp::Contents;
@@ -76,7 +76,7 @@ pub(crate) enum StpEnd {
 
 /// One end of an STP connection that has its own packets.
 pub(crate) struct Alone {
-    pub machine: Connection<Length>,
+    pub machine: Connection<PayloadLength>,
     pub envelope: Envelope,
 }
 
@@ -158,7 +158,7 @@ impl StpEnd {
 
     pub fn write(&mut self, bytes: u64) {
         match self {
-            StpEnd::Alone(end) => end.machine.write(Length(bytes)),
+            StpEnd::Alone(end) => end.machine.write(PayloadLength(bytes)),
             StpEnd::Stream(end) => end.write(bytes),
         }
     }

@@ -4,9 +4,9 @@
 //! Differs: an event of an association belongs to one of many flows, whose application acts before the next packet leaves.
 //! Leaves out whose a stream is, which the association knows.
 
-use crate::association::{ASSOCIATION_LEG, Association, Owned};
+use crate::association::{ASSOCIATION_LEG, AssociationState, Owned};
 use crate::endpoint::{Event, FlowEndpoint};
-use crate::flow::{App, Flow};
+use crate::flow::{App, FlowState};
 use crate::ids::{Actor, ConversationId};
 use crate::simulation::Simulation;
 use crate::stp::StpEnd;
@@ -14,7 +14,7 @@ use crate::stream::{SendPhase, StreamEnd, StreamEnding};
 use skyhop_network::{Delivery, Frame, Inside};
 use skyhop_traffic::End;
 use skyhop_transport::stp::TrunkEvent;
-use skyhop_wire::stp::{Frame as StreamFrame, Frames, Length, Packet};
+use skyhop_wire::stp::{Frame as StreamFrame, Frames, Packet, PayloadLength};
 
 /// The end of a stream, if it is one.
 fn as_stream(end: &mut FlowEndpoint) -> Option<&mut StreamEnd> {
@@ -28,7 +28,7 @@ fn as_stream(end: &mut FlowEndpoint) -> Option<&mut StreamEnd> {
 }
 
 /// The end of a stream at a side of its association.
-fn end_at(flows: &mut [Flow], (flow, id): Owned, side: usize) -> Option<(End, &mut StreamEnd)> {
+fn end_at(flows: &mut [FlowState], (flow, id): Owned, side: usize) -> Option<(End, &mut StreamEnd)> {
     let App::Stream(stream) = &mut flows.get_mut(flow as usize)?.app else { return None };
     let conversation = stream.conversations.get_mut(id)?;
     let ends = [End::Client, End::Server].into_iter().zip(&mut conversation.ends);
@@ -123,7 +123,7 @@ impl Simulation {
     }
 
     /// Streams that have nothing left to send now wait for it to arrive.
-    fn note_sent(&mut self, number: u32, side: usize, packet: &Packet<Frames<Length>>) {
+    fn note_sent(&mut self, number: u32, side: usize, packet: &Packet<Frames<PayloadLength>>) {
         let Self { associations, flows, now, .. } = self;
         let association = &mut associations[number as usize];
         for frame in packet.data.iter().flat_map(|frames| &frames.0) {
@@ -246,7 +246,7 @@ impl Simulation {
 }
 
 /// Handles the end of a stream's half, which has no further events.
-fn finish(association: &Association, end: &mut StreamEnd, now: skyhop_units::Time, event: Event) {
+fn finish(association: &AssociationState, end: &mut StreamEnd, now: skyhop_units::Time, event: Event) {
     if !std::mem::replace(&mut end.over, true) {
         association.hold(now, end, SendPhase::Over);
         end.in_flight = 0;

@@ -6,7 +6,7 @@
 
 use skyhop_orbit::{Terminal, preset};
 use skyhop_results::{FlowKind, RunResult};
-use skyhop_routing::{Centralised, Geographic, Hybrid, PathMetric, Scheme, Shortest, Snapshot, send};
+use skyhop_routing::{Centralised, Geographic, Hybrid, PathMetric, RoutingScheme, Shortest, Snapshot, send};
 use skyhop_sim::Simulation;
 use skyhop_topology::{Rules, Topology};
 use std::fmt::Write;
@@ -60,7 +60,7 @@ fn delays(result: &RunResult, pair: (usize, usize)) -> Vec<(f64, f64)> {
 
 #[test]
 fn packets_go_where_single_trips_go() {
-    let schemes: [(&str, Box<dyn Scheme>); 4] = [
+    let schemes: [(&str, Box<dyn RoutingScheme>); 4] = [
         ("shortest", Box::new(Shortest::new(PathMetric::Delay))),
         ("hybrid", Box::new(Hybrid::default())),
         ("geographic", Box::new(Geographic::new(1))),

@@ -40,7 +40,7 @@ pub enum Protocol {
 
 /// The time at which the connection to the server is opened, and its sequence numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Opening {
+pub enum ServerOpening {
     /// At the client's SYN, which is answered at once (splitting).
     #[default]
     Syn,
@@ -70,7 +70,7 @@ pub struct Config {
     /// Largest number of bytes held for each direction, from their arrival until the other side has acknowledged them.
     pub buffer: u64,
     /// Time at which the server's side is opened.
-    pub opening: Opening,
+    pub opening: ServerOpening,
     /// True if the client's data wait for a decision of the owner, as in a cache that reads requests.
     pub asks: bool,
     /// Time at which a FIN is acknowledged.
@@ -88,7 +88,7 @@ impl Config {
         Self {
             sides: [Protocol::Tcp(Box::new(client)), Protocol::Tcp(Box::new(server))],
             buffer,
-            opening: Opening::Syn,
+            opening: ServerOpening::Syn,
             asks: false,
             close: Close::EndToEnd,
             give_up: Self::GIVE_UP,
@@ -97,11 +97,11 @@ impl Config {
 
     /// Spoofing: early acknowledgments with the sequence numbers of the ends.
     pub fn spoof(tcp: tcp::Config, buffer: u64) -> Self {
-        Self { opening: Opening::EndToEnd, ..Self::split(tcp.clone(), tcp, buffer) }
+        Self { opening: ServerOpening::EndToEnd, ..Self::split(tcp.clone(), tcp, buffer) }
     }
 
     /// A cache: it answers a request itself, or opens a connection to the server and forwards it.
     pub fn cache(client: tcp::Config, server: tcp::Config, buffer: u64) -> Self {
-        Self { opening: Opening::Data, asks: true, ..Self::split(client, server, buffer) }
+        Self { opening: ServerOpening::Data, asks: true, ..Self::split(client, server, buffer) }
     }
 }

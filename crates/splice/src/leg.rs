@@ -4,7 +4,7 @@
 //! Differs from a trait: the choice is an enum, so that a packet costs no dynamic dispatch.
 //! Leaves out the other operations of a protocol.
 
-use skyhop_transport::stp::{self, Length};
+use skyhop_transport::stp::{self, PayloadLength};
 use skyhop_transport::tcp::{Connection, Event, State};
 use skyhop_units::Time;
 
@@ -12,7 +12,7 @@ use skyhop_units::Time;
 #[derive(Debug)]
 pub(crate) enum Leg {
     Tcp(Box<Connection>),
-    Stp(Box<stp::Connection<Length>>),
+    Stp(Box<stp::Connection<PayloadLength>>),
 }
 
 impl Leg {
@@ -47,7 +47,7 @@ impl Leg {
     pub fn write(&mut self, bytes: u64) {
         match self {
             Leg::Tcp(tcp) => tcp.write(bytes),
-            Leg::Stp(stp) => stp.write(Length(bytes)),
+            Leg::Stp(stp) => stp.write(PayloadLength(bytes)),
         }
     }
 
@@ -58,7 +58,7 @@ impl Leg {
             Leg::Stp(stp) => {
                 let mut left = bytes;
                 while left > 0
-                    && let Some(Length(taken)) = stp.read(left as usize)
+                    && let Some(PayloadLength(taken)) = stp.read(left as usize)
                 {
                     left -= taken;
                 }

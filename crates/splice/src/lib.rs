@@ -57,5 +57,5 @@ mod leg;
 pub mod preamble;
 mod splice;
 
-pub use config::{Close, Config, Opening, Protocol, Side};
+pub use config::{Close, Config, Protocol, ServerOpening, Side};
 pub use splice::{Event, Splice, Stats};

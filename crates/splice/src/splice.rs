@@ -6,10 +6,10 @@
 //! Leaves out payload; [`Event::Moved`] and [`Event::Released`] tell the owner which bytes to append and which to drop.
 
 use crate::answers::Answers;
-use crate::config::{Close, Config, Opening, Protocol, Side};
+use crate::config::{Close, Config, Protocol, ServerOpening, Side};
 use crate::leg::Leg;
 use skyhop_chance::Stream;
-use skyhop_transport::stp::{self, Ends, Length, Packet as StpPacket};
+use skyhop_transport::stp::{self, Ends, Packet as StpPacket, PayloadLength};
 use skyhop_transport::tcp::{self, Connection, LossRecovery};
 use skyhop_units::Time;
 use skyhop_wire::stp::{UDP_PORT, kind};
@@ -65,7 +65,7 @@ pub struct Stats {
 enum First {
     Syn(Packet),
     /// A BGN.
-    Begin(StpPacket<Length>),
+    Begin(StpPacket<PayloadLength>),
 }
 
 /// One connection, split in two.
@@ -161,7 +161,7 @@ impl Splice {
     }
 
     /// The STP connection with a side, if there is one.
-    pub fn stp_connection(&self, side: Side) -> Option<&stp::Connection<Length>> {
+    pub fn stp_connection(&self, side: Side) -> Option<&stp::Connection<PayloadLength>> {
         match self.legs[side as usize].as_ref()? {
             Leg::Tcp(_) => None,
             Leg::Stp(stp) => Some(stp),
@@ -188,7 +188,9 @@ impl Splice {
         match &mut self.legs[side as usize] {
             Some(Leg::Tcp(leg)) => {
                 let syn_ack = Flags::SYN | Flags::ACK;
-                if side == Side::Server && self.config.opening == Opening::EndToEnd && tcp.flags.has(syn_ack)
+                if side == Side::Server
+                    && self.config.opening == ServerOpening::EndToEnd
+                    && tcp.flags.has(syn_ack)
                 {
                     self.answer.get_or_insert(*tcp);
                 }
@@ -204,7 +206,7 @@ impl Splice {
     }
 
     /// Takes a packet from a side that uses STP.
-    pub fn handle_stp(&mut self, now: Time, side: Side, packet: &StpPacket<Length>) {
+    pub fn handle_stp(&mut self, now: Time, side: Side, packet: &StpPacket<PayloadLength>) {
         match &mut self.legs[side as usize] {
             Some(Leg::Stp(leg)) => {
                 leg.handle_packet(now, packet);
@@ -257,7 +259,7 @@ impl Splice {
     }
 
     /// The next packet to send on a side that uses STP, and the side; `None` if there is none.
-    pub fn poll_transmit_stp(&mut self, now: Time) -> Option<(Side, StpPacket<Length>)> {
+    pub fn poll_transmit_stp(&mut self, now: Time) -> Option<(Side, StpPacket<PayloadLength>)> {
         for side in Side::BOTH {
             let Some(Leg::Stp(leg)) = &mut self.legs[side as usize] else { continue };
             if let Some(packet) = leg.poll_transmit(now) {
@@ -325,10 +327,10 @@ impl Splice {
     /// Handles the client's SYN or BGN.
     fn open(&mut self, now: Time, first: First) {
         self.first = Some(first);
-        if self.config.opening != Opening::EndToEnd {
+        if self.config.opening != ServerOpening::EndToEnd {
             self.begin_client(now, None);
         }
-        if self.config.opening != Opening::Data {
+        if self.config.opening != ServerOpening::Data {
             self.open_onwards();
         }
     }
@@ -362,7 +364,7 @@ impl Splice {
     fn leg(&mut self, side: Side, offer: Option<&TcpHeader>) -> Leg {
         let mut protocol = self.config.sides[side as usize].clone();
         let mut initial = self.initial[side as usize];
-        if let (Some(offer), Opening::EndToEnd, Protocol::Tcp(tcp)) =
+        if let (Some(offer), ServerOpening::EndToEnd, Protocol::Tcp(tcp)) =
             (offer, self.config.opening, &mut protocol)
         {
             initial = offer.seq;

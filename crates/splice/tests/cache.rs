@@ -148,7 +148,7 @@ proptest! {
         paths in [path(), path()],
         hits in prop::collection::vec(any::<bool>(), 1..6),
     ) {
-        let config = Config { asks: true, opening: skyhop_splice::Opening::Data, ..base };
+        let config = Config { asks: true, opening: skyhop_splice::ServerOpening::Data, ..base };
         let mut net = Net::new(ends, Config { give_up: Span::from_secs(100_000), ..config }, paths, [1, 2, 3, 4]);
         play(&mut net, &hits);
     }

@@ -6,7 +6,7 @@
 mod common;
 
 use common::*;
-use skyhop_splice::{Close, Config, Event, Opening, Protocol, Side};
+use skyhop_splice::{Close, Config, Event, Protocol, ServerOpening, Side};
 use skyhop_transport::tcp::{self, DelayedAck, State, Variant};
 use skyhop_wire::{Flags, Packet};
 
@@ -98,7 +98,7 @@ fn back_pressure_reaches_the_sender() {
 
 #[test]
 fn a_dead_server_is_a_reset_after_a_hundred_seconds_and_not_before() {
-    for opening in [Opening::Syn, Opening::Data, Opening::EndToEnd] {
+    for opening in [ServerOpening::Syn, ServerOpening::Data, ServerOpening::EndToEnd] {
         let mut net = net(Config { opening, ..split() });
         net.offer([20_000, 0]);
         net.run_until(ms(1900));
@@ -140,7 +140,7 @@ fn each_direction_closes_by_itself() {
 
 #[test]
 fn a_server_that_is_opened_with_the_first_data_sees_nothing_before() {
-    let mut net = net(Config { opening: Opening::Data, ..split() });
+    let mut net = net(Config { opening: ServerOpening::Data, ..split() });
     net.ends[CLIENT].read();
     net.drain();
     net.bytes = [0, 0];
@@ -211,7 +211,8 @@ fn losses_beyond_the_splice_are_its_own_to_repair() {
 
 #[test]
 fn a_server_that_refuses_is_a_client_refused() {
-    for (opening, state) in [(Opening::EndToEnd, State::SynSent), (Opening::Syn, State::FinWait1)] {
+    for (opening, state) in [(ServerOpening::EndToEnd, State::SynSent), (ServerOpening::Syn, State::FinWait1)]
+    {
         let mut net = net(Config { opening, ..split() });
         // A server that listens no more.
         net.ends[SERVER].shutdown();

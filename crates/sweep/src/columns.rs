@@ -9,7 +9,7 @@ use crate::name::fits;
 use arrow_array::builder::{BooleanBuilder, Float64Builder, Int64Builder, StringBuilder, UInt64Builder};
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
-use skyhop_results::population::Spread;
+use skyhop_results::population::MemberSpread;
 use skyhop_results::{DirectionResult, FlowMetric, Measure, Metric, RunResult, Type};
 use skyhop_scenario::Loaded;
 use skyhop_units::{Amount, Angle, Bytes, Length, Rate, Span};
@@ -100,7 +100,7 @@ impl Kind {
 
 /// The source of a metric's column in a run.
 #[derive(Debug, Clone, Copy)]
-enum Source {
+enum MetricSource {
     /// A metric of the flow with this number among those in no population.
     Flow(usize, &'static FlowMetric),
     /// A statistic, by its index, of a metric over the population with this index.
@@ -111,15 +111,15 @@ enum Source {
     Events,
 }
 
-impl Source {
+impl MetricSource {
     fn data_type(self) -> DataType {
         let kind = match self {
-            Source::Flow(_, metric) => metric.kind,
-            Source::Population(_, 0, _) => Type::Count,
-            Source::Population(..) => Type::Real,
-            Source::Link(_, _, metric) => metric.kind,
-            Source::Events => Type::Count,
-            Source::SimulatedS => Type::Real,
+            MetricSource::Flow(_, metric) => metric.kind,
+            MetricSource::Population(_, 0, _) => Type::Count,
+            MetricSource::Population(..) => Type::Real,
+            MetricSource::Link(_, _, metric) => metric.kind,
+            MetricSource::Events => Type::Count,
+            MetricSource::SimulatedS => Type::Real,
         };
         match kind {
             Type::Count => DataType::Int64,
@@ -131,15 +131,17 @@ impl Source {
     /// The value in a run; `None` if the run has no such flow or link.
     fn of<'a>(self, result: &'a RunResult, links: &[String]) -> Option<Measure<'a>> {
         Some(match self {
-            Source::Flow(flow, metric) => metric.of(result.single(flow)?),
-            Source::Population(population, part, metric) => {
-                let spread = Spread::of(metric, result.populations.get(population)?.members(result))?;
+            MetricSource::Flow(flow, metric) => metric.of(result.single(flow)?),
+            MetricSource::Population(population, part, metric) => {
+                let spread = MemberSpread::of(metric, result.populations.get(population)?.members(result))?;
                 let (_, value) = spread.numbers()[part];
                 if part == 0 { Measure::Count(Some(spread.count)) } else { Measure::Real(Some(value)) }
             }
-            Source::Link(link, reverse, metric) => (metric.get)(direction(result, &links[link], reverse)?),
-            Source::Events => Measure::Count(Some(result.events)),
-            Source::SimulatedS => Measure::Real(Some(result.simulated_s)),
+            MetricSource::Link(link, reverse, metric) => {
+                (metric.get)(direction(result, &links[link], reverse)?)
+            }
+            MetricSource::Events => Measure::Count(Some(result.events)),
+            MetricSource::SimulatedS => Measure::Real(Some(result.simulated_s)),
         })
     }
 }
@@ -154,9 +156,9 @@ fn direction<'a>(result: &'a RunResult, name: &str, reverse: bool) -> Option<&'a
 pub(crate) struct Columns {
     parameters: Vec<(String, Kind)>,
     /// Name and source of the columns that are kept.
-    kept: Vec<(String, Source)>,
+    kept: Vec<(String, MetricSource)>,
     /// Name and source of all columns.
-    all: Vec<(String, Source)>,
+    all: Vec<(String, MetricSource)>,
     links: Vec<String>,
     scenario_sha256: String,
     schema: SchemaRef,
@@ -171,26 +173,31 @@ impl Columns {
     ) -> Self {
         let scenario = &loaded.scenario;
         let links: Vec<String> = scenario.links.keys().cloned().collect();
-        let mut all = vec![("simulated_s".to_owned(), Source::SimulatedS), ("events".into(), Source::Events)];
+        let mut all = vec![
+            ("simulated_s".to_owned(), MetricSource::SimulatedS),
+            ("events".into(), MetricSource::Events),
+        ];
         let single = |flow: &usize| !scenario.members.iter().any(|members| members.flows.contains(flow));
         for (number, flow) in (0..scenario.flows.len()).filter(single).enumerate() {
             let name = scenario.flow_name(flow);
             all.extend(
-                FlowMetric::all().iter().map(|m| (format!("{name}.{}", m.name), Source::Flow(number, m))),
+                FlowMetric::all()
+                    .iter()
+                    .map(|m| (format!("{name}.{}", m.name), MetricSource::Flow(number, m))),
             );
         }
         for (population, members) in scenario.members.iter().enumerate() {
             for metric in FlowMetric::all().iter().filter(|metric| metric.kind != Type::Text) {
-                all.extend(Spread::NUMBERS.iter().enumerate().map(|(part, what)| {
+                all.extend(MemberSpread::NUMBERS.iter().enumerate().map(|(part, what)| {
                     let name = format!("{}.{}.{what}", members.name, metric.name);
-                    (name, Source::Population(population, part, metric))
+                    (name, MetricSource::Population(population, part, metric))
                 }));
             }
         }
         for (i, link) in links.iter().enumerate() {
             for (reverse, way) in [(false, "forward"), (true, "reverse")] {
                 all.extend(DirectionResult::METRICS.iter().map(|metric| {
-                    (format!("links.{link}.{way}.{}", metric.name), Source::Link(i, reverse, metric))
+                    (format!("links.{link}.{way}.{}", metric.name), MetricSource::Link(i, reverse, metric))
                 }));
             }
         }

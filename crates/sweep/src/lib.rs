@@ -13,7 +13,7 @@ mod pool;
 mod store;
 
 pub use factorial::{
-    Column, Component, Effect, Factor, Factorial, FactorialError, Spread, columns_of, factorial,
+    ColumnValues, Component, Effect, ErrorTerm, Factor, Factorial, FactorialError, columns_of, factorial,
 };
 pub use plan::{Plan, Point};
 pub use pool::{Halt, sweep};

@@ -44,17 +44,17 @@ pub struct Batches {
     connection: Option<u32>,
     opened: u32,
     /// Exchanges whose request the server has not read, with the bytes of it that have come.
-    coming: VecDeque<Exchange>,
+    coming: VecDeque<BatchExchange>,
     request_has: u64,
     /// Exchanges whose reply the client waits for, with the bytes of the next that have come.
-    asked: VecDeque<Exchange>,
+    asked: VecDeque<BatchExchange>,
     reply_has: u64,
     completions: Completions,
     actions: VecDeque<Action>,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Exchange {
+struct BatchExchange {
     started: Time,
     request: u64,
     reply: u64,
@@ -142,7 +142,7 @@ impl Batches {
             }
         };
         self.completions.started += 1;
-        let exchange = Exchange {
+        let exchange = BatchExchange {
             started: now,
             request: self.does.request.draw_whole(&mut self.request),
             reply: self.does.reply.draw_whole(&mut self.reply),
@@ -187,7 +187,7 @@ impl Batches {
         self.reply_has += bytes;
         while let Some(exchange) = self.asked.pop_front_if(|exchange| exchange.reply <= self.reply_has) {
             self.reply_has -= exchange.reply;
-            let Exchange { started, reply, .. } = exchange;
+            let BatchExchange { started, reply, .. } = exchange;
             let took = now.since(started);
             self.completions.all.push(Completion { started, took, bytes: reply, files: 1 });
         }

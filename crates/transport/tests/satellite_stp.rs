@@ -8,7 +8,7 @@ mod common;
 
 use common::{Link, Path, transfer};
 use skyhop_chance::Seed;
-use skyhop_transport::stp::{Config, Congestion, Length, Saved};
+use skyhop_transport::stp::{Config, Congestion, PayloadLength, SavedRate};
 use skyhop_units::{Rate, Span, Time};
 
 #[derive(Debug)]
@@ -87,7 +87,7 @@ fn nothing_known() {
 
 #[test]
 fn saved_state() {
-    let saved = Saved { rtt: Span::from_millis(600), rate: Rate::mbit(250) };
+    let saved = SavedRate { rtt: Span::from_millis(600), rate: Rate::mbit(250) };
     let config = Config { saved: Some(saved), ..Config::default() };
     let outcome = run(config, 250e6, 3e6, GEO, 0.0, 100_000_000, 1);
     assert!(
@@ -124,8 +124,8 @@ fn a_saved_rate_where_a_tenth_is_left() {
     for (name, config) in [("delay", Config::default()), ("delay, without trains", blind), ("window", window)]
     {
         for buffer in [1_875_000, 375_000] {
-            let [fresh, resumed] = [None, Some(Saved { rtt: Span::from_millis(600), rate: Rate::mbit(250) })]
-                .map(|saved| {
+            let [fresh, resumed] =
+                [None, Some(SavedRate { rtt: Span::from_millis(600), rate: Rate::mbit(250) })].map(|saved| {
                     let links = [
                         Link::new(25e6, GEO, buffer, 0.0, Seed(1).stream("forward")),
                         Link::new(3e6, GEO, 225_000, 0.0, Seed(1).stream("back")),
@@ -178,7 +178,7 @@ fn fade() {
         Link::new(10e6, one_way, 812_500, 0.0, source.stream("back")),
     ];
     let mut path = Path::new([Config::default(), Config::default()], links);
-    path.ends[0].write(Length(100_000_000));
+    path.ends[0].write(PayloadLength(100_000_000));
     path.ends[0].shutdown();
     path.ends[1].shutdown();
     let at = |s: f64| Time::ZERO + Span::from_secs_f64(s);

@@ -9,18 +9,18 @@ mod common;
 
 use common::Link;
 use skyhop_chance::Seed;
-use skyhop_transport::stp::{Budgets, Class, Config, Ends, Frames, Length, Packet, Trunk, TrunkEvent};
+use skyhop_transport::stp::{Budgets, Class, Config, Ends, Frames, Packet, PayloadLength, Trunk, TrunkEvent};
 use skyhop_units::{Span, Time};
 use std::collections::{BTreeMap, VecDeque};
 
 const GEO: Span = Span::from_millis(300);
 
 /// To which end, and what.
-type Arrival = (usize, Packet<Frames<Length>>);
+type Arrival = (usize, Packet<Frames<PayloadLength>>);
 
 struct Path {
     now: Time,
-    ends: [Trunk<Length>; 2],
+    ends: [Trunk<PayloadLength>; 2],
     links: [Link; 2],
     wire: BTreeMap<(Time, u64), Arrival>,
     serial: u64,
@@ -126,7 +126,7 @@ fn crowd(streams: u64, bytes: u64, loss: f64, seed: u64) -> Crowd {
             && let Some(size) = waiting.pop_front()
         {
             let id = path.ends[0].open(Class::default()).expect("it may");
-            assert_eq!(path.ends[0].write(id, Length(size)), None);
+            assert_eq!(path.ends[0].write(id, PayloadLength(size)), None);
             path.ends[0].shutdown(id);
         }
         assert!(path.step(Time::ZERO + Span::from_secs(200)), "no end");
@@ -175,7 +175,7 @@ fn requests(bulk: bool, class: Class, seed: u64) -> f64 {
     let mut path = Path::new(0.0, seed);
     if bulk {
         let id = path.ends[0].open(Class::default()).expect("it may");
-        path.ends[0].write(id, Length(2_000_000_000));
+        path.ends[0].write(id, PayloadLength(2_000_000_000));
     }
     let (first, count) = (400, 1000);
     let mut began = BTreeMap::new();
@@ -183,7 +183,7 @@ fn requests(bulk: bool, class: Class, seed: u64) -> f64 {
         let at = Time::ZERO + Span::from_millis(8_000 + 20 * n);
         while path.step(at) {}
         let id = path.ends[0].open(class).expect("it may");
-        path.ends[0].write(id, Length(2_000));
+        path.ends[0].write(id, PayloadLength(2_000));
         path.ends[0].shutdown(id);
         began.insert(id, path.now);
     }

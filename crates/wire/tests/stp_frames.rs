@@ -7,8 +7,8 @@
 use bytes::Bytes;
 use skyhop_chance::{Seed, Stream};
 use skyhop_wire::stp::{
-    Begin, Class, Contents, Control, End, Features, Frame, FrameError, Frames, Length, MOST, Packet, Reason,
-    emit, parse,
+    Begin, Class, Contents, Control, End, Features, Frame, FrameError, Frames, MOST, Packet, PayloadLength,
+    Reason, emit, parse,
 };
 
 const DOCUMENT: &str = include_str!("../../../docs/stp.md");
@@ -73,7 +73,7 @@ fn put(frames: &Frames<Bytes>) -> Vec<u8> {
     let mut out = Vec::new();
     frames.put(&mut out);
     assert_eq!(out.len(), frames.len());
-    let lengths = frames.clone().map(|data| Length(data.len() as u64));
+    let lengths = frames.clone().map(|data| PayloadLength(data.len() as u64));
     assert_eq!(lengths.len(), out.len(), "a length in place of the bytes is as long");
     out
 }

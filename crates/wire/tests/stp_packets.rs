@@ -5,8 +5,8 @@
 //! Leaves out the meaning of a number in a connection.
 
 use skyhop_wire::stp::{
-    Begin, Contents, Control, End, Features, Gap, Length, Packet, ParseError, Payload, Reason, Report, Stat,
-    Ustat, emit, expand, parse, wire_number,
+    Begin, Contents, Control, End, Features, Gap, Packet, ParseError, Payload, PayloadLength, Reason, Report,
+    Stat, Ustat, emit, expand, parse, wire_number,
 };
 
 #[test]
@@ -378,6 +378,6 @@ fn same(packet: &Packet<Data>, by_hand: &[u8]) {
     assert_eq!(parse(&by_hand).map(|p| p.map(|d| Data(d.to_vec()))), Ok(packet.clone()));
     assert_eq!(packet.wire_len(), by_hand.len());
     // A length in place of the bytes gives a packet as long.
-    let length = packet.clone().map(|data| Length(data.0.len() as u64));
+    let length = packet.clone().map(|data| PayloadLength(data.0.len() as u64));
     assert_eq!(length.wire_len(), by_hand.len());
 }

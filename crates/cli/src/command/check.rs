@@ -10,7 +10,7 @@ use crate::engine;
 use crate::failure::Failure;
 use crate::table::count;
 use skyhop_scenario::check::about;
-use skyhop_scenario::network::{Direction, FlowLeg, Network, Over, Route, resolve};
+use skyhop_scenario::network::{Direction, FlowLeg, NetworkPlan, Over, RoutePlan, resolve};
 use skyhop_scenario::{Loaded, Scenario, Scheme};
 use skyhop_sim::LegWays;
 use skyhop_units::Depth;
@@ -94,9 +94,9 @@ fn emulated(scenario: &Scenario) -> String {
 }
 
 /// The scheme of each of several constellations, and of a single one unless it is shortest paths.
-fn schemes(scenario: &Scenario, network: &Network) -> String {
+fn schemes(scenario: &Scenario, network: &NetworkPlan) -> String {
     let steps = network.routes.iter().flat_map(|route| match route {
-        Route::Pinned { steps, .. } => &steps[..],
+        RoutePlan::Pinned { steps, .. } => &steps[..],
         _ => &[],
     });
     let pinned = steps.map(|step| step.over).collect::<Vec<_>>();
@@ -118,10 +118,10 @@ fn schemes(scenario: &Scenario, network: &Network) -> String {
 }
 
 /// A path such as `server -access-> access~satellite -satellite-> user`; a link crossed backwards has its arrow on the left.
-fn way(network: &Network, names: &[&String], fleets: &[&str], route: &Route) -> String {
+fn way(network: &NetworkPlan, names: &[&String], fleets: &[&str], route: &RoutePlan) -> String {
     match route {
-        Route::Space { from, to } => format!("{from} ~ constellation ~ {to}"),
-        Route::Pinned { from, steps } => {
+        RoutePlan::Space { from, to } => format!("{from} ~ constellation ~ {to}"),
+        RoutePlan::Pinned { from, steps } => {
             let mut out = from.clone();
             for step in steps {
                 let over = match step.over {
@@ -134,11 +134,11 @@ fn way(network: &Network, names: &[&String], fleets: &[&str], route: &Route) -> 
             }
             out
         }
-        Route::Spread { from, to, hops } => {
+        RoutePlan::Spread { from, to, hops } => {
             let (from, to) = (&network.nodes[*from], &network.nodes[*to]);
             format!("{from} ~ {} on several ways ~ {to}", plural(hops.len(), "link"))
         }
-        Route::Links { from, hops, .. } => {
+        RoutePlan::Links { from, hops, .. } => {
             let mut out = network.nodes[*from].clone();
             for (link, direction) in hops {
                 let ends = network.links[*link];

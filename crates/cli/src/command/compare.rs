@@ -6,7 +6,7 @@
 
 use crate::engine;
 use crate::failure::Failure;
-use crate::table::{self, Table};
+use crate::table::{self, TextTable};
 use clap::Args as ClapArgs;
 use serde_json::{Value, json};
 use skyhop_compare::contender::{Buffers, Contender};
@@ -304,7 +304,7 @@ fn value(metric: JudgedMetric, value: f64) -> String {
 
 /// The table for people, and the rule behind its verdicts.
 fn shown(rows: &[ComparedFlow]) -> String {
-    let mut table = Table::new([
+    let mut table = TextTable::new([
         "scenario",
         "flow",
         "transport",

@@ -7,7 +7,7 @@
 use super::export;
 use super::satellites::{LoadedSatellites, SatelliteOptions, elements, find, placed};
 use crate::failure::Failure;
-use crate::table::{Table, digits, time};
+use crate::table::{TextTable, digits, time};
 use clap::Subcommand;
 use skyhop_orbit::preset::{PRESETS, Preset};
 use skyhop_orbit::{Constellation, coverage};
@@ -54,7 +54,7 @@ pub fn run(what: &ConstellationCommand) -> Result<(), Failure> {
 }
 
 fn list() -> Result<(), Failure> {
-    let mut table = Table::new(["name", "satellites", "period", "mask", "what"]);
+    let mut table = TextTable::new(["name", "satellites", "period", "mask", "what"]);
     for preset in PRESETS {
         let period_s = preset.constellation().period_s(0).unwrap_or_default();
         let mask = format!("{} deg", preset.elevation_mask_deg);
@@ -173,7 +173,7 @@ fn period_s(constellation: &Constellation) -> f64 {
 /// Table of the number of satellites in view by latitude.
 fn by_latitude(constellation: &Constellation, mask_rad: f64, times_s: &[f64]) -> String {
     let latitudes_rad: Vec<f64> = (0..=9).map(|ten| (f64::from(ten) * 10.0).min(89.9).to_radians()).collect();
-    let mut table = Table::new(["latitude", "in view, least", "mean", "most", "covered"]);
+    let mut table = TextTable::new(["latitude", "in view, least", "mean", "most", "covered"]);
     for row in coverage::in_view(constellation, &latitudes_rad, 72, times_s, mask_rad) {
         table.row([
             format!("{:.0} deg", row.latitude_rad.to_degrees()),
@@ -195,7 +195,7 @@ fn show_file(file: &Path) -> Result<(), Failure> {
     let mut out = format!("{}: {} satellites{epoch}\n\n", file.display(), constellation.len());
     let planes = constellation.planes();
     let mut table =
-        Table::new(["planes", "satellites", "in a plane", "inclination", "period", "height", "pattern"]);
+        TextTable::new(["planes", "satellites", "in a plane", "inclination", "period", "height", "pattern"]);
     for shell in planes.shells() {
         let sizes: Vec<usize> = shell.planes.clone().map(|plane| planes.members(plane).len()).collect();
         let first = planes.members(shell.planes.start)[0];

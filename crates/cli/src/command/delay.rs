@@ -12,11 +12,11 @@ use super::values::{TimesArgs, hertz, instant, seconds};
 use crate::engine::interrupted;
 use crate::failure::Failure;
 use crate::progress::RunProgress;
-use crate::table::Table;
+use crate::table::TextTable;
 use clap::{Args, ValueEnum};
 use skyhop_orbit::Terminal;
 use skyhop_orbit::visibility::elevation_rad;
-use skyhop_routing::{Network, PathMetric, Walk};
+use skyhop_routing::{PathMetric, RoutedTopology, Walk};
 use skyhop_topology::NodeId;
 use skyhop_units::Span;
 use std::fmt::Write;
@@ -115,7 +115,7 @@ pub fn pairs(
 }
 
 /// Nodes of terminals in a network.
-pub fn nodes(network: &Network, terminals: &[Terminal]) -> Vec<NodeId> {
+pub fn nodes(network: &RoutedTopology, terminals: &[Terminal]) -> Vec<NodeId> {
     terminals.iter().filter_map(|terminal| network.topology().terminal_named(&terminal.name)).collect()
 }
 
@@ -224,7 +224,7 @@ pub fn run(args: &DelayArgs) -> Result<(), Failure> {
 /// A row of a link's trace. The Doppler shift is that of a carrier that every satellite relays unchanged.
 fn trace_row(
     out: &mut String,
-    network: &Network,
+    network: &RoutedTopology,
     walk: Option<&Walk>,
     [t_s, start_s]: [f64; 2],
     frequency_hz: Option<f64>,
@@ -305,7 +305,7 @@ struct DelayTally {
 }
 
 impl DelayTally {
-    fn add(&mut self, network: &Network, ends: [NodeId; 2], walk: Option<Walk>) {
+    fn add(&mut self, network: &RoutedTopology, ends: [NodeId; 2], walk: Option<Walk>) {
         let Some(walk) = walk else {
             let serves = |end| network.topology().terminal_index(end).is_some_and(|end| network.serves(end));
             self.apart += u64::from(ends.into_iter().all(serves));
@@ -338,10 +338,10 @@ fn heading(loaded: &LoadedSatellites, times: TimesArgs) -> String {
     )
 }
 
-fn statistics(network: &Network, pairs: &[[NodeId; 2]], tallies: &mut [DelayTally]) -> String {
+fn statistics(network: &RoutedTopology, pairs: &[[NodeId; 2]], tallies: &mut [DelayTally]) -> String {
     let topology = network.topology();
     let earth = topology.constellation().earth();
-    let mut table = Table::new([
+    let mut table = TextTable::new([
         "from",
         "to",
         "ok",

@@ -9,7 +9,7 @@ use super::show;
 use crate::args::Demo;
 use crate::engine::{self, Done};
 use crate::failure::Failure;
-use crate::table::{Table, rate, time};
+use crate::table::{TextTable, rate, time};
 use skyhop_record::{Chart, ChartAxis, Folder, HtmlReport, Mark, Section};
 use skyhop_results::FlowKind;
 use skyhop_scenario::{Loaded, parse};
@@ -206,7 +206,7 @@ fn series(done: &Done, entity: &str, metric: &str) -> Vec<(f64, f64)> {
     found.into_iter().flat_map(|s| &s.samples).map(|(t, x)| (t.as_secs_f64(), *x)).collect()
 }
 
-fn html(table: &Table, caption: &str) -> Section {
+fn html(table: &TextTable, caption: &str) -> Section {
     let (columns, rows) = table.cells();
     Section::Table(skyhop_record::ReportTable {
         caption: caption.into(),

@@ -9,7 +9,7 @@ use super::values::TimesArgs;
 use crate::failure::Failure;
 use skyhop_network::apart::why_apart;
 use skyhop_orbit::Terminal;
-use skyhop_routing::{Network, PathMetric};
+use skyhop_routing::{PathMetric, RoutedTopology};
 use skyhop_topology::{NodeId, Topology};
 
 /// Warns of packets without a path although both ends held a satellite.
@@ -27,7 +27,7 @@ pub fn tell_apart(topology: &Topology, [from, to]: [NodeId; 2], apart: u64, pack
 /// The path at `t_s` if each terminal held all satellites in view: its delay in ms and its number of satellites.
 pub fn with_all_in_view(topology: &Topology, ends: [&str; 2], t_s: f64) -> Option<(f64, usize)> {
     let [from, to] = [topology.terminal_named(ends[0])?, topology.terminal_named(ends[1])?];
-    let mut network = Network::at(topology.clone(), PathMetric::Delay, t_s);
+    let mut network = RoutedTopology::at(topology.clone(), PathMetric::Delay, t_s);
     network.route(t_s);
     let walk = network.walk(from, to, t_s)?;
     Some((walk.delay_s * 1e3, network.satellites(&walk)))

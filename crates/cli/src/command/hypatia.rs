@@ -10,7 +10,7 @@ use super::reason;
 use super::values::instant;
 use crate::engine::{interrupted, listen};
 use crate::failure::Failure;
-use crate::table::{Table, count};
+use crate::table::{TextTable, count};
 use skyhop_orbit::{Constellation, Terminal, places};
 use skyhop_routing::hypatia::{ForwardingState, Hypatia, SCALE};
 use skyhop_topology::{LinkKind, Rules, Topology};
@@ -96,7 +96,7 @@ pub fn delay(args: &DelayArgs, folder: &Path) -> Result<(), Failure> {
             args.step,
             duration_s
         );
-        let mut table = Table::new(["from", "to", "ok", "no route", "min", "median", "max"]);
+        let mut table = TextTable::new(["from", "to", "ok", "no route", "min", "median", "max"]);
         for (&(from, to), found) in pairs.iter().zip(&mut found) {
             found.sort_by(f64::total_cmp);
             let ms = |index: usize| found.get(index).map_or_else(|| "-".into(), |ms| format!("{ms:.2} ms"));

@@ -9,7 +9,7 @@ use super::satellites::SatelliteOptions;
 use super::values::{hertz, instant, seconds};
 use crate::engine::interrupted;
 use crate::failure::Failure;
-use crate::table::Table;
+use crate::table::TextTable;
 use clap::Args;
 use skyhop_orbit::visibility::doppler_hz;
 use skyhop_orbit::{Sighting, sightings, sightings_on_course};
@@ -117,7 +117,7 @@ pub fn run(args: &Looking) -> Result<(), Failure> {
     let begin = constellation.epoch().map_or_else(String::new, |epoch| format!(", t = 0 at {epoch}"));
     let mut out = format!("{} from {}, mask {mask_deg} deg{begin}\n\n", loaded.name, place.name);
     let doppler = if args.frequency.is_some() { "doppler" } else { "" };
-    let mut table = Table::new([
+    let mut table = TextTable::new([
         "time",
         "satellite",
         "azimuth",

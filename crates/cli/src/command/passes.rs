@@ -8,7 +8,7 @@ use super::files::write_or_print;
 use super::satellites::{LoadedSatellites, SatelliteOptions};
 use super::values::{degrees, instant, seconds};
 use crate::failure::Failure;
-use crate::table::{Table, digits, time};
+use crate::table::{TextTable, digits, time};
 use clap::Args;
 use skyhop_orbit::visibility::range_rate_m_s;
 use skyhop_orbit::{Pass, passes};
@@ -116,8 +116,16 @@ pub fn run(args: &Passes) -> Result<(), Failure> {
         time(from_s),
         time(to_s),
     );
-    let mut table =
-        Table::new(["satellite", "rise", "culmination", "set", "highest", "from", "to", "delay, one way"]);
+    let mut table = TextTable::new([
+        "satellite",
+        "rise",
+        "culmination",
+        "set",
+        "highest",
+        "from",
+        "to",
+        "delay, one way",
+    ]);
     for pass in &found {
         let instant = |t_s: Option<f64>| t_s.map_or_else(|| "-".to_owned(), |t_s| format!("{t_s:.3} s"));
         table.row([

@@ -4,13 +4,13 @@
 //! Differs from the summary, which has all metrics.
 //! Leaves out members, which `--members` lists.
 
-use crate::table::{Table, count, or_dash, rate, share, time};
-use skyhop_results::population::{Spread, tally};
+use crate::table::{TextTable, count, or_dash, rate, share, time};
+use skyhop_results::population::{MemberSpread, tally};
 use skyhop_results::{FlowKind, FlowMetric, FlowResult, PopulationResult, RunResult};
 
 /// The tables of a run's populations, one for each kind of flow.
-pub fn tables(result: &RunResult) -> Vec<Table> {
-    let mut transfers = Table::new([
+pub fn tables(result: &RunResult) -> Vec<TextTable> {
+    let mut transfers = TextTable::new([
         "flows",
         "count",
         "completed",
@@ -23,7 +23,7 @@ pub fn tables(result: &RunResult) -> Vec<Table> {
         "worst",
         "limited by",
     ]);
-    let mut completions = Table::new([
+    let mut completions = TextTable::new([
         "pages, transfers of flows",
         "count",
         "begun",
@@ -37,7 +37,7 @@ pub fn tables(result: &RunResult) -> Vec<Table> {
         "95 %",
         "worst",
     ]);
-    let mut datagrams = Table::new([
+    let mut datagrams = TextTable::new([
         "datagrams of flows",
         "count",
         "sent",
@@ -50,7 +50,7 @@ pub fn tables(result: &RunResult) -> Vec<Table> {
         "95 %",
         "worst",
     ]);
-    let mut pings = Table::new([
+    let mut pings = TextTable::new([
         "pings of flows",
         "count",
         "sent",
@@ -92,14 +92,15 @@ impl PopulationMembers<'_> {
         FlowMetric::all().iter().find(|metric| metric.name == name)
     }
 
-    fn spread(&self, name: &str) -> Option<Spread<'_>> {
-        Spread::of(Self::metric(name)?, self.flows)
+    fn spread(&self, name: &str) -> Option<MemberSpread<'_>> {
+        MemberSpread::of(Self::metric(name)?, self.flows)
     }
 
     /// Percentiles of a metric as text.
     fn three(&self, name: &str, write: fn(f64) -> String) -> [String; 3] {
         let spread = self.spread(name);
-        let at = |value: fn(&Spread) -> f64| or_dash(spread.as_ref().map(|spread| write(value(spread))));
+        let at =
+            |value: fn(&MemberSpread) -> f64| or_dash(spread.as_ref().map(|spread| write(value(spread))));
         [at(|s| s.p5), at(|s| s.p50), at(|s| s.p95)]
     }
 
@@ -123,7 +124,7 @@ impl PopulationMembers<'_> {
         Some(format!("{}, {share:.0} % of them", cause.replace('_', " ")))
     }
 
-    fn transfers(&self, table: &mut Table) {
+    fn transfers(&self, table: &mut TextTable) {
         let ([name, flows], [g5, g50, g95]) = (self.head(), self.three("goodput_bps", rate));
         let [c5, c50, c95] = self.three("completed_s", time);
         let completed = count(self.spread("completed_s").map_or(0, |spread| spread.count));
@@ -132,7 +133,7 @@ impl PopulationMembers<'_> {
         table.row([name, flows, completed, g5, g50, g95, c5, c50, c95, worst, limited]);
     }
 
-    fn completions(&self, table: &mut Table) {
+    fn completions(&self, table: &mut TextTable) {
         let ([name, flows], [g5, g50, g95]) = (self.head(), self.three("goodput_bps", rate));
         let [c5, c50, c95] = self.three("completion_mean_s", time);
         let [begun, done, failed] = ["started", "completed", "failed"].map(|name| self.sum(name));
@@ -140,7 +141,7 @@ impl PopulationMembers<'_> {
         table.row([name, flows, begun, done, failed, g5, g50, g95, c5, c50, c95, worst]);
     }
 
-    fn datagrams(&self, table: &mut Table) {
+    fn datagrams(&self, table: &mut TextTable) {
         let ([name, flows], [l5, l50, l95]) = (self.head(), self.three("loss", share));
         let [d5, d50, d95] = self.three("delay_mean_s", time);
         let [sent, received] = ["sent", "received"].map(|name| self.sum(name));
@@ -148,7 +149,7 @@ impl PopulationMembers<'_> {
         table.row([name, flows, sent, received, l5, l50, l95, d5, d50, d95, worst]);
     }
 
-    fn pings(&self, table: &mut Table) {
+    fn pings(&self, table: &mut TextTable) {
         let ([name, flows], [d5, d50, d95]) = (self.head(), self.three("delay_mean_s", time));
         let [r5, r50, r95] = self.three("rtt_mean_s", time);
         let [sent, received] = ["sent", "received"].map(|name| self.sum(name));

@@ -14,7 +14,7 @@ use crate::failure::Failure;
 use clap::Args;
 use skyhop_orbit::{Terminal, look};
 use skyhop_record::Map;
-use skyhop_routing::{Network, PathMetric, Walk};
+use skyhop_routing::{PathMetric, RoutedTopology, Walk};
 use skyhop_topology::{Failing, LinkKind, NodeId, Outage, Topology};
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -152,7 +152,7 @@ fn words(topology: &Topology, from: NodeId, to: NodeId, t_s: f64) -> String {
 }
 
 /// The best paths around each link of the path, shortest first, without duplicates.
-fn alternatives(network: &Network, walk: &Walk, t_s: f64) -> Vec<Walk> {
+fn alternatives(network: &RoutedTopology, walk: &Walk, t_s: f64) -> Vec<Walk> {
     let mut others: Vec<Walk> = Vec::new();
     let (Some(&from), Some(&to)) = (walk.nodes.first(), walk.nodes.last()) else { return others };
     for hop in walk.nodes.windows(2) {
@@ -183,7 +183,7 @@ fn alternatives(network: &Network, walk: &Walk, t_s: f64) -> Vec<Walk> {
 
 fn why(
     loaded: &LoadedSatellites,
-    network: &mut Network,
+    network: &mut RoutedTopology,
     metric: PathMetric,
     walk: &Walk,
     next: Option<&Walk>,
@@ -260,7 +260,7 @@ fn why(
 fn other_satellites(
     loaded: &LoadedSatellites,
     terminals: &[Terminal],
-    network: &Network,
+    network: &RoutedTopology,
     metric: PathMetric,
     walk: &Walk,
     t_s: f64,
@@ -282,7 +282,7 @@ fn other_satellites(
     })
 }
 
-fn no_route(loaded: &LoadedSatellites, network: &Network, ends: [NodeId; 2], t_s: f64) -> Failure {
+fn no_route(loaded: &LoadedSatellites, network: &RoutedTopology, ends: [NodeId; 2], t_s: f64) -> Failure {
     let topology = network.topology();
     let mut ends = ends.into_iter().filter_map(|end| topology.terminal_index(end));
     let unserved = ends.find(|&terminal| !network.serves(terminal));

@@ -13,7 +13,7 @@ use skyhop_chance::Seed;
 use skyhop_network::{BuildError, Satellites, apart, place_of};
 use skyhop_orbit::preset::Preset;
 use skyhop_orbit::{Constellation, Course, Terminal, places};
-use skyhop_routing::{Network, PathMetric};
+use skyhop_routing::{PathMetric, RoutedTopology};
 use skyhop_scenario::{self as scenario, Antennas, Files, Scenario};
 use skyhop_text::spelling::nearest;
 use skyhop_text::table::{self, TableError};
@@ -107,8 +107,8 @@ pub struct LoadedSatellites {
 
 impl LoadedSatellites {
     /// A network of these terminals, with the gateways and terminals of the scenario.
-    pub fn network(&self, terminals: &[Terminal], metric: PathMetric) -> Result<Network, Failure> {
-        Ok(Network::new(self.topology(terminals)?, metric))
+    pub fn network(&self, terminals: &[Terminal], metric: PathMetric) -> Result<RoutedTopology, Failure> {
+        Ok(RoutedTopology::new(self.topology(terminals)?, metric))
     }
 
     /// A topology of these terminals.

@@ -6,7 +6,7 @@
 
 use crate::engine::Done;
 use crate::statistics::{self, Estimate};
-use crate::table::{Table, count, or_dash, rate, share, size, time};
+use crate::table::{TextTable, count, or_dash, rate, share, size, time};
 use skyhop_record::Meta;
 use skyhop_results::{
     CompletionsResult, DatagramResult, DirectionResult, FlowKind, FlowResult, LimitsResult, OneEndResult,
@@ -48,9 +48,9 @@ fn head(name: &str, seeds: &str, wall: Duration) -> String {
 }
 
 /// Tables of transfers, pages, datagrams and pings.
-pub fn flows<'a>(flows: impl IntoIterator<Item = &'a FlowResult>) -> Vec<Table> {
+pub fn flows<'a>(flows: impl IntoIterator<Item = &'a FlowResult>) -> Vec<TextTable> {
     let mut transfers = transfer_table("flow");
-    let mut pings = Table::new([
+    let mut pings = TextTable::new([
         "ping",
         "sent",
         "arrived",
@@ -62,7 +62,7 @@ pub fn flows<'a>(flows: impl IntoIterator<Item = &'a FlowResult>) -> Vec<Table> 
         "mean",
         "max",
     ]);
-    let mut completions = Table::new([
+    let mut completions = TextTable::new([
         "pages, transfers",
         "begun",
         "done",
@@ -76,9 +76,18 @@ pub fn flows<'a>(flows: impl IntoIterator<Item = &'a FlowResult>) -> Vec<Table> 
         "max",
         "limited by",
     ]);
-    let mut datagrams =
-        Table::new(["datagrams", "sent", "arrived", "lost", "goodput", "delay min", "mean", "max", "jitter"]);
-    let mut one_end = Table::new([
+    let mut datagrams = TextTable::new([
+        "datagrams",
+        "sent",
+        "arrived",
+        "lost",
+        "goodput",
+        "delay min",
+        "mean",
+        "max",
+        "jitter",
+    ]);
+    let mut one_end = TextTable::new([
         "program, simulated",
         "goodput",
         "delivered",
@@ -91,7 +100,7 @@ pub fn flows<'a>(flows: impl IntoIterator<Item = &'a FlowResult>) -> Vec<Table> 
         "delay mean",
         "limited by",
     ]);
-    let mut programs = Table::new(["programs", "sent", "arrived", "lost", "delay min", "mean", "max"]);
+    let mut programs = TextTable::new(["programs", "sent", "arrived", "lost", "delay min", "mean", "max"]);
     for flow in flows {
         match &flow.kind {
             FlowKind::Completions(c) => completions_row(&mut completions, flow, c),
@@ -110,8 +119,8 @@ pub fn flows<'a>(flows: impl IntoIterator<Item = &'a FlowResult>) -> Vec<Table> 
 }
 
 /// A table of transfers with `what` as the heading of its first column.
-pub fn transfer_table(what: &str) -> Table {
-    Table::new([
+pub fn transfer_table(what: &str) -> TextTable {
+    TextTable::new([
         what,
         "goodput",
         "completed",
@@ -127,7 +136,7 @@ pub fn transfer_table(what: &str) -> Table {
 }
 
 /// A row of a table of transfers.
-pub fn transfer_row(table: &mut Table, name: &str, t: &TransferResult, limits: Option<&LimitsResult>) {
+pub fn transfer_row(table: &mut TextTable, name: &str, t: &TransferResult, limits: Option<&LimitsResult>) {
     table.row([
         name.to_owned(),
         rate(t.goodput_bps),
@@ -144,7 +153,7 @@ pub fn transfer_row(table: &mut Table, name: &str, t: &TransferResult, limits: O
 }
 
 /// A row of a table of transfers for a flow whose packets belong to an association.
-fn stream_row(table: &mut Table, flow: &FlowResult, t: &TransferResult) {
+fn stream_row(table: &mut TextTable, flow: &FlowResult, t: &TransferResult) {
     let dash = || or_dash(None);
     table.row([
         flow.name.clone(),
@@ -168,7 +177,7 @@ fn limited_by(limits: &LimitsResult) -> Option<String> {
     Some(format!("{} {share:.0} %", cause.name().replace('_', " ")))
 }
 
-fn ping_row(table: &mut Table, name: &str, p: &PingResult) {
+fn ping_row(table: &mut TextTable, name: &str, p: &PingResult) {
     let [delays, rtts] =
         [[p.delay_min_s, p.delay_mean_s, p.delay_max_s], [p.rtt_min_s, p.rtt_mean_s, p.rtt_max_s]]
             .map(|values| values.map(|v| or_dash(v.map(time))));
@@ -187,9 +196,9 @@ fn ping_row(table: &mut Table, name: &str, p: &PingResult) {
     ]);
 }
 
-fn splices(result: &RunResult) -> Option<Table> {
+fn splices(result: &RunResult) -> Option<TextTable> {
     let mut table =
-        Table::new(["splice", "connections", "broken", "forward", "backward", "held at most", "of one"]);
+        TextTable::new(["splice", "connections", "broken", "forward", "backward", "held at most", "of one"]);
     for splice in &result.splices {
         table.row([
             splice.name.clone(),
@@ -204,8 +213,8 @@ fn splices(result: &RunResult) -> Option<Table> {
     (!result.splices.is_empty()).then_some(table)
 }
 
-fn associations(result: &RunResult) -> Option<Table> {
-    let mut table = Table::new([
+fn associations(result: &RunResult) -> Option<TextTable> {
+    let mut table = TextTable::new([
         "association",
         "streams",
         "at once",
@@ -238,7 +247,7 @@ fn associations(result: &RunResult) -> Option<Table> {
     (!result.associations.is_empty()).then_some(table)
 }
 
-fn completions_row(table: &mut Table, flow: &FlowResult, c: &CompletionsResult) {
+fn completions_row(table: &mut TextTable, flow: &FlowResult, c: &CompletionsResult) {
     let shown = [
         c.completion_min_s,
         c.completion_median_s,
@@ -254,20 +263,20 @@ fn completions_row(table: &mut Table, flow: &FlowResult, c: &CompletionsResult) 
     table.row([name, begun, done, failed, goodput, connections, least, median, mean, p95, most, limited]);
 }
 
-fn datagrams_row(table: &mut Table, name: &str, d: &DatagramResult) {
+fn datagrams_row(table: &mut TextTable, name: &str, d: &DatagramResult) {
     let [least, mean, most, jitter] =
         [d.delay_min_s, d.delay_mean_s, d.delay_max_s, d.jitter_mean_s].map(|v| or_dash(v.map(time)));
     let (sent, received, lost) = (count(d.sent), count(d.received), or_dash(d.loss.map(share)));
     table.row([name.to_owned(), sent, received, lost, rate(d.goodput_bps), least, mean, most, jitter]);
 }
 
-fn programs_row(table: &mut Table, name: &str, p: &ProgramsResult) {
+fn programs_row(table: &mut TextTable, name: &str, p: &ProgramsResult) {
     let [least, mean, most] = [p.delay_min_s, p.delay_mean_s, p.delay_max_s].map(|v| or_dash(v.map(time)));
     let lost = or_dash(p.loss.map(share));
     table.row([name.to_owned(), count(p.sent), count(p.received), lost, least, mean, most]);
 }
 
-fn one_end_row(table: &mut Table, flow: &FlowResult, o: &OneEndResult) {
+fn one_end_row(table: &mut TextTable, flow: &FlowResult, o: &OneEndResult) {
     let limited = flow.limits.as_ref().and_then(LimitsResult::limited_by);
     table.row([
         flow.name.clone(),
@@ -302,9 +311,9 @@ pub fn emulation(result: &RunResult, meta: &Meta) -> String {
     )
 }
 
-fn links(result: &RunResult) -> Option<Table> {
+fn links(result: &RunResult) -> Option<TextTable> {
     let mut table =
-        Table::new(["link", "direction", "packets", "size", "busy", "dropped", "lost", "longest queue"]);
+        TextTable::new(["link", "direction", "packets", "size", "busy", "dropped", "lost", "longest queue"]);
     let mut row = |name: &str, direction: &str, d: &DirectionResult| {
         table.row([
             name.to_owned(),
@@ -357,7 +366,7 @@ fn number(x: f64) -> String {
 pub fn seeds(runs: &[RunResult], wall: Duration) -> String {
     let (Some(first), Some(last)) = (runs.first(), runs.last()) else { return String::new() };
     let mut out = head(&first.scenario, &format!("seeds {} to {}", first.seed, last.seed), wall);
-    let mut table = Table::new(["flow", "metric", "mean", "95 % interval", "min", "max", "runs"]);
+    let mut table = TextTable::new(["flow", "metric", "mean", "95 % interval", "min", "max", "runs"]);
     for flow in statistics::flows(runs) {
         let mut name = flow.name.as_str();
         for (key, what, write) in MEANS {

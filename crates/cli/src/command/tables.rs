@@ -9,7 +9,7 @@ use super::satellites::{IslOptions, LoadedSatellites, SatelliteOptions};
 use crate::engine::interrupted;
 use crate::failure::Failure;
 use crate::progress::RunProgress;
-use crate::table::{Table, count, share};
+use crate::table::{TextTable, count, share};
 use clap::Args;
 use skyhop_orbit::Constellation;
 use skyhop_routing::tables::{TableOptions, TableReport, crossing_s, orbit_tables_while};
@@ -137,7 +137,7 @@ fn csv(reports: &[TableReport]) -> String {
 
 fn text(reports: &[TableReport]) -> String {
     let aggregated = reports.iter().any(|report| report.aggregated.is_some());
-    let mut table = Table::new([
+    let mut table = TextTable::new([
         "state",
         "time",
         "latitude",

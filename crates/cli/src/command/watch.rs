@@ -7,7 +7,7 @@
 use super::emulate::failed;
 use crate::engine;
 use crate::failure::Failure;
-use crate::table::{Table, count, or_dash, rate, time};
+use crate::table::{TextTable, count, or_dash, rate, time};
 use serde_json::{Value, json};
 use skyhop_emulate::control;
 use std::collections::VecDeque;
@@ -56,7 +56,7 @@ fn picture(looks: &VecDeque<Value>) -> String {
     let names =
         |key: &str| last[key].as_object().into_iter().flat_map(|all| all.keys().cloned()).collect::<Vec<_>>();
     let s = grown(before, "/now_s").filter(|s| *s > 0.0);
-    let mut hosts = Table::new(["host", "sends", "receives"]);
+    let mut hosts = TextTable::new(["host", "sends", "receives"]);
     for name in names("hosts") {
         let bps = |key: &str| {
             or_dash(
@@ -65,7 +65,7 @@ fn picture(looks: &VecDeque<Value>) -> String {
         };
         hosts.row([name.clone(), bps("read_bytes"), bps("written_bytes")]);
     }
-    let mut flows = Table::new([
+    let mut flows = TextTable::new([
         "flow",
         "direction",
         "sent",
@@ -95,7 +95,7 @@ fn picture(looks: &VecDeque<Value>) -> String {
             ]);
         }
     }
-    let mut links = Table::new(["link", "direction", "waiting", "dropped", "lost"]);
+    let mut links = TextTable::new(["link", "direction", "waiting", "dropped", "lost"]);
     for name in names("links") {
         for way in ["forward", "reverse"] {
             let of =

@@ -7,7 +7,7 @@ use super::status::ask;
 use crate::failure::Failure;
 use clap::Args;
 use serde_json::Value;
-use skyhop_gateway::{Config, Role, Source};
+use skyhop_gateway::{Config, Role, SourceAddress};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -46,7 +46,7 @@ pub fn run(args: &Diagnose) -> Result<(), Failure> {
     let config = Config::read(&args.file).map_err(|e| Failure::Scenario(e.to_string()))?;
     let mut findings = Findings::default();
     findings.say(true, &format!("{}: the file of a {}", args.file.display(), config.role), "");
-    if config.intercept.is_some() || config.source == Source::Client {
+    if config.intercept.is_some() || config.source == SourceAddress::Client {
         host(&config, &mut findings);
     }
     running(&config, &args.file, &mut findings);

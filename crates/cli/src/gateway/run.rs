@@ -4,7 +4,7 @@
 
 use crate::failure::Failure;
 use clap::Args;
-use skyhop_gateway::{Config, Fail, Failed, Quic, Source, ruleset};
+use skyhop_gateway::{Config, DaemonError, Fail, Quic, SourceAddress, ruleset};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -30,8 +30,8 @@ pub fn run(args: &GatewayRun) -> Result<(), Failure> {
     }
     let log = Box::new(|line: &str| eprintln!("skyhop gateway: {line}"));
     skyhop_gateway::run(args.file.clone(), config, log).map_err(|e| match e {
-        Failed::Config(message) => Failure::Scenario(format!("{}: {message}", args.file.display())),
-        Failed::Run(message) => Failure::Run(message),
+        DaemonError::Config(message) => Failure::Scenario(format!("{}: {message}", args.file.display())),
+        DaemonError::Run(message) => Failure::Run(message),
     })
 }
 
@@ -85,7 +85,7 @@ pub fn check(file: &Path) -> Result<(), Failure> {
         let _ =
             writeln!(out, "  forwards            {} to {}:{}", forward.listen, forward.to.0, forward.to.1);
     }
-    if config.source == Source::Client {
+    if config.source == SourceAddress::Client {
         let _ = writeln!(out, "  servers see         the clients' addresses");
     }
     if let Some(metrics) = config.metrics {

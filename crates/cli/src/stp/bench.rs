@@ -7,7 +7,7 @@
 use super::options::{Common, address, bind_failure};
 use super::report::{Bar, bit_rate, line, numbers};
 use super::send::{SendError, endpoint_for, open, send};
-use super::transfer::{Ask, Beginning, Patient, Reply, TransferRequest, take_data};
+use super::transfer::{Ask, Patient, ReceivedPrefix, Reply, TransferRequest, take_data};
 use crate::engine::interrupted;
 use crate::failure::Failure;
 use crate::stopwatch::Stopwatch;
@@ -68,7 +68,9 @@ pub fn run(args: &Bench) -> Result<(), Failure> {
         let request =
             TransferRequest { ask: Ask::Sink, name: "bench".into(), size: args.size.map(Bytes::get) };
         let sent = request.open(&stream).map_err(SendError::Network).and_then(|()| {
-            send(&stream, &mut zeros, Beginning::of_measurement(), |bytes| bar.show(bytes, || stream.stats()))
+            send(&stream, &mut zeros, ReceivedPrefix::of_measurement(), |bytes| {
+                bar.show(bytes, || stream.stats())
+            })
         });
         bar.clear();
         Ok::<_, Failure>((sent, stream.stats()))
@@ -118,7 +120,7 @@ fn swallow(server: &Endpoint) -> io::Result<()> {
         let mut patient = Patient::new(&stream)?;
         TransferRequest::take(&mut patient)?;
         let Ok((_, found, _)) =
-            take_data(&mut patient, &mut io::sink(), Beginning::of_measurement(), |_| !interrupted())
+            take_data(&mut patient, &mut io::sink(), ReceivedPrefix::of_measurement(), |_| !interrupted())
         else {
             return Ok(());
         };

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
 /// A part that this process writes; put aside when it is dropped, for the transfer to be resumed.
-pub struct Part {
+pub struct PartialFile {
     /// The file, open for writing.
     pub file: File,
     path: PathBuf,
@@ -39,7 +39,7 @@ const HELD_FOR: Duration = Duration::from_secs(7 * 86_400);
 /// Largest number of parts that are held in a folder.
 const HELD_MAX: usize = 64;
 
-impl Part {
+impl PartialFile {
     /// A new part beside the file that it is to become.
     pub fn create(target: &Path) -> io::Result<Self> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
@@ -52,7 +52,7 @@ impl Part {
             };
             // Before the lock was there, another process may have taken the file for a leftover.
             if lock(&file)? && is_at(&file, &path) {
-                return Ok(Part { file, path, target: target.to_owned(), end: End::PutAside });
+                return Ok(PartialFile { file, path, target: target.to_owned(), end: End::PutAside });
             }
         }
         Err(io::Error::new(io::ErrorKind::AlreadyExists, "all names of parts are taken"))
@@ -69,7 +69,7 @@ impl Part {
         if !meta.is_file() || !lock(&file)? || !is_at(&file, &held) {
             return Ok(None);
         }
-        let mut part = Part::create(target)?;
+        let mut part = PartialFile::create(target)?;
         fs::rename(&held, &part.path)?;
         part.file = file;
         Ok(Some((part, meta.len())))
@@ -100,7 +100,7 @@ impl Part {
     }
 }
 
-impl Drop for Part {
+impl Drop for PartialFile {
     fn drop(&mut self) {
         let keep = self.end == End::PutAside && self.file.metadata().is_ok_and(|meta| meta.len() > 0);
         let _ = match self.end {
@@ -267,21 +267,21 @@ mod tests {
     fn a_part_is_named_put_aside_or_removed() {
         let dir = Dir::new("ends");
         let target = dir.0.join("a");
-        drop(Part::create(&target).unwrap());
+        drop(PartialFile::create(&target).unwrap());
         assert!(dir.names().is_empty(), "an empty part is of no use");
         for text in ["first", "second"] {
-            let mut part = Part::create(&target).unwrap();
+            let mut part = PartialFile::create(&target).unwrap();
             part.file.write_all(text.as_bytes()).unwrap();
             drop(part);
             assert_eq!(dir.names(), [".a.skystp.held"]);
         }
-        let (part, len) = Part::held(&target).unwrap().unwrap();
+        let (part, len) = PartialFile::held(&target).unwrap().unwrap();
         assert_eq!((len, dir.names().len()), (6, 1), "the latest is held");
-        assert!(Part::held(&target).unwrap().is_none(), "taken by one only");
+        assert!(PartialFile::held(&target).unwrap().is_none(), "taken by one only");
         assert_eq!(sweep(&dir.0).unwrap(), 0, "its lock went with it");
         part.finish(false).unwrap();
         assert_eq!(fs::read(&target).unwrap(), b"second");
-        let part = Part::create(&target).unwrap();
+        let part = PartialFile::create(&target).unwrap();
         assert_eq!(part.finish(false).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
         assert_eq!(dir.names(), ["a"]);
     }
@@ -310,7 +310,7 @@ mod tests {
             dir.names(),
             [".097.skystp.held", ".098.skystp.held", ".099.skystp.held", ".a.b.skystp.held", "whole"]
         );
-        let taken = Part::held(&dir.0.join("099")).unwrap();
+        let taken = PartialFile::held(&dir.0.join("099")).unwrap();
         expire(&dir.0, 0).unwrap();
         assert!(
             taken.is_some() && dir.names().len() == 2,

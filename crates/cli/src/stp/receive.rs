@@ -5,10 +5,10 @@
 //! Leaves out lists of available files.
 
 use super::options::{Common, address};
-use super::parts::{Part, folder, tidy};
+use super::parts::{PartialFile, folder, tidy};
 use super::report::{Bar, line, numbers};
 use super::send::{endpoint_for, open};
-use super::transfer::{Ask, Beginning, Broken, Patient, Reply, Told, TransferRequest, hex, take_data};
+use super::transfer::{Ask, Broken, Patient, ReceivedPrefix, Reply, Told, TransferRequest, hex, take_data};
 use crate::engine::interrupted;
 use crate::failure::Failure;
 use crate::stopwatch::Stopwatch;
@@ -63,11 +63,11 @@ pub fn run(args: &Receive) -> Result<(), Failure> {
         tidy(folder(&out), u64::MAX, args.common.quiet);
     }
     let unwritten = |e: io::Error| Failure::Run(format!("{}: cannot write: {e}", out.display()));
-    let held = if args.resume { Part::held(&out).map_err(unwritten)? } else { None };
+    let held = if args.resume { PartialFile::held(&out).map_err(unwritten)? } else { None };
     let (mut part, beginning) = match held {
-        None => (None, Beginning::of_file()),
+        None => (None, ReceivedPrefix::of_file()),
         Some((mut part, len)) => {
-            let beginning = Beginning::read(&mut part.file, len)
+            let beginning = ReceivedPrefix::read(&mut part.file, len)
                 .map_err(|e| Failure::Run(format!("{}: what is held cannot be read: {e}", out.display())))?;
             (Some(part), beginning)
         }
@@ -112,7 +112,7 @@ pub fn run(args: &Receive) -> Result<(), Failure> {
     let written = |e: io::Error| (unwritten(e), true);
     let taken = (|| {
         if part.is_none() && !stdout {
-            part = Some(Part::create(&out).map_err(written)?);
+            part = Some(PartialFile::create(&out).map_err(written)?);
         }
         let mut pipe = io::stdout().lock();
         let mut target: &mut dyn Write = part.as_mut().map_or(&mut pipe, |part| &mut part.file);
@@ -133,7 +133,7 @@ pub fn run(args: &Receive) -> Result<(), Failure> {
         Ok(done) => done,
         Err((failure, tell)) => {
             if tell {
-                part.iter_mut().for_each(Part::discard);
+                part.iter_mut().for_each(PartialFile::discard);
                 let mut words = Vec::new();
                 let _ = failure.tell(&mut words);
                 let why = String::from_utf8_lossy(&words).trim().trim_start_matches("error: ").to_owned();

@@ -6,7 +6,9 @@
 
 use super::options::{Common, address, bind_failure};
 use super::report::{Bar, line, numbers};
-use super::transfer::{Ask, Beginning, Broken, Digest, Patient, Reply, TransferRequest, hex, put_data, take};
+use super::transfer::{
+    Ask, Broken, Digest, Patient, ReceivedPrefix, Reply, TransferRequest, hex, put_data, take,
+};
 use crate::engine::interrupted;
 use crate::failure::Failure;
 use crate::stopwatch::{Stopwatch, pause};
@@ -76,7 +78,7 @@ pub fn run(args: &Send) -> Result<(), Failure> {
     let ask = if args.resume { Ask::PutRest } else { Ask::Put };
     let request = TransferRequest { ask, name: name.clone(), size };
     let sent = request.open(&stream).map_err(SendError::Network).and_then(|()| {
-        let mut beginning = Beginning::of_file();
+        let mut beginning = ReceivedPrefix::of_file();
         if args.resume {
             beginning = resume(&stream, &mut source)?;
             (held, begin) = (beginning.bytes(), Stopwatch::start());
@@ -157,7 +159,7 @@ fn describe(e: SendError, args: &Send, regular: bool) -> Failure {
 }
 
 /// Learns what the receiver holds, and reads as much of the source, which must be the same.
-fn resume(stream: &StpStream, source: &mut dyn Read) -> Result<Beginning, SendError> {
+fn resume(stream: &StpStream, source: &mut dyn Read) -> Result<ReceivedPrefix, SendError> {
     let network = |e| if interrupted() { SendError::Interrupted } else { SendError::Network(e) };
     let mut from = Patient::new(stream).map_err(network)?;
     let theirs = match Reply::take(&mut from).map_err(network)? {
@@ -167,7 +169,7 @@ fn resume(stream: &StpStream, source: &mut dyn Read) -> Result<Beginning, SendEr
     };
     let held = u64::from_be_bytes(take(&mut from).map_err(network)?);
     let mut source = source;
-    match Beginning::read(&mut source, held) {
+    match ReceivedPrefix::read(&mut source, held) {
         Ok(beginning) if beginning.digest() == theirs => Ok(beginning),
         Ok(_) => Err(SendError::OtherFile(held)),
         Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => Err(SendError::OtherFile(held)),
@@ -181,7 +183,7 @@ fn resume(stream: &StpStream, source: &mut dyn Read) -> Result<Beginning, SendEr
 pub fn send(
     stream: &StpStream,
     source: &mut dyn Read,
-    beginning: Beginning,
+    beginning: ReceivedPrefix,
     mut show: impl FnMut(u64),
 ) -> Result<(u64, Digest, Digest), SendError> {
     std::thread::scope(|scope| {

@@ -6,10 +6,10 @@
 
 use super::names::{plain_name, shown};
 use super::options::{Common, bind_failure};
-use super::parts::{self, Part};
+use super::parts::{self, PartialFile};
 use super::report::line;
 use super::transfer::{
-    Ask, Beginning, Broken, Digest, Patient, Reply, Told, TransferRequest, hex, put_data, take_data,
+    Ask, Broken, Digest, Patient, ReceivedPrefix, Reply, Told, TransferRequest, hex, put_data, take_data,
 };
 use super::uploads::{Running, Uploads};
 use crate::engine::interrupted;
@@ -133,7 +133,7 @@ fn handle(args: &Serve, uploads: &Uploads, stream: &StpStream, peer: SocketAddr)
         Ask::Get | Ask::GetRest => {
             return get(args, patient, &request).map_err(|e| say(format!("{name}: {e}")));
         }
-        Ask::Sink => take(&mut patient, &mut io::sink(), Beginning::of_measurement(), |_| true)
+        Ask::Sink => take(&mut patient, &mut io::sink(), ReceivedPrefix::of_measurement(), |_| true)
             .map_err(|fault| fault.why),
     };
     let reply = match &done {
@@ -178,7 +178,7 @@ struct Fault {
 fn take(
     from: &mut impl Read,
     target: &mut impl Write,
-    beginning: Beginning,
+    beginning: ReceivedPrefix,
     go_on: impl Fn(u64) -> bool,
 ) -> Result<Taken, Fault> {
     let held = beginning.bytes();
@@ -198,7 +198,7 @@ fn unwritten(e: io::Error) -> String {
 }
 
 /// Says what of a file is held, to a sender that asks.
-fn tell_held(to: &mut impl Write, request: &TransferRequest, held: &Beginning) -> Result<(), String> {
+fn tell_held(to: &mut impl Write, request: &TransferRequest, held: &ReceivedPrefix) -> Result<(), String> {
     if request.ask != Ask::PutRest {
         return Ok(());
     }
@@ -212,7 +212,7 @@ fn put(
     from: &mut Patient<'_>,
     request: &TransferRequest,
 ) -> Result<Taken, String> {
-    let new = Beginning::of_file;
+    let new = ReceivedPrefix::of_file;
     if let Some(to) = &args.to {
         tell_held(from, request, &new())?;
         if to == Path::new("-") {
@@ -256,12 +256,12 @@ fn put_part(
         if !running.take_over() {
             return Err(format!("{} is being received over another connection", request.name));
         }
-        held = Part::held(path).map_err(unwritten)?;
+        held = PartialFile::held(path).map_err(unwritten)?;
     }
     let (mut part, beginning) = match held {
-        None => (Part::create(path).map_err(unwritten)?, Beginning::of_file()),
+        None => (PartialFile::create(path).map_err(unwritten)?, ReceivedPrefix::of_file()),
         Some((mut part, len)) => {
-            let beginning = Beginning::read(&mut part.file, len)
+            let beginning = ReceivedPrefix::read(&mut part.file, len)
                 .map_err(|e| format!("what is held cannot be read: {e}"))?;
             (part, beginning)
         }
@@ -304,7 +304,7 @@ fn get(args: &Serve, mut stream: Patient<'_>, request: &TransferRequest) -> Resu
         }
     };
     let held = request.size.filter(|_| rest).unwrap_or(0);
-    let beginning = match Beginning::read(&mut file, held) {
+    let beginning = match ReceivedPrefix::read(&mut file, held) {
         Ok(beginning) if digest.is_none_or(|digest| digest == beginning.digest()) => beginning,
         Err(e) if e.kind() != io::ErrorKind::UnexpectedEof => return Err(format!("cannot be read: {e}")),
         _ => {

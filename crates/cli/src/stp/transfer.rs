@@ -275,20 +275,20 @@ pub enum Broken {
 
 /// The beginning of a file as far as it was read or written: its length, and its digest unless it is a measurement.
 #[derive(Clone)]
-pub struct Beginning {
+pub struct ReceivedPrefix {
     bytes: u64,
     digest: Option<Context>,
 }
 
-impl Beginning {
+impl ReceivedPrefix {
     /// An empty beginning of a file.
     pub fn of_file() -> Self {
-        Beginning { bytes: 0, digest: Some(Context::new(&SHA256)) }
+        ReceivedPrefix { bytes: 0, digest: Some(Context::new(&SHA256)) }
     }
 
     /// An empty beginning of a measurement.
     pub fn of_measurement() -> Self {
-        Beginning { bytes: 0, digest: None }
+        ReceivedPrefix { bytes: 0, digest: None }
     }
 
     /// Reads this many bytes of a file; fails if it is shorter.
@@ -332,7 +332,7 @@ impl Beginning {
 pub fn put_data(
     source: &mut impl Read,
     to: &mut impl Write,
-    beginning: Beginning,
+    beginning: ReceivedPrefix,
     mut go_on: impl FnMut(u64) -> bool,
 ) -> Result<(u64, Digest), Broken> {
     let mut buffer = vec![0; BLOCK + 4];
@@ -361,7 +361,7 @@ pub fn put_data(
 pub fn take_data(
     from: &mut impl Read,
     target: &mut impl Write,
-    beginning: Beginning,
+    beginning: ReceivedPrefix,
     mut go_on: impl FnMut(u64) -> bool,
 ) -> Result<(u64, Digest, Digest), Broken> {
     let mut buffer = vec![0; BLOCK];
@@ -406,16 +406,17 @@ mod tests {
         for len in [0, 1, BLOCK - 1, BLOCK, BLOCK + 1, 3 * BLOCK + 17] {
             let data: Vec<u8> = (0..len).map(|n| (n * 7 + n / 256) as u8).collect();
             let mut wire = Vec::new();
-            let (sent, digest) = put_data(&mut &data[..], &mut wire, Beginning::of_file(), |_| true).unwrap();
+            let (sent, digest) =
+                put_data(&mut &data[..], &mut wire, ReceivedPrefix::of_file(), |_| true).unwrap();
             let mut out = Vec::new();
             let (received, found, expected) =
-                take_data(&mut &wire[..], &mut out, Beginning::of_file(), |_| true).unwrap();
+                take_data(&mut &wire[..], &mut out, ReceivedPrefix::of_file(), |_| true).unwrap();
             assert_eq!((sent, received), (len as u64, len as u64));
             assert!(out == data && found == expected && found == digest);
             // A truncated end is detected.
             let cut = &wire[..wire.len() - 1];
             assert!(matches!(
-                take_data(&mut &cut[..], &mut io::sink(), Beginning::of_file(), |_| true),
+                take_data(&mut &cut[..], &mut io::sink(), ReceivedPrefix::of_file(), |_| true),
                 Err(Broken::Source(_))
             ));
         }
@@ -423,17 +424,17 @@ mod tests {
         let data = vec![7; 3 * BLOCK];
         for held in [0, 1, BLOCK as u64, data.len() as u64] {
             let mut source = &data[..];
-            let beginning = Beginning::read(&mut source, held).unwrap();
+            let beginning = ReceivedPrefix::read(&mut source, held).unwrap();
             let (mut wire, mut out) = (Vec::new(), data[..held as usize].to_vec());
             put_data(&mut source, &mut wire, beginning.clone(), |_| true).unwrap();
             let (bytes, found, expected) = take_data(&mut &wire[..], &mut out, beginning, |_| true).unwrap();
             assert!(out == data && found == expected && bytes == data.len() as u64);
-            assert_eq!(found, Beginning::read(&mut &data[..], bytes).unwrap().digest());
+            assert_eq!(found, ReceivedPrefix::read(&mut &data[..], bytes).unwrap().digest());
         }
-        assert!(Beginning::read(&mut &data[..], 3 * BLOCK as u64 + 1).is_err());
+        assert!(ReceivedPrefix::read(&mut &data[..], 3 * BLOCK as u64 + 1).is_err());
         // The example of FIPS 180-4.
         let (_, digest) =
-            put_data(&mut &b"abc"[..], &mut Vec::new(), Beginning::of_file(), |_| true).unwrap();
+            put_data(&mut &b"abc"[..], &mut Vec::new(), ReceivedPrefix::of_file(), |_| true).unwrap();
         assert!(hex(&digest).starts_with("ba7816bf8f01cfea414140de5dae2223"));
     }
 

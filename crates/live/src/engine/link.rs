@@ -10,7 +10,7 @@ use std::net::{IpAddr, SocketAddr};
 
 /// Datagrams of an association, and their bytes with the seal, but without the headers of IP and UDP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Traffic {
+pub struct DatagramCounts {
     /// Datagrams sent.
     pub packets_sent: u64,
     /// Their bytes.
@@ -21,7 +21,7 @@ pub struct Traffic {
     pub bytes_received: u64,
 }
 
-impl Traffic {
+impl DatagramCounts {
     pub(super) fn sent(&mut self, bytes: u64) {
         self.packets_sent += 1;
         self.bytes_sent += bytes;
@@ -47,7 +47,7 @@ pub struct Link {
     /// When it was opened.
     pub since: Time,
     /// Counters of both directions.
-    pub traffic: Traffic,
+    pub traffic: DatagramCounts,
     /// This host's address that the peer knows.
     pub(super) reply_from: Option<IpAddr>,
 }
@@ -60,6 +60,6 @@ impl Link {
         key: Option<PublicKey>,
         initiator: bool,
     ) -> Self {
-        Link { trunk, peer, key, initiator, since, traffic: Traffic::default(), reply_from: None }
+        Link { trunk, peer, key, initiator, since, traffic: DatagramCounts::default(), reply_from: None }
     }
 }

@@ -7,10 +7,10 @@
 mod link;
 mod turns;
 
-use crate::associations::{self, Associations, Failure};
+use crate::associations::{self, AssociationFailure, Associations};
 use crate::batch::Batch;
 use crate::entropy::{Entropy, random};
-use crate::handshake::Reason as Refusal;
+use crate::handshake::RefusalReason;
 use crate::keys::{Keys, PublicKey};
 use crate::seal::{HEADER_LEN, OVERHEAD};
 use crate::socket::Trouble;
@@ -83,7 +83,7 @@ pub enum Event {
         /// The number that [`Engine::connect`] returned.
         id: u32,
         /// Why.
-        why: Failure,
+        why: AssociationFailure,
     },
     /// An event of the streams of an association.
     Stream(u32, TrunkEvent),
@@ -106,7 +106,7 @@ pub enum Event {
         /// From where, as the packet says.
         from: SocketAddr,
         /// Why.
-        reason: Refusal,
+        reason: RefusalReason,
     },
 }
 

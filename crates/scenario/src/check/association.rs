@@ -7,7 +7,7 @@
 use crate::error::quoted;
 use crate::finding::FindingList;
 use crate::model::{Flow, Scenario, Stp, Transport};
-use crate::network::{Direction, Network, Route};
+use crate::network::{Direction, NetworkPlan, RoutePlan};
 use crate::path::KeyPath;
 use serde_json::Value;
 use skyhop_units::Bytes;
@@ -179,7 +179,7 @@ fn alike(
 }
 
 /// Checks that the flows of an association have the same path.
-pub(super) fn check_ways(scenario: &Scenario, network: &Network, out: &mut FindingList) {
+pub(super) fn check_ways(scenario: &Scenario, network: &NetworkPlan, out: &mut FindingList) {
     let members = members(scenario);
     if members.is_empty() {
         return;
@@ -237,7 +237,7 @@ enum Joins {
 }
 
 /// Compares the paths of two flows, in the same direction or opposite ones.
-fn joins(network: &Network, one: &Route, other: &Route) -> Joins {
+fn joins(network: &NetworkPlan, one: &RoutePlan, other: &RoutePlan) -> Joins {
     if one == other {
         return Joins::SameWay;
     }
@@ -249,8 +249,11 @@ fn joins(network: &Network, one: &Route, other: &Route) -> Joins {
         hops.iter().rev().map(|(link, direction)| (*link, direction.opposite())).collect()
     };
     let same = match (one, other) {
-        (Route::Links { hops: ours, .. }, Route::Links { hops: theirs, .. }) => *theirs == backward(ours),
-        (Route::Spread { .. }, Route::Spread { .. }) | (Route::Space { .. }, Route::Space { .. }) => true,
+        (RoutePlan::Links { hops: ours, .. }, RoutePlan::Links { hops: theirs, .. }) => {
+            *theirs == backward(ours)
+        }
+        (RoutePlan::Spread { .. }, RoutePlan::Spread { .. })
+        | (RoutePlan::Space { .. }, RoutePlan::Space { .. }) => true,
         _ => false,
     };
     if same { Joins::SameWay } else { Joins::OtherWay }

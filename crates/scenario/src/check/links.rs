@@ -11,7 +11,7 @@ use crate::model::{
     Corruption, Duplication, Interval, Ip, Jitter, Loss, Queue, Reordering, Scenario, SizeLoss, Traffic,
     Transport,
 };
-use crate::network::{Direction, Network, Over, Route};
+use crate::network::{Direction, NetworkPlan, Over, RoutePlan};
 use crate::path::KeyPath;
 use skyhop_units::{Amount, Bytes, Depth, Span, Time};
 use std::collections::BTreeSet;
@@ -359,24 +359,24 @@ fn pcap(scenario: &Scenario, out: &mut FindingList) {
 }
 
 /// The links, out of `links`, that a flow's packets may cross; all of them if satellites choose the path.
-fn on_the_way(route: &Route, links: usize) -> Vec<usize> {
+fn on_the_way(route: &RoutePlan, links: usize) -> Vec<usize> {
     let over = |over: &Over| match over {
         Over::Link(link, _) => *link..*link + 1,
         Over::Fleet(_) => 0..0,
         Over::Any => 0..links,
     };
     match route {
-        Route::Links { hops, .. } | Route::Spread { hops, .. } => {
+        RoutePlan::Links { hops, .. } | RoutePlan::Spread { hops, .. } => {
             hops.iter().map(|(link, _)| *link).collect()
         }
-        Route::Pinned { steps, .. } => steps.iter().flat_map(|step| over(&step.over)).collect(),
-        Route::Space { .. } => (0..links).collect(),
+        RoutePlan::Pinned { steps, .. } => steps.iter().flat_map(|step| over(&step.over)).collect(),
+        RoutePlan::Space { .. } => (0..links).collect(),
     }
 }
 
 /// Checks that flows over IPv6 cross links that carry 1280 bytes: an end ignores a smaller MTU from a router, so full packets
 /// would never arrive.
-pub(super) fn check_ipv6(scenario: &Scenario, network: &Network, out: &mut FindingList) {
+pub(super) fn check_ipv6(scenario: &Scenario, network: &NetworkPlan, out: &mut FindingList) {
     let least = Bytes::new(1280);
     let links: Vec<_> = scenario.links.iter().collect();
     let mut told = BTreeSet::new();
@@ -408,11 +408,12 @@ pub(super) fn check_ipv6(scenario: &Scenario, network: &Network, out: &mut Findi
 }
 
 /// Warns of links that compress IPv4 headers only, on the path of flows over IPv6 with such headers.
-pub(super) fn warnings(scenario: &Scenario, network: &Network, out: &mut FindingList) {
+pub(super) fn warnings(scenario: &Scenario, network: &NetworkPlan, out: &mut FindingList) {
     let compressing = scenario.links.iter().enumerate().filter(|(_, (_, link))| link.header_compression);
     for (index, (name, _)) in compressing {
-        let crosses = |(_, route): &(usize, &Route)| on_the_way(route, scenario.links.len()).contains(&index);
-        let of_v6 = |(i, _): &(usize, &Route)| {
+        let crosses =
+            |(_, route): &(usize, &RoutePlan)| on_the_way(route, scenario.links.len()).contains(&index);
+        let of_v6 = |(i, _): &(usize, &RoutePlan)| {
             let flow = &scenario.flows[*i];
             flow.ip == Ip::V6 && flow.traffic.has_connections() && matches!(flow.transport, Transport::Tcp(_))
         };
@@ -448,7 +449,7 @@ fn terminal_of<'a>(scenario: &Scenario, link: &'a str) -> &'a str {
 }
 
 /// Checks that a queue is larger than one packet of each flow; otherwise it would drop all of them.
-pub(super) fn check_fit(scenario: &Scenario, network: &Network, out: &mut FindingList) {
+pub(super) fn check_fit(scenario: &Scenario, network: &NetworkPlan, out: &mut FindingList) {
     let links: Vec<_> = scenario.links.iter().collect();
     for (i, (flow, route)) in scenario.flows.iter().zip(&network.routes).enumerate() {
         let size = match (&flow.traffic, &flow.transport) {
@@ -460,7 +461,7 @@ pub(super) fn check_fit(scenario: &Scenario, network: &Network, out: &mut Findin
                 .packet(flow.ip)
                 .map_or(flow.ip.header_len() + 8, |(payload, headers)| payload + headers),
         };
-        let (Route::Links { hops, .. } | Route::Spread { hops, .. }) = route else { continue };
+        let (RoutePlan::Links { hops, .. } | RoutePlan::Spread { hops, .. }) = route else { continue };
         for (link, direction) in hops {
             let (name, link) = links[*link];
             let reverse = link.reverse.as_ref().filter(|_| *direction == Direction::Reverse);

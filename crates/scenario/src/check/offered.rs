@@ -10,7 +10,7 @@ use crate::error::quoted;
 use crate::finding::FindingList;
 use crate::fleets::PlacedFleet;
 use crate::model::{Scenario, Terminal, Traffic};
-use crate::network::{Direction, Network, Route};
+use crate::network::{Direction, NetworkPlan, RoutePlan};
 use crate::rates::Rates;
 use skyhop_units::{Rate, Time};
 use std::collections::{BTreeMap, VecDeque};
@@ -24,7 +24,7 @@ type Offer = (Time, Time, f64);
 /// The offered traffic of each terminal, by name.
 type Offers<'a> = BTreeMap<&'a str, Vec<Offer>>;
 
-pub(super) fn more_than_shared(scenario: &Scenario, network: &Network, out: &mut FindingList) {
+pub(super) fn more_than_shared(scenario: &Scenario, network: &NetworkPlan, out: &mut FindingList) {
     let behind = terminals_of_nodes(scenario, network);
     for (fleet, direction) in scenario
         .fleets()
@@ -61,7 +61,7 @@ pub(super) fn more_than_shared(scenario: &Scenario, network: &Network, out: &mut
 }
 
 /// For each node, the terminal that is the fewest links away.
-fn terminals_of_nodes<'a>(scenario: &'a Scenario, network: &'a Network) -> BTreeMap<&'a str, &'a str> {
+fn terminals_of_nodes<'a>(scenario: &'a Scenario, network: &'a NetworkPlan) -> BTreeMap<&'a str, &'a str> {
     let mut around = vec![Vec::new(); network.nodes.len()];
     for ends in &network.links {
         around[ends.a].push(ends.b);
@@ -86,14 +86,14 @@ fn terminals_of_nodes<'a>(scenario: &'a Scenario, network: &'a Network) -> BTree
 /// The load that each terminal sends up, or that is sent down to it.
 fn offers<'a>(
     scenario: &'a Scenario,
-    network: &'a Network,
+    network: &'a NetworkPlan,
     behind: &BTreeMap<&'a str, &'a str>,
     direction: Direction,
 ) -> Offers<'a> {
     let end = Time::ZERO + scenario.duration;
     let mut offers = Offers::new();
     for (flow, route) in scenario.flows.iter().zip(&network.routes) {
-        let (Traffic::Cbr { rate, size }, Route::Space { from, to }) = (&flow.traffic, route) else {
+        let (Traffic::Cbr { rate, size }, RoutePlan::Space { from, to }) = (&flow.traffic, route) else {
             continue;
         };
         let terminal = |end: &'a String| behind.get(end.as_str()).copied().unwrap_or(end.as_str());

@@ -8,7 +8,7 @@ use super::{name, stp, tcp};
 use crate::error::{expected, quoted};
 use crate::finding::FindingList;
 use crate::model::{Scenario, Splice, SpliceKind, Transport};
-use crate::network::{Crossing, Network, Route};
+use crate::network::{Crossing, NetworkPlan, RoutePlan};
 use crate::path::KeyPath;
 use skyhop_units::{Bytes, Span};
 use std::collections::{BTreeMap, BTreeSet};
@@ -141,7 +141,7 @@ fn flows(scenario: &Scenario, splice: &Splice, at: &KeyPath, out: &mut FindingLi
 }
 
 /// Checks splices against the paths of flows.
-pub(super) fn check_places(scenario: &Scenario, network: &Network, out: &mut FindingList) {
+pub(super) fn check_places(scenario: &Scenario, network: &NetworkPlan, out: &mut FindingList) {
     if scenario.splices.is_empty() {
         return;
     }
@@ -162,7 +162,7 @@ pub(super) fn check_places(scenario: &Scenario, network: &Network, out: &mut Fin
 /// The path of every flow, and the splices on it.
 struct Ways<'a> {
     scenario: &'a Scenario,
-    network: &'a Network,
+    network: &'a NetworkPlan,
     /// The splices on each flow's path.
     crossings: Vec<Vec<Crossing>>,
 }
@@ -220,7 +220,7 @@ impl Ways<'_> {
             return;
         }
         for (flow, (route, crossed)) in self.network.routes.iter().zip(&self.crossings).enumerate() {
-            if let (Route::Space { .. }, [first, second, ..]) = (route, crossed.as_slice())
+            if let (RoutePlan::Space { .. }, [first, second, ..]) = (route, crossed.as_slice())
                 && let (Some((first, _)), Some((second, _))) = (self.splice(first), self.splice(second))
             {
                 out.push(

@@ -8,7 +8,7 @@ use super::KeyPath;
 use crate::error::quoted;
 use crate::finding::FindingList;
 use crate::model::{Host, Queue, Scenario, Stp, Tcp, Traffic, Transport};
-use crate::network::{FlowLeg, Network, SkyWay};
+use crate::network::{FlowLeg, NetworkPlan, SkyWay};
 use skyhop_transport::stp::Congestion;
 use skyhop_transport::tcp::{Law, Variant};
 use skyhop_units::{Bytes, Rate, Span};
@@ -34,7 +34,7 @@ struct Case<'a> {
 /// Warnings for all flows. `way` returns the path of a flow's leg through satellites, both by index, if it is known.
 pub fn traps(
     scenario: &Scenario,
-    network: &Network,
+    network: &NetworkPlan,
     way: &dyn Fn(usize, usize) -> Option<SkyWay>,
 ) -> Vec<crate::Finding> {
     let mut out = FindingList::default();

@@ -4,7 +4,7 @@
 //! Differs from a measurement: rates and delays are nominal, without schedules, traces and queues.
 //! Leaves out flows spread over several paths, whose total rate depends on the spreading.
 
-use super::{Crossing, Direction, Network, Route};
+use super::{Crossing, Direction, NetworkPlan, RoutePlan};
 use crate::fleets::PlacedFleet;
 use crate::model::{Ip, Loss, Queue, Scenario, Transport};
 use crate::rates::Rates;
@@ -63,7 +63,7 @@ impl FlowLeg<'_> {
     }
 }
 
-impl Network {
+impl NetworkPlan {
     /// The legs of the flow at `index` from its sender on, given its crossings of splices. `way` returns the path of a flow's leg
     /// through satellites, both by index, if it is known; otherwise the leg is omitted.
     pub fn legs<'a>(
@@ -101,15 +101,15 @@ impl Network {
             let back = flow.traffic.asks();
             let (sender, receiver) = if back { (behind.copied(), before) } else { (before, behind.copied()) };
             let path = match &self.routes[index] {
-                Route::Links { hops, .. } => {
+                RoutePlan::Links { hops, .. } => {
                     let from = before.map_or(0, |crossing| crossing.hop);
                     let to = behind.map_or(hops.len(), |crossing| crossing.hop);
                     over_links(self, scenario, &hops[from..to], back)
                 }
-                Route::Space { .. } | Route::Pinned { .. } => {
+                RoutePlan::Space { .. } | RoutePlan::Pinned { .. } => {
                     way(index, i).and_then(|way| over(self, scenario, &way, back))
                 }
-                Route::Spread { .. } => None,
+                RoutePlan::Spread { .. } => None,
             };
             let Some(path) = path else { continue };
             legs.push(FlowLeg {
@@ -178,7 +178,7 @@ impl CapacityPath {
 
 /// The links in sequence as the flow crosses them; `back` if the data go in the other direction.
 fn over_links(
-    network: &Network,
+    network: &NetworkPlan,
     scenario: &Scenario,
     hops: &[(usize, Direction)],
     back: bool,
@@ -210,7 +210,7 @@ fn over_links(
 }
 
 /// All parts of a path in sequence; `back` if the data go in the other direction.
-fn over(network: &Network, scenario: &Scenario, way: &SkyWay, back: bool) -> Option<CapacityPath> {
+fn over(network: &NetworkPlan, scenario: &Scenario, way: &SkyWay, back: bool) -> Option<CapacityPath> {
     let passes = way.passes.iter().map(|pass| match pass {
         SatelliteSegment::Link(link, direction) => {
             over_links(network, scenario, &[(*link, *direction)], back)

@@ -13,7 +13,7 @@ mod splices;
 mod tests;
 
 pub use capacity::{FlowLeg, SatelliteSegment, SkyWay};
-pub use pinned::{Over, Step};
+pub use pinned::{Over, PathStep};
 pub use splices::Crossing;
 
 use crate::finding::{Finding, FindingList};
@@ -22,7 +22,7 @@ use std::collections::BTreeMap;
 
 /// Nodes, links and routes, all by index.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Network {
+pub struct NetworkPlan {
     /// Names of the nodes that links join, in the order of their first use in `between` and paths. A node between two links that
     /// has no name is called after them, such as `access~satellite`.
     pub nodes: Vec<String>,
@@ -31,7 +31,7 @@ pub struct Network {
     /// Names of the links.
     pub link_names: Vec<String>,
     /// Path of each flow, in the order of [`Scenario::flows`].
-    pub routes: Vec<Route>,
+    pub routes: Vec<RoutePlan>,
     /// True if a link ends at a terminal: links and satellites are then one graph, in which routes follow the network at each
     /// instant.
     pub meets_satellites: bool,
@@ -67,7 +67,7 @@ impl Direction {
 
 /// The path of a flow's packets from its sender to its receiver. Replies take the same path or paths back.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Route {
+pub enum RoutePlan {
     /// Over permanent links.
     Links {
         /// Index of the sender's node.
@@ -91,7 +91,7 @@ pub enum Route {
         /// Name of the sender's terminal or node.
         from: String,
         /// The steps in order, at least one.
-        steps: Vec<Step>,
+        steps: Vec<PathStep>,
     },
     /// Through satellites, between terminals or between nodes of links in the same graph.
     Space {
@@ -102,21 +102,21 @@ pub enum Route {
     },
 }
 
-impl Network {
+impl NetworkPlan {
     /// Names of the ends of a path, sender first.
-    pub fn ends<'a>(&'a self, route: &'a Route) -> [&'a str; 2] {
+    pub fn ends<'a>(&'a self, route: &'a RoutePlan) -> [&'a str; 2] {
         match route {
-            Route::Links { from, to, .. } | Route::Spread { from, to, .. } => {
+            RoutePlan::Links { from, to, .. } | RoutePlan::Spread { from, to, .. } => {
                 [*from, *to].map(|node| self.nodes[node].as_str())
             }
-            Route::Pinned { from, steps } => [from, steps.last().map_or(from, |step| &step.to)],
-            Route::Space { from, to } => [from, to],
+            RoutePlan::Pinned { from, steps } => [from, steps.last().map_or(from, |step| &step.to)],
+            RoutePlan::Space { from, to } => [from, to],
         }
     }
 }
 
 /// The network of a scenario, or the mistakes in its paths.
-pub fn resolve(scenario: &Scenario) -> Result<Network, Vec<Finding>> {
+pub fn resolve(scenario: &Scenario) -> Result<NetworkPlan, Vec<Finding>> {
     let mut out = FindingList::default();
     match resolve_into(scenario, &mut out) {
         Some(network) if out.list.is_empty() => Ok(network),
@@ -125,9 +125,9 @@ pub fn resolve(scenario: &Scenario) -> Result<Network, Vec<Finding>> {
 }
 
 /// As [`resolve`]; `None` if it noted a finding.
-pub(crate) fn resolve_into(scenario: &Scenario, out: &mut FindingList) -> Option<Network> {
+pub(crate) fn resolve_into(scenario: &Scenario, out: &mut FindingList) -> Option<NetworkPlan> {
     let before = out.list.len() + out.more;
-    let mut builder = Builder {
+    let mut builder = NetworkBuilder {
         scenario,
         names: scenario.links.keys().map(String::as_str).collect(),
         numbers: scenario.links.keys().enumerate().map(|(i, name)| (name.as_str(), i)).collect(),
@@ -141,12 +141,12 @@ pub(crate) fn resolve_into(scenario: &Scenario, out: &mut FindingList) -> Option
     builder.paths();
     builder.unused_links(before);
     builder.shortest_ways(before);
-    let Builder { nodes, ends, routes, out, .. } = builder;
+    let NetworkBuilder { nodes, ends, routes, out, .. } = builder;
     if out.list.len() + out.more > before {
         return None;
     }
     // Anything missing in these two was noted above.
-    Some(Network {
+    Some(NetworkPlan {
         meets_satellites: meets(scenario, &nodes),
         nodes,
         links: ends.into_iter().collect::<Option<_>>()?,
@@ -159,7 +159,7 @@ fn meets(scenario: &Scenario, nodes: &[String]) -> bool {
     nodes.iter().any(|node| scenario.terminals.contains_key(node))
 }
 
-struct Builder<'a> {
+struct NetworkBuilder<'a> {
     scenario: &'a Scenario,
     /// Names of links by number.
     names: Vec<&'a str>,
@@ -167,11 +167,11 @@ struct Builder<'a> {
     nodes: Vec<String>,
     node_numbers: BTreeMap<String, usize>,
     ends: Vec<Option<Ends>>,
-    routes: Vec<Option<Route>>,
+    routes: Vec<Option<RoutePlan>>,
     out: &'a mut FindingList,
 }
 
-impl Builder<'_> {
+impl NetworkBuilder<'_> {
     /// The number of the node `name`, a new one if it was not named before.
     fn node(&mut self, name: &str) -> usize {
         if let Some(&number) = self.node_numbers.get(name) {

@@ -4,7 +4,7 @@
 //! Differs from guessing: a node inside a path must be named by some `between`, or a misspelt link would count as one.
 //! Leaves out paths that cross a link twice.
 
-use super::{Builder, Direction, Ends, Route};
+use super::{Direction, Ends, NetworkBuilder, RoutePlan};
 use crate::check::name;
 use crate::error::{expected, quoted};
 use crate::model::{Flow, Group};
@@ -12,7 +12,7 @@ use crate::path::KeyPath;
 use skyhop_text::spelling::hint;
 use std::collections::BTreeSet;
 
-impl Builder<'_> {
+impl NetworkBuilder<'_> {
     /// Takes the ends that links state.
     pub(super) fn stated_ends(&mut self) {
         let at = KeyPath::default().key("links");
@@ -157,7 +157,7 @@ impl Builder<'_> {
         hops: &[(usize, usize)],
         mut at_node: Vec<Option<usize>>,
         at: WrittenPath<'_>,
-    ) -> Option<Route> {
+    ) -> Option<RoutePlan> {
         // Two links with known ends meet at the node that they share.
         for i in 1..hops.len() {
             if let (None, Some(l), Some(r)) = (at_node[i], self.ends[hops[i - 1].0], self.ends[hops[i].0]) {
@@ -221,7 +221,7 @@ impl Builder<'_> {
             let forward = self.ends[link].is_some_and(|ends| Some(ends.a) == at_node[i]);
             (link, if forward { Direction::Forward } else { Direction::Reverse })
         };
-        Some(Route::Links { from, to, hops: hops.iter().enumerate().map(direction).collect() })
+        Some(RoutePlan::Links { from, to, hops: hops.iter().enumerate().map(direction).collect() })
     }
 
     fn runs(&self, link: usize, ends: Ends) -> String {

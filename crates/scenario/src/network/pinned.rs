@@ -6,14 +6,14 @@
 //! Leaves out whether a satellite exists, which is known where the constellation is built.
 
 use super::paths::WrittenPath;
-use super::{Builder, Direction, Route};
+use super::{Direction, NetworkBuilder, RoutePlan};
 use crate::error::{expected, quoted};
 use crate::path::KeyPath;
 use std::collections::BTreeSet;
 
 /// A step of a pinned path.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Step {
+pub struct PathStep {
     /// The part of the network that it crosses.
     pub over: Over,
     /// Name of the node at its end: of a link's end, a terminal, or a satellite.
@@ -45,7 +45,7 @@ enum Element {
     Satellite(usize),
 }
 
-impl Builder<'_> {
+impl NetworkBuilder<'_> {
     /// Returns true for a path through satellites: it names a constellation or a satellite, or two adjacent terminals.
     pub(super) fn is_pinned(&self, path: &[String]) -> bool {
         let kinds: Vec<Element> = path.iter().map(|name| self.element(name)).collect();
@@ -70,7 +70,12 @@ impl Builder<'_> {
     }
 
     /// Resolves a path through satellites; `stated` are the nodes that links name. `None` if it noted a finding.
-    pub(super) fn pinned(&mut self, path: &[String], stated: &BTreeSet<&str>, at: &KeyPath) -> Option<Route> {
+    pub(super) fn pinned(
+        &mut self,
+        path: &[String],
+        stated: &BTreeSet<&str>,
+        at: &KeyPath,
+    ) -> Option<RoutePlan> {
         if !self.is_simple(path, at) {
             return None;
         }
@@ -97,7 +102,7 @@ impl Builder<'_> {
                 end
             };
         }
-        Some(Route::Pinned { from: path[0].clone(), steps })
+        Some(RoutePlan::Pinned { from: path[0].clone(), steps })
     }
 
     /// Index of the end of the links that begin at `begin`: the next terminal, or the end of the path.
@@ -146,7 +151,7 @@ impl Builder<'_> {
         path: &[String],
         kinds: &[Element],
         begin: usize,
-        steps: &mut Vec<Step>,
+        steps: &mut Vec<PathStep>,
         at: &KeyPath,
     ) -> Option<usize> {
         let (end, over) = match (kinds[begin], kinds[begin + 1]) {
@@ -177,7 +182,7 @@ impl Builder<'_> {
                 return None;
             }
         }
-        steps.push(Step { over, to: path[end].clone(), place: end });
+        steps.push(PathStep { over, to: path[end].clone(), place: end });
         Some(end)
     }
 
@@ -204,23 +209,23 @@ impl Builder<'_> {
         path: &[String],
         first: usize,
         stated: &BTreeSet<&str>,
-        steps: &mut Vec<Step>,
+        steps: &mut Vec<PathStep>,
         at: &KeyPath,
     ) -> Option<()> {
         let written = WrittenPath { at, first };
         let (hops, named) = self.elements(path, stated, written)?;
-        let Route::Links { from, hops, .. } = self.follow(&hops, named, written)? else { return None };
+        let RoutePlan::Links { from, hops, .. } = self.follow(&hops, named, written)? else { return None };
         let mut node = from;
         let place = first + path.len() - 1;
         for (link, direction) in hops {
             node = self.ends[link]?.other(node)?;
-            steps.push(Step { over: Over::Link(link, direction), to: self.nodes[node].clone(), place });
+            steps.push(PathStep { over: Over::Link(link, direction), to: self.nodes[node].clone(), place });
         }
         Some(())
     }
 }
 
-impl Route {
+impl RoutePlan {
     /// Names of a flow's sender and receiver on a path through satellites; `None` for other paths.
     pub fn ends_in_space(&self) -> Option<[&str; 2]> {
         match self {

@@ -4,7 +4,7 @@
 //! Differs from one search per flow: flows that end behind the same node share one, so 1,000 pairs need two searches.
 //! Leaves out rates and delays as metrics.
 
-use super::{Builder, Direction, Ends, Route};
+use super::{Direction, Ends, NetworkBuilder, RoutePlan};
 use crate::error::{expected, quoted};
 use crate::model::{Group, Scheme};
 use crate::path::KeyPath;
@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 /// For each node, its links and the node at the other end of each, in order of link names.
 type Neighbours = Vec<Vec<(usize, usize)>>;
 
-impl Builder<'_> {
+impl NetworkBuilder<'_> {
     /// Finds the path of each flow that has none.
     ///
     /// After an earlier finding some links have no ends, and the lack of a path is then not reported.
@@ -48,9 +48,9 @@ impl Builder<'_> {
                         let hops = all.unwrap_or(links).into_iter();
                         let hops = hops.map(|(link, node)| (link, self.direction(link, node))).collect();
                         let route = if spread {
-                            Route::Spread { from, to, hops }
+                            RoutePlan::Spread { from, to, hops }
                         } else {
-                            Route::Links { from, to, hops }
+                            RoutePlan::Links { from, to, hops }
                         };
                         self.routes[i] = Some(route);
                     }
@@ -97,7 +97,7 @@ impl Builder<'_> {
                 }
             }
             if known {
-                self.routes[i] = Some(Route::Space { from: from.to_owned(), to: to.to_owned() });
+                self.routes[i] = Some(RoutePlan::Space { from: from.to_owned(), to: to.to_owned() });
             }
         }
     }
@@ -166,7 +166,7 @@ impl Builder<'_> {
         match (from_at?, to_at?) {
             (Some(a), Some(b)) => Some((a, b)),
             (None, None) => {
-                self.routes[i] = Some(Route::Space { from: from.to_owned(), to: to.to_owned() });
+                self.routes[i] = Some(RoutePlan::Space { from: from.to_owned(), to: to.to_owned() });
                 None
             }
             (a, _) => {

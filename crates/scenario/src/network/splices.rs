@@ -4,7 +4,7 @@
 //! Differs for the constellation, where paths change: a flow named by a splice goes to the splice's terminal first, then on.
 //! Leaves out pings, which no gateway splits.
 
-use super::{Direction, Network, Route, Step};
+use super::{Direction, NetworkPlan, PathStep, RoutePlan};
 use crate::model::{Scenario, Splice, SpliceKind};
 use std::collections::{BTreeMap, VecDeque};
 
@@ -24,7 +24,7 @@ struct Neighbourhoods<'a> {
 }
 
 impl<'a> Neighbourhoods<'a> {
-    fn of(network: &'a Network) -> Self {
+    fn of(network: &'a NetworkPlan) -> Self {
         let mut next = vec![Vec::new(); network.nodes.len()];
         for ends in &network.links {
             next[ends.a].push(ends.b);
@@ -34,7 +34,7 @@ impl<'a> Neighbourhoods<'a> {
     }
 }
 
-impl Network {
+impl NetworkPlan {
     /// The splices that each flow crosses, in order from its sender.
     pub fn crossings(&self, scenario: &Scenario) -> Vec<Vec<Crossing>> {
         if scenario.splices.is_empty() {
@@ -63,7 +63,7 @@ impl Network {
                 let kinds: Vec<SpliceKind> = scenario.splices.values().map(|splice| splice.kind).collect();
                 let fits = |splice: usize| kinds[splice] != SpliceKind::Cache || flow.traffic.asks();
                 match route {
-                    Route::Links { from, hops, .. } => {
+                    RoutePlan::Links { from, hops, .. } => {
                         let mut node = *from;
                         let inside = hops.iter().take(hops.len().saturating_sub(1)).enumerate();
                         inside
@@ -76,7 +76,7 @@ impl Network {
                             })
                             .collect()
                     }
-                    Route::Spread { from, to, hops } => {
+                    RoutePlan::Spread { from, to, hops } => {
                         let common = self.common(*from, hops).into_iter().enumerate().skip(1);
                         let inside = common.filter_map(|(hop, node)| Some((hop, node.filter(|n| n != to)?)));
                         inside
@@ -87,17 +87,17 @@ impl Network {
                             })
                             .collect()
                     }
-                    Route::Pinned { steps, .. } => {
+                    RoutePlan::Pinned { steps, .. } => {
                         let inside = steps[..steps.len() - 1].iter().enumerate();
                         inside
-                            .filter_map(|(step, Step { to, .. })| {
+                            .filter_map(|(step, PathStep { to, .. })| {
                                 let &splice = at.get(to.as_str())?;
                                 let wanted = chosen[splice].as_ref().is_none_or(named) && fits(splice);
                                 wanted.then_some(Crossing { splice, hop: step + 1 })
                             })
                             .collect()
                     }
-                    Route::Space { from, to } => {
+                    RoutePlan::Space { from, to } => {
                         let through = |(i, splice): &(usize, &Splice)| {
                             let inside = splice.at != *from && splice.at != *to;
                             let there = scenario.terminals.contains_key(&splice.at)

@@ -7,7 +7,7 @@
 use super::*;
 use std::fmt::Write;
 
-fn network(links: &[(&str, Option<[&str; 2]>)], flows: &[&str]) -> Network {
+fn network(links: &[(&str, Option<[&str; 2]>)], flows: &[&str]) -> NetworkPlan {
     let mut text = String::from("duration = \"1 s\"\n");
     for (name, between) in links {
         writeln!(text, "[links.{name}]\nrate = \"1 Mbit/s\"\ndelay = \"1 ms\"").unwrap();
@@ -21,10 +21,10 @@ fn network(links: &[(&str, Option<[&str; 2]>)], flows: &[&str]) -> Network {
 }
 
 /// A route as text: `server >satellite> user`, with `<` for links crossed backwards.
-fn show(network: &Network, links: &[&str], flow: usize) -> String {
+fn show(network: &NetworkPlan, links: &[&str], flow: usize) -> String {
     let mut links = links.to_vec();
     links.sort_unstable();
-    let Route::Links { from, to, hops } = &network.routes[flow] else { panic!() };
+    let RoutePlan::Links { from, to, hops } = &network.routes[flow] else { panic!() };
     let mut out = network.nodes[*from].clone();
     let mut node = *from;
     for (link, direction) in hops {
@@ -157,7 +157,7 @@ fn ten_thousand_pairs_resolve_at_once() {
     }
     // A search through all links for each flow would take hours here; this takes a moment.
     let net = resolve(&scenario).unwrap();
-    let Route::Links { hops, .. } = &net.routes[2 * n - 1] else { panic!() };
+    let RoutePlan::Links { hops, .. } = &net.routes[2 * n - 1] else { panic!() };
     assert!(hops.iter().all(|(_, d)| *d == Direction::Reverse) && hops.len() == 3);
 }
 
@@ -194,8 +194,8 @@ fn multipath_takes_every_link_on_a_way_with_the_fewest() {
         resolve(&loaded.scenario).unwrap()
     };
     let names = ["ab", "ac", "ax", "bd", "cd", "de", "xy", "yd"];
-    let crossed = |route: &Route| {
-        let (Route::Spread { hops, .. } | Route::Links { hops, .. }) = route else { panic!() };
+    let crossed = |route: &RoutePlan| {
+        let (RoutePlan::Spread { hops, .. } | RoutePlan::Links { hops, .. }) = route else { panic!() };
         hops.iter()
             .map(|(link, direction)| match direction {
                 Direction::Forward => names[*link].to_string(),
@@ -207,7 +207,12 @@ fn multipath_takes_every_link_on_a_way_with_the_fewest() {
     let all = mesh("multipath");
     assert!(matches!(
         all.routes[..],
-        [Route::Spread { .. }, Route::Spread { .. }, Route::Links { .. }, Route::Links { .. }]
+        [
+            RoutePlan::Spread { .. },
+            RoutePlan::Spread { .. },
+            RoutePlan::Links { .. },
+            RoutePlan::Links { .. }
+        ]
     ));
     let links: Vec<String> = all.routes.iter().map(crossed).collect();
     assert_eq!(links, ["ab ac bd cd de", "-de -bd -cd -ab -ac", "-ax", "ab bd"]);

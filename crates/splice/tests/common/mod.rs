@@ -6,7 +6,7 @@
 #![allow(dead_code, reason = "each test file uses a part")]
 
 use proptest::prelude::*;
-use skyhop_splice::{Close, Config, Event, Opening, Protocol, Side, Splice};
+use skyhop_splice::{Close, Config, Event, Protocol, ServerOpening, Side, Splice};
 use skyhop_transport::tcp::{self, Connection, DelayedAck, Open, State, Variant};
 use skyhop_units::{Span, Time};
 use skyhop_wire::{Flags, Packet, TcpHeader, Transport};
@@ -94,7 +94,8 @@ pub fn tcp() -> impl Strategy<Value = tcp::Config> {
 }
 
 pub fn config() -> impl Strategy<Value = Config> {
-    let opening = prop::sample::select(vec![Opening::Syn, Opening::Data, Opening::EndToEnd]);
+    let opening =
+        prop::sample::select(vec![ServerOpening::Syn, ServerOpening::Data, ServerOpening::EndToEnd]);
     (tcp(), tcp(), 1_500u64..40_000, opening).prop_map(|(client, server, buffer, opening)| Config {
         sides: [Protocol::Tcp(Box::new(client)), Protocol::Tcp(Box::new(server))],
         buffer,

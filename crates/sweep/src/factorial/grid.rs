@@ -16,7 +16,7 @@ const MOST_NAMED: usize = 8;
 
 /// The values of a column. Missing numbers are NaN.
 #[derive(Debug, Clone)]
-pub enum Column {
+pub enum ColumnValues {
     /// Numbers.
     Numbers(Vec<f64>),
     /// Anything else.
@@ -160,37 +160,37 @@ fn listed(cells: &[String]) -> String {
 }
 
 /// The columns of a table.
-pub fn columns_of(batches: &[RecordBatch]) -> Vec<(String, Column)> {
+pub fn columns_of(batches: &[RecordBatch]) -> Vec<(String, ColumnValues)> {
     let Some(first) = batches.first() else { return Vec::new() };
     let schema = first.schema();
     let column = |at: usize, kind: &DataType| {
         let arrays = batches.iter().map(|batch| batch.column(at));
         match kind {
-            DataType::Float64 => Column::Numbers(
+            DataType::Float64 => ColumnValues::Numbers(
                 arrays
                     .flat_map(|a| a.as_primitive::<Float64Type>().iter().map(|v| v.unwrap_or(f64::NAN)))
                     .collect(),
             ),
-            DataType::Int64 => Column::Numbers(
+            DataType::Int64 => ColumnValues::Numbers(
                 arrays
                     .flat_map(|a| {
                         a.as_primitive::<Int64Type>().iter().map(|v| v.map_or(f64::NAN, |v| v as f64))
                     })
                     .collect(),
             ),
-            DataType::UInt64 => Column::Numbers(
+            DataType::UInt64 => ColumnValues::Numbers(
                 arrays
                     .flat_map(|a| {
                         a.as_primitive::<UInt64Type>().iter().map(|v| v.map_or(f64::NAN, |v| v as f64))
                     })
                     .collect(),
             ),
-            DataType::Boolean => Column::Texts(
+            DataType::Boolean => ColumnValues::Texts(
                 arrays
                     .flat_map(|a| a.as_boolean().iter().map(|v| v.map_or(String::new(), |v| v.to_string())))
                     .collect(),
             ),
-            _ => Column::Texts(
+            _ => ColumnValues::Texts(
                 arrays
                     .flat_map(|a| a.as_string::<i32>().iter().map(|v| v.unwrap_or_default().to_owned()))
                     .collect(),
@@ -205,15 +205,15 @@ pub fn columns_of(batches: &[RecordBatch]) -> Vec<(String, Column)> {
         .collect()
 }
 
-impl Column {
+impl ColumnValues {
     /// The value in a row as the name of a level.
     fn level(&self, row: usize) -> String {
         match self {
-            Column::Numbers(values) => match values[row] {
+            ColumnValues::Numbers(values) => match values[row] {
                 v if v == 0.0 || (1e-4..1e15).contains(&v.abs()) => v.to_string(),
                 v => format!("{v:e}"),
             },
-            Column::Texts(values) => values[row].clone(),
+            ColumnValues::Texts(values) => values[row].clone(),
         }
     }
 
@@ -237,7 +237,7 @@ pub struct Grid {
 
 impl Grid {
     pub fn new(
-        columns: &[(String, Column)],
+        columns: &[(String, ColumnValues)],
         response: &str,
         factors: &[String],
     ) -> Result<Self, FactorialError> {
@@ -250,8 +250,8 @@ impl Grid {
             })
         };
         let values = match find("response", response)? {
-            Column::Numbers(values) => values,
-            Column::Texts(texts) => {
+            ColumnValues::Numbers(values) => values,
+            ColumnValues::Texts(texts) => {
                 let value = texts.iter().find(|text| !text.is_empty()).cloned().unwrap_or_default();
                 return Err(FactorialError::Text { response: response.into(), value });
             }
@@ -271,7 +271,7 @@ impl Grid {
         } else {
             factors.to_vec()
         };
-        let mut found: Vec<(String, &Column)> = Vec::new();
+        let mut found: Vec<(String, &ColumnValues)> = Vec::new();
         for name in &factors {
             let column = find("factors", name)?;
             if name == response || found.iter().any(|(known, _)| known == name) {

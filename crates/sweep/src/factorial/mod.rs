@@ -7,7 +7,7 @@
 mod grid;
 mod text;
 
-pub use grid::{Column, FactorialError, columns_of};
+pub use grid::{ColumnValues, FactorialError, columns_of};
 
 use grid::Grid;
 use serde::Serialize;
@@ -69,7 +69,7 @@ pub struct Effect {
 
 /// The error that effects are held against.
 #[derive(Debug, Clone, Serialize)]
-pub struct Spread {
+pub struct ErrorTerm {
     /// Its source.
     pub source: String,
     /// Its standard deviation.
@@ -108,9 +108,9 @@ pub struct Factorial {
     /// Effects of levels, then of pairs.
     pub effects: Vec<Effect>,
     /// The error.
-    pub error: Spread,
+    pub error: ErrorTerm,
     /// The error after KG 4.4.1: cell means around main effects and first-order interactions.
-    pub paper: Option<Spread>,
+    pub paper: Option<ErrorTerm>,
 }
 
 /// Factors of a term of the model, by index, and its effect for each combination of their levels.
@@ -123,7 +123,7 @@ struct Term {
 
 /// Analyses `response` over `factors`; over everything that was varied if no factor is named.
 pub fn factorial(
-    columns: &[(String, Column)],
+    columns: &[(String, ColumnValues)],
     response: &str,
     factors: &[String],
     confidence: f64,
@@ -229,7 +229,7 @@ pub fn factorial(
         }
     }
     let deviation =
-        |s: &Spread, levels: usize, of: usize| s.standard_error * ((levels - 1) as f64 / of as f64).sqrt();
+        |s: &ErrorTerm, levels: usize, of: usize| s.standard_error * ((levels - 1) as f64 / of as f64).sqrt();
     let factors = grid.factors.iter().map(|(name, levels)| Factor {
         name: name.clone(),
         levels: levels.clone(),
@@ -254,10 +254,10 @@ pub fn factorial(
     })
 }
 
-fn spread(source: &str, squares: f64, df: usize, confidence: f64) -> Spread {
+fn spread(source: &str, squares: f64, df: usize, confidence: f64) -> ErrorTerm {
     let law = StudentsT::new(0.0, 1.0, df as f64);
     let t = law.map_or(f64::NAN, |law| law.inverse_cdf(0.5 + confidence / 2.0));
-    Spread { source: source.into(), standard_error: (squares / df as f64).sqrt(), df, t }
+    ErrorTerm { source: source.into(), standard_error: (squares / df as f64).sqrt(), df, t }
 }
 
 impl Grid {

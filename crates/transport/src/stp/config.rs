@@ -24,7 +24,7 @@ pub enum Congestion {
 
 /// State of the path saved by an earlier connection (RFC 9959 §3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Saved {
+pub struct SavedRate {
     /// The smallest round trip.
     pub rtt: Span,
     /// The rate that was reached, in network-layer bits.
@@ -94,7 +94,7 @@ pub struct Config {
     /// Time for which a closed connection still answers.
     pub linger: Span,
     /// Saved state of an earlier connection.
-    pub saved: Option<Saved>,
+    pub saved: Option<SavedRate>,
 }
 
 impl Default for Config {

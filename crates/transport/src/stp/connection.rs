@@ -5,7 +5,7 @@
 //! Leaves out what goes out (`transmit`) and when (`timers`).
 
 use super::allowance::Allowance;
-use super::config::{Config, Saved};
+use super::config::{Config, SavedRate};
 use super::congestion::{AnswerSignals, CongestionController};
 use super::mtu::Mtu;
 use super::receiver::PathReceiver;
@@ -245,9 +245,9 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
         self.mtu.size
     }
     /// State with which a later connection of this path may begin.
-    pub fn saved(&self) -> Option<Saved> {
+    pub fn saved(&self) -> Option<SavedRate> {
         let rate = self.controller.reached(self.timers.srtt())? * 8.0;
-        Some(Saved { rtt: self.sender.stats.rtt.min?, rate: Rate::from_bps(rate as u64)? })
+        Some(SavedRate { rtt: self.sender.stats.rtt.min?, rate: Rate::from_bps(rate as u64)? })
     }
 
     pub(super) fn source(&self) -> &S {

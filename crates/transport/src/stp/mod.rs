@@ -18,9 +18,9 @@ mod timers;
 mod transmit;
 mod trunk;
 
-pub use config::{Config, Congestion, Saved};
+pub use config::{Config, Congestion, SavedRate};
 pub use connection::{Connection, Ends, Event};
 pub use sender::Stats;
-pub use skyhop_wire::stp::{Class, Features, Frames, Length, Packet, Payload, Reason};
+pub use skyhop_wire::stp::{Class, Features, Frames, Packet, Payload, PayloadLength, Reason};
 pub use state::State;
 pub use trunk::{Budgets, DatagramStats, Trunk, TrunkEvent, TrunkStats};

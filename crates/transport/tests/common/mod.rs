@@ -5,7 +5,7 @@
 //! Leaves out topology, other traffic, and everything above the connection.
 
 use skyhop_chance::Stream;
-use skyhop_transport::stp::{Config, Connection, Ends, Event, Length, Packet};
+use skyhop_transport::stp::{Config, Connection, Ends, Event, Packet, PayloadLength};
 use skyhop_units::{Span, Time};
 use std::collections::BTreeMap;
 
@@ -72,10 +72,10 @@ impl Link {
 pub struct Path {
     pub now: Time,
     /// The initiator, and the listener.
-    pub ends: [Connection<Length>; 2],
+    pub ends: [Connection<PayloadLength>; 2],
     /// From the initiator, and back.
     pub links: [Link; 2],
-    agenda: BTreeMap<(Time, u64), (usize, Packet<Length>)>,
+    agenda: BTreeMap<(Time, u64), (usize, Packet<PayloadLength>)>,
     order: u64,
     pub events: [Vec<(Time, Event)>; 2],
     /// True if each end's application reads.
@@ -145,7 +145,7 @@ impl Path {
 
 /// Sends `bytes` one way and closes; seconds until the last is acknowledged.
 pub fn transfer(path: &mut Path, bytes: u64, until: f64) -> Option<f64> {
-    path.ends[0].write(Length(bytes));
+    path.ends[0].write(PayloadLength(bytes));
     path.ends[0].shutdown();
     path.ends[1].shutdown();
     path.run(Time::ZERO + Span::from_secs_f64(until), |path| path.ends[0].end_acknowledged());

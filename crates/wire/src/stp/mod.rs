@@ -21,7 +21,7 @@ pub use packet::{
     Ustat, kind,
 };
 pub use parse::{ParseError, parse};
-pub use payload::{Contents, Length, Payload};
+pub use payload::{Contents, Payload, PayloadLength};
 pub use sequence::{SEQUENCE_MASK, expand, wire_number};
 
 /// Default UDP port of a listener (from the dynamic range; none is assigned).

@@ -32,9 +32,9 @@ pub trait Payload: Contents {
 
 /// A payload of which only the length is known, bytes; it is written as zeros.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, PartialOrd, Ord)]
-pub struct Length(pub u64);
+pub struct PayloadLength(pub u64);
 
-impl Contents for Length {
+impl Contents for PayloadLength {
     fn len(&self) -> usize {
         self.0 as usize
     }
@@ -43,10 +43,10 @@ impl Contents for Length {
     }
 }
 
-impl Payload for Length {
+impl Payload for PayloadLength {
     fn split_to(&mut self, n: usize) -> Self {
         self.0 -= n as u64;
-        Length(n as u64)
+        PayloadLength(n as u64)
     }
     fn join(&mut self, more: Self, _packet: usize) -> Option<Self> {
         self.0 = self.0.saturating_add(more.0);

@@ -11,7 +11,7 @@ use super::compete::{CubicWindow, Rival};
 use super::floor::Floor;
 use super::losses::LossJudge;
 use super::samples::{PollSample, PollSamples};
-use super::start::{OpeningTrains, TRAINS, Train, TrainResult};
+use super::start::{OpeningTrains, StartTrain, TRAINS, TrainResult};
 use skyhop_units::{Span, Time};
 
 /// Least share of a rate that must arrive for the path to count as carrying it.
@@ -38,7 +38,7 @@ enum RatePhase {
     /// The rate is unknown: the first packets leave together.
     Start,
     /// A longer train, at this rate; bytes of it that have not been acknowledged.
-    Proof { train: Train, rate: f64, left: f64, until: Time },
+    Proof { train: StartTrain, rate: f64, left: f64, until: Time },
     /// The rate goes up to `aim`, or until a queue shows; `step` says how fast.
     Ramp { aim: Option<f64>, since: Time, step: usize },
     /// The rate follows what arrives and the size of the queue.
@@ -340,7 +340,7 @@ impl Delay {
         if answer.sent < self.opening.first_packets {
             return;
         }
-        let train = Train {
+        let train = StartTrain {
             first: self.opening.first,
             end: self.opening.first + self.opening.first_packets,
             leaves_in: 0.0,
@@ -379,7 +379,7 @@ impl Delay {
         let floor = self.floor.seconds();
         let (packets, pace) = self.opening.next(packets, rate, floor, sure);
         let leaves_in = packets as f64 * self.mss / pace;
-        let train = Train { first: signals.next, end: signals.next + packets, leaves_in };
+        let train = StartTrain { first: signals.next, end: signals.next + packets, leaves_in };
         let until = signals.now + Span::from_secs_f64(1.2 * floor + self.samples.waited() + 3.0 * leaves_in);
         self.set_rate(pace);
         self.trial = (signals.next, 0.0);
@@ -391,7 +391,7 @@ impl Delay {
         };
     }
 
-    fn prove(&mut self, signals: &AnswerSignals, train: Train, rate: f64, until: Time) {
+    fn prove(&mut self, signals: &AnswerSignals, train: StartTrain, rate: f64, until: Time) {
         let Some(answer) = self.samples.last().copied() else { return };
         let all = answer.next >= train.end
             || (answer.next == signals.next && !signals.busy)

@@ -4,7 +4,7 @@
 //! Differs from one packet pair: a train is believed when its parts agree, and then only for as many packets as were seen to
 //! arrive, a hundred times over. Leaves out the rate afterwards (`delay`).
 
-use super::super::config::{Config, Saved};
+use super::super::config::{Config, SavedRate};
 use super::samples::PollSamples;
 use skyhop_units::Span;
 
@@ -32,7 +32,7 @@ pub(super) struct OpeningTrains {
     pub first: u64,
     pub trains: u32,
     /// Saved state of an earlier connection.
-    pub saved: Option<Saved>,
+    pub saved: Option<SavedRate>,
 }
 
 impl OpeningTrains {
@@ -78,7 +78,7 @@ pub(super) enum TrainResult {
 
 /// A train: packets sent together as a measurement.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Train {
+pub(super) struct StartTrain {
     /// The first number, and the one behind the last.
     pub first: u64,
     pub end: u64,
@@ -86,7 +86,7 @@ pub(super) struct Train {
     pub leaves_in: f64,
 }
 
-impl Train {
+impl StartTrain {
     pub fn packets(&self) -> u64 {
         self.end - self.first
     }

@@ -4,7 +4,7 @@
 //! Differs: slow start is never entered again, as no timer expires; silence halves the window instead.
 //! Leaves out spreading the window over the round trip (`timers`).
 
-use super::super::config::{Config, Saved};
+use super::super::config::{Config, SavedRate};
 use super::AnswerSignals;
 
 /// A saved window on trial (RFC 9959 §4.3 to §4.5).
@@ -25,7 +25,7 @@ pub(in super::super) struct WindowControl {
     ssthresh: f64,
     /// A loss below this number is of a window that has been cut already.
     recover: u64,
-    saved: Option<Saved>,
+    saved: Option<SavedRate>,
     /// While a saved window is on trial.
     trial: Option<Trial>,
     /// The retreat from a trial is over, and the window grows though its losses are not repaired yet.

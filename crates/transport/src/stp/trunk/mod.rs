@@ -161,7 +161,7 @@ impl<P: Payload> Trunk<P> {
         self.path.packet_size()
     }
     /// A rate reached, with the round trip, for a later association of this path.
-    pub fn saved(&self) -> Option<super::Saved> {
+    pub fn saved(&self) -> Option<super::SavedRate> {
         self.path.saved()
     }
     /// Returns true if both know of each other.

@@ -9,7 +9,7 @@ use super::budgets::Budgets;
 use super::datagrams::Departures;
 use super::packing::Packing;
 use super::rounds::{Left, Member, StreamRounds};
-use super::sending::{Ending, Sending};
+use super::sending::{Ending, StreamSending};
 use skyhop_wire::stp::{
     Class, Frame, Frames, Payload, VERSION_STREAMS, datagram_header, number_len, stream_header,
 };
@@ -50,7 +50,7 @@ struct Credit {
 
 #[derive(Debug)]
 pub struct Outgoing<P> {
-    streams: BTreeMap<u64, Sending<P>>,
+    streams: BTreeMap<u64, StreamSending<P>>,
     rounds: StreamRounds,
     first: VecDeque<Urgent<P>>,
     /// Bytes of what lies in `first`, about.
@@ -96,11 +96,11 @@ impl<P: Payload> Outgoing<P> {
 
     /// A stream begins; `opens` if this end opens it.
     pub(super) fn open(&mut self, id: u64, class: Class, opens: bool) {
-        self.streams.insert(id, Sending::new(class, opens, self.credit.each));
+        self.streams.insert(id, StreamSending::new(class, opens, self.credit.each));
         self.settle(id);
     }
 
-    pub(super) fn stream(&self, id: u64) -> Option<&Sending<P>> {
+    pub(super) fn stream(&self, id: u64) -> Option<&StreamSending<P>> {
         self.streams.get(&id)
     }
 
@@ -530,7 +530,7 @@ impl<P: Payload> Source<Frames<P>> for Outgoing<P> {
     }
 
     fn pieces(&self) -> usize {
-        let streams: usize = self.streams.values().map(Sending::pieces).sum();
+        let streams: usize = self.streams.values().map(StreamSending::pieces).sum();
         streams + self.first.len() + self.datagrams.len()
     }
 }

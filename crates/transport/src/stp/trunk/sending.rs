@@ -21,7 +21,7 @@ pub(super) enum Ending {
 }
 
 #[derive(Debug)]
-pub(super) struct Sending<P> {
+pub(super) struct StreamSending<P> {
     fresh: WrittenData<P>,
     /// Data left out of packets that were sent again, which is to leave in other packets.
     again: BTreeMap<u64, P>,
@@ -49,7 +49,7 @@ pub(super) struct Sending<P> {
     pub wanted: Option<u64>,
 }
 
-impl<P: Payload> Sending<P> {
+impl<P: Payload> StreamSending<P> {
     pub fn new(class: Class, opens: bool, limit: u64) -> Self {
         Self {
             fresh: WrittenData::default(),
