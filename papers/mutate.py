@@ -57,6 +57,7 @@ CASES: dict[str, tuple[str, ...]] = {
     f"{HT}/fig_4_22": (DELAYS, SPLIT),
     f"{HT}/fig_4_23": (SPLIT,),
     f"{HT}/fig_4_24": (ACK,),
+    f"{HT}/narrow_return": (OPENING, POLLS, DELAYS),
     f"{HT}/fig_5_2": (POLLS, DELAYS, RATES),
     f"{HT}/fig_5_3": (POLLS, RATES, OPENING),
     f"{HT}/fig_5_7": (LOSSES, RATES),

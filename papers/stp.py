@@ -33,6 +33,18 @@ TCP = {
 }
 SACK = TCP | {"variant": "sack1"}
 RENO = TCP | {"variant": "reno"}
+#: Hosts of section 5.3: an initial window of one segment, a clock of 200 ms.
+BSD = {
+    "kind": "tcp",
+    "mss": "1460 B",
+    "window": "240 kB",
+    "initial_window": "1 segment",
+    "limited_transmit": False,
+    "rto_initial": "3 s",
+    "rto_granularity": "500 ms",
+    "delayed_ack": {"kind": "heartbeat", "period": "200 ms"},
+}
+SHORT = {"kind": "stp", "format": "plain", "packet_size": "1480 B"}
 PROTOCOLS = {"STP": STP, "SACK": SACK, "Reno": RENO}
 
 

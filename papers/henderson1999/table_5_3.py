@@ -14,25 +14,14 @@ from statistics import NormalDist
 import numpy as np
 from harness import Reproduction, Row
 from satellite import toml
-from stp import head, link
+from stp import BSD, SHORT, head, link
 
 import skyhop
 
 SOURCE = "Henderson 1999, table 5.3"
 CLAIM = "Short transfers over STP take longer than over T/TCP, as packets are spread over a round trip, and less than over TCP"
 
-BSD = {
-    "kind": "tcp",
-    "mss": "1460 B",
-    "window": "240 kB",
-    "initial_window": "1 segment",
-    "limited_transmit": False,
-    "rto_initial": "3 s",
-    "rto_granularity": "500 ms",
-    "delayed_ack": {"kind": "heartbeat", "period": "200 ms"},
-}
-STP = {"kind": "stp", "format": "plain", "packet_size": "1480 B"}
-STACKS = {"TCP": BSD, "T/TCP": BSD | {"open": {"kind": "t-tcp", "known": True}}, "STP": STP}
+STACKS = {"TCP": BSD, "T/TCP": BSD | {"open": {"kind": "t-tcp", "known": True}}, "STP": SHORT}
 #: A client of T/TCP says with its request that no other comes (RFC 1644 §2.1: sendto with MSG_EOF).
 HALF_CLOSE = ("T/TCP",)
 #: Seconds, packets.
@@ -73,7 +62,7 @@ def reproduce() -> Reproduction:
         "not spread": {"spread": 0.0},
         "an initial window of 4": {"initial_window": "4 packets"},
     }
-    told = ", ".join(f"{what} {mean(STP | change)[0]:.2f} s" for what, change in other.items())
+    told = ", ".join(f"{what} {mean(SHORT | change)[0]:.2f} s" for what, change in other.items())
     whole = {name: mean(STACKS[name], name in HALF_CLOSE, culled=False)[1] for name in STACKS}
     remark = "With the replies above 100 segments: " + ", ".join(f"{name} {packets:.1f}" for name, packets in whole.items()) + " packets."
     return Reproduction(rows, draw(ours), [f"STP {ours['STP'][0]:.2f} s; {told}.", remark])

@@ -290,6 +290,30 @@ fn figures_5_10_and_5_11_a_gateway_that_speaks_stp_sends_as_much_and_hears_less(
     assert!((8.0..25.0).contains(&(ours[0].1 / ours[1].1)), "{ours:?}");
 }
 
+// HT 5.3: at 1 kbit/s back a list of 44 bytes takes 0.35 s. A first answer later than the timeout of 1 s is no loss, and neither lists
+// nor USTATs queue up: in half a minute 1 MB arrives, of which the link loses 50 packets at once.
+#[test]
+fn one_kbps_back_is_enough_for_stp() {
+    let time = |size: &str, transport: &str| {
+        let text = "host = \"1999\"\nduration = \"400 s\"\n".to_owned()
+            + &link("satellite", ["server", "user"], "1.3 Mbit/s", 299, 50)
+            + "reverse = { rate = \"1 kbit/s\", queue = { kind = \"drop-tail\", limit = \"50 packets\" } }\n"
+            + &flow(
+                "transfer",
+                ["server", "user"],
+                transport,
+                &format!("kind = \"bulk\", size = \"{size}\""),
+            );
+        transfer(&run(&text, 1), 0).completed_s.unwrap()
+    };
+    let stp = r#"{ kind = "stp", format = "plain", packet_size = "1480 B" }"#;
+    for (size, most) in [("100 kB", 0.8), ("1 MB", 0.4)] {
+        let (plain, tcp) = (time(size, stp), time(size, SACK));
+        println!("{size}: STP {plain:.1} s, TCP {tcp:.1} s");
+        assert!((0.1..most).contains(&(plain / tcp)), "{size}: {plain} and {tcp}");
+    }
+}
+
 #[test]
 fn a_transfer_through_stp_is_complete_when_the_far_end_has_it() {
     for (loss, least_s, most_s) in

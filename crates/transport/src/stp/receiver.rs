@@ -9,6 +9,10 @@ use skyhop_units::{Span, Time};
 use skyhop_wire::stp::{Contents, Gap, Payload, Report, Stat, Ustat, wire_number};
 use std::collections::{BTreeMap, VecDeque};
 
+/// Most USTATs between two lists in the plain format, whose USTATs name a gap each: a way back that is slow or bears many losses
+/// would carry nothing else.
+const PLAIN_USTATS: u32 = 5;
+
 /// An answer that waits: to which POLL, and what was true when it came.
 #[derive(Debug, Clone, Copy)]
 struct PendingAnswer {
@@ -51,6 +55,8 @@ pub(super) struct PathReceiver<P> {
     fresh: VecDeque<Fresh>,
     ripe: Vec<(u64, u64)>,
     ustat_at: Option<Time>,
+    /// USTATs since the last list, which names all gaps.
+    ustats: u32,
     answer: Option<PendingAnswer>,
     /// Packets received, without duplicates.
     pub received: u64,
@@ -103,6 +109,7 @@ impl<P: Contents> PathReceiver<P> {
             fresh: VecDeque::new(),
             ripe: Vec::new(),
             ustat_at: None,
+            ustats: 0,
             answer: None,
             received: 0,
             duplicates: 0,
@@ -319,11 +326,19 @@ impl<P: Contents> PathReceiver<P> {
         out.push_back(stat);
         // Gaps that the list has named need no USTAT; by its POLL's time the peer knows which of them it has resent since.
         self.fresh.retain(|fresh| fresh.start >= upto);
+        if !self.compact {
+            self.ripe.retain(|&(start, _)| start >= upto);
+            self.ustats = 0;
+            self.ustat_at = (!self.ripe.is_empty()).then_some(now);
+        }
     }
 
     /// Gaps that have not been reported yet, when they are due.
     pub fn ustat(&mut self, now: Time, room: usize) -> Option<Ustat> {
         self.ustat_at.take_if(|at| *at <= now)?;
+        if !self.compact && self.ustats >= PLAIN_USTATS {
+            return None;
+        }
         let most = if self.compact { (room.saturating_sub(20) / 8).clamp(1, 1024) } else { 1 };
         let ripe = std::mem::take(&mut self.ripe);
         let mut still: Vec<(u64, u64)> =
@@ -336,6 +351,7 @@ impl<P: Contents> PathReceiver<P> {
             return None;
         }
         self.told = self.limit();
+        self.ustats += 1;
         let gaps = still.iter().map(|&(start, end)| Gap { start: wire_number(start), end: wire_number(end) });
         Some(Ustat {
             next: wire_number(self.next),

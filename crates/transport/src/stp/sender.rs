@@ -72,6 +72,8 @@ pub(super) struct Poll {
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Feedback {
     pub rtt: Option<Span>,
+    /// The answered POLL had been taken for lost: the path is slower than its timeout, and not silent.
+    pub late: bool,
     /// Bytes that are newly known to have arrived.
     pub acked: u64,
     /// Bytes that are newly known to be missing.
@@ -360,6 +362,11 @@ impl<P: Contents, S: Source<P>> PathSender<P, S> {
         self.dropped.or_else(kept)
     }
 
+    /// Number of POLLs whose answers are still expected.
+    pub fn polls_asked(&self) -> usize {
+        self.polls.iter().filter(|poll| !poll.answered && !poll.lost).count()
+    }
+
     /// Returns true if the last POLL has no answer.
     pub fn last_unanswered(&self) -> bool {
         self.polls.back().is_some_and(|poll| !poll.answered)
@@ -407,6 +414,7 @@ impl<P: Contents, S: Source<P>> PathSender<P, S> {
         if !poll.answered {
             let delayed = stat.report.map_or(Span::ZERO, |report| Span::from_micros(report.delayed.into()));
             feedback.rtt = Some(now.since(poll.sent_at).saturating_sub(delayed));
+            feedback.late = poll.lost;
         }
         self.acked_bytes += feedback.acked;
         if let Some(rtt) = feedback.rtt {

@@ -234,7 +234,14 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
                         self.controller.eagerness().max(if self.last_word() { EAGER_AT_END } else { 1 });
                     let often = self.config.polls_per_rtt.max(1) * eager;
                     let part = Span::from_nanos(srtt.as_nanos() / u64::from(often));
-                    part.max(self.config.poll_interval_min).max(POLL_INTERVAL_LEAST)
+                    // A way back slower than the answers would queue more of them at each POLL; two round trips' POLLs are enough.
+                    if self.config.features == Features::PLAIN
+                        && self.sender.polls_asked() > 2 * often as usize
+                    {
+                        answer
+                    } else {
+                        part.max(self.config.poll_interval_min).max(POLL_INTERVAL_LEAST)
+                    }
                 }
                 // A promised rate sends much before the first answer; a USTAT lost meanwhile is to be noticed.
                 None if self.controller.rate().is_some() && self.config.features != Features::PLAIN => {

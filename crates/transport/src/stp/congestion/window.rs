@@ -1,7 +1,8 @@
 //! TCP's window, counted in bytes.
 //!
 //! Follows HT §5.1.2 and RFC 5681 §3.1; RFC 9959 §4 for a window that an earlier connection has saved.
-//! Differs: slow start is never entered again, as no timer expires; silence halves the window instead.
+//! Differs: slow start is never entered again, as no timer expires; silence halves the window instead, until an answer to a POLL that was
+//! taken for lost shows that it was only late (as RFC 4015 undoes a spurious timeout).
 //! Leaves out spreading the window over the round trip (`timers`).
 
 use super::super::config::{Config, SavedRate};
@@ -26,6 +27,8 @@ pub(in super::super) struct WindowControl {
     /// A loss below this number is of a window that has been cut already.
     recover: u64,
     saved: Option<SavedRate>,
+    /// The window, threshold and `recover` before the first of the silences that nothing has confirmed.
+    before_silence: Option<(f64, f64, u64)>,
     /// While a saved window is on trial.
     trial: Option<Trial>,
     /// The retreat from a trial is over, and the window grows though its losses are not repaired yet.
@@ -44,6 +47,7 @@ impl WindowControl {
             ssthresh: config.initial_ssthresh.map_or(f64::INFINITY, |bytes| bytes as f64),
             recover: 0,
             saved: config.saved,
+            before_silence: None,
             trial: None,
             regrows: false,
             bounds: (bytes(config.min_rate, 0.0), bytes(config.max_rate, f64::INFINITY)),
@@ -65,6 +69,13 @@ impl WindowControl {
         let bytes = feedback.acked as f64;
         if let Some(trial) = &mut self.trial {
             trial.proven += bytes;
+        }
+        if feedback.rtt.is_some()
+            && let Some((cwnd, ssthresh, recover)) = self.before_silence.take()
+            && feedback.late
+            && feedback.lost_number.is_none()
+        {
+            (self.cwnd, self.ssthresh, self.recover) = (self.cwnd.max(cwnd), ssthresh, recover);
         }
         if feedback.lost_number.is_some_and(|number| number >= self.recover) {
             self.saved = None;
@@ -114,6 +125,7 @@ impl WindowControl {
     }
 
     pub fn on_silence(&mut self, next: u64) {
+        self.before_silence.get_or_insert((self.cwnd, self.ssthresh, self.recover));
         self.cut(next);
     }
 }
