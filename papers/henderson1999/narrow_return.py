@@ -55,7 +55,8 @@ def path(ends: tuple[str, str], rates: tuple[str, str]) -> str:
 def transfer(kind: str, size: str, back: str) -> float:
     """Time of a transfer, s."""
     flow = f'[[flows]]\nname = "transfer"\nfrom = "server"\nto = "client"\ntraffic = {{ kind = "bulk", size = "{size}" }}\n'
-    text = head(1000, 1000) + path(("server", "client"), ("1.3 Mbit/s", back)) + flow + f"transport = {toml(BSD if kind == 'TCP' else SHORT)}\n"
+    transport = toml(BSD if kind == "TCP" else SHORT)
+    text = head(1000, 1000) + path(("server", "client"), ("1.3 Mbit/s", back)) + flow + f"transport = {transport}\n"
     return run_text(text).summary["flows"]["transfer"]["completed_s"]
 
 
