@@ -65,7 +65,7 @@ impl Listener {
         Ok((accepted, from.as_socket().ok_or_else(not_ip)?, to))
     }
 
-    /// The address that it is bound to.
+    /// The local address of the socket.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         self.socket.local_addr()?.as_socket().ok_or_else(not_ip)
     }

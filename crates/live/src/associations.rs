@@ -185,7 +185,7 @@ pub struct Associations {
 
 /// Answers wait here until they are sent; more than this many are not worth it.
 const OUTGOING_MAX: usize = 1024;
-/// Events about strangers that nobody has looked at; more are counted only.
+/// Most unread events about strangers; further ones are only counted.
 const EVENTS_MAX: usize = 256;
 /// So many hints make an attempt fail.
 const HINTS: u32 = 3;

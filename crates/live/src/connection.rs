@@ -208,7 +208,7 @@ impl Conn {
         self.finishers.wake();
     }
 
-    /// The network says that packets do not arrive. Believed if nothing arrives for a while.
+    /// Notes a report that packets do not arrive; it is believed if nothing arrives for a while.
     pub fn hint(&mut self, now: Time, kind: io::ErrorKind, message: String) {
         self.hint.get_or_insert(Hint {
             since: now,

@@ -6,7 +6,7 @@
 
 use crate::handshake::{INDEX_MASK, index_of, kind};
 
-/// A message; shorter than any packet of STP, so that each tells itself from one.
+/// A control message; shorter than any packet of STP, which tells the two apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Message {
     /// Does the receiver still know the association that it calls by this index?

@@ -273,7 +273,7 @@ pub enum Broken {
     Target(io::Error),
 }
 
-/// The beginning of a file as far as it was read or written: its length, and its digest unless it is a measurement.
+/// The part of a file that was read or written so far: its length, and its digest unless it is a measurement.
 #[derive(Clone)]
 pub struct ReceivedPrefix {
     bytes: u64,

@@ -60,6 +60,7 @@ impl<T: Copy> Red<T> {
         }
     }
 
+    /// Queues a packet, marked if need be. Returns false if it is dropped: the queue is full, or the verdict is a drop.
     pub fn offer(&mut self, mut packet: Waiting<T>, sending: Option<u32>) -> bool {
         let waits = match self.config.min {
             Amount::Packets(_) => self.fifo.len() as f64,
