@@ -1,7 +1,7 @@
-//! STP with nothing known of the path, off the named path: tails, both ways loaded, jitter, outages, steps, sharing, crowds.
+//! STP without knowledge of the path: completion tails, load in both directions, jitter, outages, rate steps, sharing, crowds.
 //!
-//! `cargo run --release --locked -p skyhop-sim --example stp_tails -- [TABLE] [SEEDS] [WORD]`: all tables, or one of them; rows
-//! that contain the word. Differs from a sweep: the worst of the seeds counts, and is named.
+//! `cargo run --release --locked -p skyhop-sim --example stp_tails -- [TABLE] [SEEDS] [WORD]`: all tables, or one; with a word,
+//! only the rows that contain it. Differs from a sweep: the worst of the seeds counts, and is named.
 //! Leaves out the emulator, whose rows `bench/fidelity.py` has.
 
 use skyhop_results::{FlowKind, RunResult, TransferResult};
@@ -14,13 +14,13 @@ const RENO: &str = "kind = \"tcp\", variant = \"reno\", window = \"200 MB\"";
 const BBR: &str = "kind = \"tcp\", variant = \"bbr\", window = \"200 MB\"";
 const BBR1: &str = "kind = \"tcp\", variant = \"bbr1\", window = \"200 MB\"";
 
-/// One bottleneck and what crosses it.
+/// One bottleneck and its cross traffic.
 struct Case {
     mbps: f64,
     up_mbps: f64,
     rtt_ms: f64,
     queue: String,
-    /// Keys of the link, both ways if they are not in `reverse`.
+    /// Keys of the link, for both directions unless `reverse` overrides them.
     extra: String,
     reverse: String,
     duration_s: f64,
@@ -103,7 +103,7 @@ fn transfer(result: &RunResult, at: usize) -> &TransferResult {
     transfer
 }
 
-/// Seconds until all has arrived, and packets sent over packets needed.
+/// Seconds until all data have arrived, and packets sent over packets needed.
 fn timed(case: &Case, seed: u64) -> (f64, f64) {
     let result = case.run(seed);
     let one = transfer(&result, 0);
@@ -194,7 +194,7 @@ fn jitter(seeds: u64, word: &str) {
             print_jitter(mbps, &name, &case, seeds, word);
         }
         for ms in [1.0, 5.0, 10.0, 30.0] {
-            // The transmitter sends a tenth of the time, ten times as fast.
+            // The transmitter sends a tenth of the time, at ten times the rate.
             let case = |transport: &str| {
                 let mut case = Case::new(10.0 * mbps, 600.0).flow("a", transport, Some(bytes), 0.0);
                 case.up_mbps = mbps;
@@ -265,7 +265,7 @@ fn outages(seeds: u64, word: &str) {
     }
 }
 
-/// Round trips from `at` until the flow delivers nine tenths of the rate over a round trip.
+/// Round trips from `at` until the flow delivers nine tenths of the rate during one round trip.
 fn full_after(result: &RunResult, at: f64, rtt_s: f64, mbps: f64) -> f64 {
     let series =
         result.series.iter().find(|s| s.entity == "flow/a" && s.metric == "delivered_bytes").unwrap();
@@ -338,7 +338,7 @@ fn steps(_: u64, word: &str) {
     }
 }
 
-/// Mbit/s of a flow over the last 60 % of a run.
+/// Goodput of a flow over the last 60 % of a run, Mbit/s.
 fn rate_of(result: &RunResult, at: usize, seconds: f64) -> f64 {
     let entity = format!("flow/f{at}");
     let series = result.series.iter().find(|s| s.entity == entity && s.metric == "delivered_bytes").unwrap();
@@ -346,7 +346,7 @@ fn rate_of(result: &RunResult, at: usize, seconds: f64) -> f64 {
     (transfer(result, at).bytes_delivered as f64 - before) * 8.0 / (0.6 * seconds) / 1e6
 }
 
-/// Mbit/s of each flow over the last 60 %, and the share of each one's packets that were sent again.
+/// Goodput of each flow over the last 60 %, Mbit/s, and the share of its packets that were retransmissions.
 fn shares(mbps: f64, rtt_ms: f64, queue: &str, flows: &[(&str, f64)], seed: u64) -> (Vec<f64>, Vec<f64>) {
     let seconds = (120.0 * rtt_ms / 1e3).max(60.0);
     let mut case = Case::new(mbps, rtt_ms);
@@ -354,7 +354,7 @@ fn shares(mbps: f64, rtt_ms: f64, queue: &str, flows: &[(&str, f64)], seed: u64)
     case.duration_s = seconds;
     case.sample_ms = Some(500);
     for (n, (transport, start)) in flows.iter().enumerate() {
-        // A few milliseconds by the seed, so that runs differ.
+        // Starts differ by a few milliseconds, so that runs with different seeds differ.
         let start = start + (seed * 13 % 29) as f64 * 0.003 * n as f64;
         case = case.flow(&format!("f{n}"), transport, None, start);
     }
@@ -394,7 +394,7 @@ fn sharing(seeds: u64, word: &str) {
                     if !label.contains(word) {
                         continue;
                     }
-                    // The second begins when the first has its share.
+                    // The second flow begins when the first has its share.
                     let late = 10.0 * rtt_ms / 1e3;
                     let (mut mixed, mut own, mut again) = (Vec::new(), Vec::new(), Vec::new());
                     for seed in 1..=seeds {
@@ -406,7 +406,8 @@ fn sharing(seeds: u64, word: &str) {
                         own.push(shares(mbps, rtt_ms, &queue, &[(kind, 0.0), (kind, late)], seed).0);
                     }
                     let (stp, other) = if stp_first { (0, 1) } else { (1, 0) };
-                    // The neighbour's goodput beside STP in place of its own kind, and the goodput of that second flow.
+                    // The neighbour's goodput beside STP relative to its goodput beside its own kind, and the goodput of that
+                    // second flow.
                     let (n, s) = (mean(&mixed, other), mean(&mixed, stp));
                     let (n_own, s_own) = (mean(&own, other), mean(&own, stp));
                     let bad = if n < 0.7 * n_own || s < 0.7 * s_own { "  <--" } else { "" };
@@ -441,7 +442,7 @@ fn sharing(seeds: u64, word: &str) {
     }
 }
 
-/// Mbit/s over the last 60 % of a minute while another flow fills the way back.
+/// Goodput over the last 60 % of a minute while another flow fills the reverse path, Mbit/s.
 fn both(_: u64, word: &str) {
     println!(
         "both: Mbit/s there and back over the last 36 s of 60, and what there is alone; the way back is filled from the beginning, \
@@ -506,7 +507,7 @@ fn crowds(_: u64, word: &str) {
     }
 }
 
-/// A table's name, its usual number of seeds, and what prints it.
+/// A table's name, its usual number of seeds, and the function that prints it.
 type Table = (&'static str, u64, fn(u64, &str));
 
 fn main() {

@@ -1,8 +1,8 @@
 //! Applications of a scenario's traffic, and the random streams that they draw from.
 //!
-//! Follows the scenario's model field by field; HT 3.2.1 for what the web draws when nothing else is said.
+//! Follows the scenario's model field by field; HT 3.2.1 for the web's default distributions.
 //! Differs: files of measured distributions are read here, where their bytes are.
-//! Leaves out hosts, which carry out what applications ask for.
+//! Leaves out hosts, which carry out the actions of applications.
 
 use crate::given::RunInput;
 
@@ -16,11 +16,11 @@ use skyhop_traffic::{
 use skyhop_units::{Bytes, Span};
 use std::sync::Arc;
 
-/// The application of a flow over connections as a run with this seed has it, for whoever carries it out by other means.
+/// The application of a flow over connections, with the random streams of a run with this seed, for a driver of another kind.
 ///
 /// # Errors
 ///
-/// Traffic that has no connections, or a file that is no distribution.
+/// Traffic that has no connections, or a file that does not hold a distribution.
 pub fn application_of(
     scenario: &scenario::Scenario,
     files: &Files,
@@ -32,7 +32,7 @@ pub fn application_of(
     application(given, &scenario.flows[flow], &name, &key).map(|(application, _)| application)
 }
 
-/// The application of traffic over connections, and the ends whose segments the results count.
+/// The application of traffic over connections, and the ends whose segments are counted in the results.
 pub(crate) fn application(
     given: RunInput<'_>,
     flow: &scenario::Flow,
@@ -84,7 +84,7 @@ pub(crate) fn application(
     })
 }
 
-/// Behaviour of a browser, or of a client that asks again and again.
+/// Behaviour of a browser, or of a client with successive requests.
 fn browsing(from: &AppReader<'_>, traffic: &Traffic) -> Result<Browsing, BuildError> {
     Ok(match traffic {
         Traffic::Web {
@@ -130,7 +130,7 @@ fn browsing(from: &AppReader<'_>, traffic: &Traffic) -> Result<Browsing, BuildEr
     })
 }
 
-/// Requests and replies of a flow one by one, for an end that talks to a program: what a run with the same seed draws.
+/// Requests and replies of a flow one by one, for an end that talks to a program: the same draws as in a run with the same seed.
 pub struct Exchanges {
     does: Browsing,
     reply: Stream,
@@ -143,7 +143,7 @@ impl Exchanges {
     ///
     /// # Errors
     ///
-    /// Traffic without requests, or a file that is no distribution.
+    /// Traffic without requests, or a file that does not hold a distribution.
     pub fn of(
         scenario: &scenario::Scenario,
         files: &Files,
@@ -163,7 +163,7 @@ impl Exchanges {
         self.does.reply.draw_whole(&mut self.reply)
     }
 
-    /// Time from the end of an exchange to the next.
+    /// Time from the end of an exchange to the next request.
     pub fn think(&mut self) -> Span {
         seconds(self.does.think.draw(&mut self.think))
     }
@@ -173,23 +173,23 @@ impl Exchanges {
         seconds(self.does.server_time.draw(&mut self.server_time))
     }
 
-    /// Returns true if a connection serves several exchanges in turn.
+    /// Returns true if a connection serves several exchanges in succession.
     pub fn persistent(&self) -> bool {
         self.does.persistent
     }
 
-    /// Number of exchanges; `None` if there is no end.
+    /// Number of exchanges; `None` without end.
     pub fn count(&self) -> Option<u64> {
         self.does.pages
     }
 }
 
-/// Seconds that were drawn, as a span that can be added to any time.
+/// A drawn number of seconds as a span, limited so that it can be added to any time.
 fn seconds(s: f64) -> Span {
     Span::from_secs_f64(s.clamp(0.0, 1e9))
 }
 
-/// The source of traffic in datagrams.
+/// The source of datagrams for a traffic model.
 pub(crate) fn datagrams(
     given: RunInput<'_>,
     traffic: &Traffic,
@@ -209,18 +209,18 @@ pub(crate) fn datagrams(
     }
 }
 
-/// The streams of a flow's traffic.
+/// The random streams of a flow's traffic.
 fn streams(name: &str, seed: Seed) -> impl FnMut(&str) -> Stream {
     move |what| seed.stream(&format!("flow/{name}/traffic/{what}"))
 }
 
-/// Makes distributions, with the key of the flow for errors.
+/// Builds distributions; errors name the flow's key.
 struct AppReader<'a> {
     key: &'a str,
     files: &'a Files,
 }
 
-/// The forms that distributions have whatever their unit.
+/// The kinds of distribution, independent of their unit.
 macro_rules! made {
     ($self:ident, $of:ident, $key:ident, $given:ident, $mah:expr, $plain:expr) => {{
         let plain = $plain;

@@ -1,8 +1,8 @@
-//! An association between two hosts: the trunk at either end, and whose its streams are.
+//! An association between two hosts: the trunk at each end, and the flow that owns each stream.
 //!
 //! Follows docs/stp.md §15. The end that opens the first stream opens the association.
-//! Differs from hosts: one that breaks at an end is over at both at once, and the next stream begins another.
-//! Leaves out datagrams, whose flows go over UDP, and its END: it stays until the run is over.
+//! Differs from hosts: an association that fails at one end ends at both at once, and the next stream opens another.
+//! Leaves out datagrams, whose flows go over UDP, and the closing handshake: an association stays open until the run ends.
 
 use crate::ids::ConversationId;
 use crate::stp::{Envelope, StpCarrier};
@@ -17,21 +17,21 @@ use skyhop_wire::stp::UDP_PORT;
 use std::collections::VecDeque;
 use std::net::SocketAddrV4;
 
-/// The leg of a route that is an association's and no flow's.
+/// The leg number of a route that belongs to an association and to no flow.
 pub(crate) const ASSOCIATION_LEG: u8 = u8::MAX;
 
-/// Flow and conversation of a stream.
+/// The flow and the conversation of a stream.
 pub(crate) type Owned = (u32, ConversationId);
 
 /// A stream that has a number.
 #[derive(Debug, Clone, Copy)]
 struct Listed {
     owner: Owned,
-    /// Sides whose machine has forgotten the stream.
+    /// Sides whose machine has finished with the stream.
     over: [bool; 2],
 }
 
-/// Streams of one opener by their numbers, those that are over at the front left out.
+/// Streams opened by one side, by number; finished ones at the front are removed.
 #[derive(Debug, Default)]
 struct Opened {
     first: u64,
@@ -44,7 +44,7 @@ impl Opened {
         self.streams.get_mut(place as usize)
     }
 
-    /// The owner of a stream, which is forgotten if both sides are done with it.
+    /// Marks a stream as finished at one side and returns its owner; the entry is removed when both sides have finished.
     fn done(&mut self, id: u64, side: usize) -> Option<Owned> {
         let place = self.place(id)?;
         let listed = place.as_mut()?;
@@ -61,7 +61,7 @@ impl Opened {
     }
 }
 
-/// Parts of an association.
+/// Parameters of an association.
 pub(crate) struct Making {
     pub config: Config,
     pub carrier: StpCarrier,
@@ -75,7 +75,7 @@ struct AssociationEnd {
     envelope: Envelope,
 }
 
-/// Counters of earlier pairs of trunks and of streams.
+/// Counters of earlier pairs of trunks, and of streams.
 #[derive(Debug, Clone, Copy, Default)]
 struct Counted {
     streams: u64,
@@ -103,18 +103,18 @@ pub(crate) struct AssociationState {
     pub route: u32,
     pub account: u32,
     pub slots: [Slot; 2],
-    /// Number of associations begun: packets of an earlier one are discarded.
+    /// Number of associations opened so far; packets of an earlier one are discarded.
     pub generation: u32,
-    /// True if it is among the associations to be driven.
+    /// True if it is in the list of associations to be driven.
     pub due: bool,
     making: Making,
-    /// Its ends by side: of the first flow's `from`, and of its `to`.
+    /// Its ends by side: the first flow's `from`, then its `to`.
     ends: Option<Box<[AssociationEnd; 2]>>,
-    /// The side that has opened it, whose streams have even numbers.
+    /// The side that opened it; streams of this side have even numbers.
     initiator: u8,
     /// Streams by the side that opened them.
     opened: [Opened; 2],
-    /// Streams that the peer does not take yet, by the side that opens them.
+    /// Streams that wait until the peer accepts more, by the side that opens them.
     waiting: [VecDeque<Owned>; 2],
     counted: Counted,
 }
@@ -137,7 +137,7 @@ impl AssociationState {
         }
     }
 
-    /// Opens the association from `side`, unless it is open. `up` is whether there is a path.
+    /// Opens the association from `side`, unless it is open; `up` is true if there is a path.
     pub fn begin(&mut self, now: Time, side: u8, up: bool) {
         if self.ends.is_some() {
             return;
@@ -146,7 +146,7 @@ impl AssociationState {
         self.initiator = side;
         self.opened = Default::default();
         let Making { config, carrier, addresses, initial_sequence } = &mut self.making;
-        // Three quarters of the window for one stream, as docs/stp.md §15.8 has it.
+        // One stream gets three quarters of the window (docs/stp.md §15.8).
         let budgets = Budgets { stream_window: config.window / 4 * 3, ..Budgets::default() };
         let mut addresses = *addresses;
         addresses[1 - side as usize].set_port(UDP_PORT);
@@ -182,13 +182,13 @@ impl AssociationState {
         self.opened[opener].place(id)?.map(|listed| listed.owner)
     }
 
-    /// Flow of a stream that `side` has finished.
+    /// Flow of a stream with which `side` has finished.
     pub fn done(&mut self, id: u64, side: usize) -> Option<Owned> {
         let opener = self.opener(id);
         self.opened[opener].done(id, side)
     }
 
-    /// Opens a stream for a client's end, unless others wait or the peer takes no more. Whether it has a number now.
+    /// Opens a stream for a client's end, unless others wait or the peer accepts no more. Returns true if it has a number now.
     pub fn open(&mut self, owner: Owned, stream: &mut StreamEnd, first: bool) -> bool {
         let side = usize::from(stream.side);
         let waits = first && !self.waiting[side].is_empty();
@@ -211,19 +211,19 @@ impl AssociationState {
         true
     }
 
-    /// The stream that waits first for the peer to take more.
+    /// The first stream that waits for the peer to accept more.
     pub fn next_waiting(&mut self, side: usize) -> Option<Owned> {
         self.waiting[side].pop_front()
     }
 
-    /// The stream waits for something else.
+    /// Records that the stream now waits for another event.
     pub fn hold(&self, now: Time, stream: &mut StreamEnd, phase: SendPhase) {
         if let Some(ends) = &self.ends {
             stream.held.change(now, phase, ends[usize::from(stream.side)].trunk.limits());
         }
     }
 
-    /// Gives the machine what the application has asked of a stream.
+    /// Passes the application's requests for a stream to the machine.
     pub fn flush(&mut self, now: Time, stream: &mut StreamEnd) {
         let side = usize::from(stream.side);
         let (Some(id), Some(end)) = (stream.id, self.side(side)) else { return };
@@ -246,7 +246,7 @@ impl AssociationState {
         stream.ending = StreamEnding::Told;
     }
 
-    /// Takes what a stream's end has to know of the machine up to `now`.
+    /// Updates a stream's end from the machine's state at `now`.
     pub fn refresh(&self, now: Time, stream: &mut StreamEnd) {
         let Some(ends) = &self.ends else { return };
         let trunk = &ends[usize::from(stream.side)].trunk;
@@ -258,7 +258,7 @@ impl AssociationState {
         }
     }
 
-    /// Takes what has come in a stream. Returns how many bytes.
+    /// Reads the data that have arrived in a stream. Returns the number of bytes.
     pub fn read(&mut self, side: usize, id: u64) -> u64 {
         let mut bytes = 0;
         if let Some(end) = self.side(side) {
@@ -270,7 +270,7 @@ impl AssociationState {
         bytes
     }
 
-    /// Data of a stream that is not known to have arrived, bytes.
+    /// Data of a stream that are not known to have arrived, bytes.
     pub fn unacknowledged(&self, side: usize, id: u64) -> u64 {
         self.ends.as_ref().map_or(0, |ends| ends[side].trunk.unacknowledged(id))
     }
@@ -280,13 +280,13 @@ impl AssociationState {
         self.ends.as_ref().is_none_or(|ends| ends[side].trunk.unsent(id) == 0)
     }
 
-    /// Takes the next event, with the side at which it happened.
+    /// The next event, and the side at which it happened.
     pub fn poll_event(&mut self) -> Option<(usize, TrunkEvent)> {
         let ends = self.ends.as_mut()?;
         ends.iter_mut().enumerate().find_map(|(side, end)| Some((side, end.trunk.poll_event()?)))
     }
 
-    /// The next packet, the side that sends it, and what it looks like from outside.
+    /// The next packet, the side that sends it, and its outer header.
     pub fn poll_transmit(
         &mut self,
         now: Time,
@@ -299,33 +299,33 @@ impl AssociationState {
         })
     }
 
-    /// A packet has come to `side`.
+    /// Handles a packet that arrives at `side`.
     pub fn handle_packet(&mut self, now: Time, side: usize, packet: &Packet<Frames<PayloadLength>>) {
         if let Some(end) = self.side(side) {
             end.trunk.handle_packet(now, packet);
         }
     }
 
-    /// A timer of `side` has run out.
+    /// Handles the expiry of a timer of `side`.
     pub fn handle_timeout(&mut self, now: Time, side: usize) {
         if let Some(end) = self.side(side) {
             end.trunk.handle_timeout(now);
         }
     }
 
-    /// Time of the next call for either side.
+    /// Time of the next timeout of either side.
     pub fn timeouts(&self) -> [Option<Time>; 2] {
         self.ends.as_ref().map_or([None; 2], |ends| ends.each_ref().map(|end| end.trunk.poll_timeout()))
     }
 
-    /// Tells both ends that there is a path, or none.
+    /// Informs both ends that there is a path, or that there is none.
     pub fn set_path_up(&mut self, now: Time, up: bool) {
         for end in self.ends.iter_mut().flat_map(|ends| ends.iter_mut()) {
             end.trunk.set_path_up(now, up);
         }
     }
 
-    /// It is broken: whose streams are broken with it, those that wait for a number included.
+    /// Ends a broken association; returns the owners of its streams, including those that wait for a number.
     pub fn broken(&mut self) -> Vec<Owned> {
         let listed = self.opened.iter_mut().flat_map(|opened| opened.streams.drain(..).flatten());
         let mut all: Vec<Owned> = listed.map(|listed| listed.owner).collect();
@@ -333,7 +333,7 @@ impl AssociationState {
         all
     }
 
-    /// Ends the association; its counters stay.
+    /// Ends the association; its counters remain.
     pub fn end(&mut self) {
         for end in self.ends.iter().flat_map(|ends| ends.iter()) {
             self.counted.add(end);
@@ -341,7 +341,7 @@ impl AssociationState {
         self.ends = None;
     }
 
-    /// Bytes that either side may have in flight, and has: where there is a rate and no window, what it sends in a round trip.
+    /// Bytes that each side may have in flight, and those it has. With a rate in place of a window, the bytes sent in a round trip.
     pub fn windows(&self) -> [[u64; 2]; 2] {
         let of = |end: &AssociationEnd| {
             let trunk = &end.trunk;
@@ -355,7 +355,7 @@ impl AssociationState {
         self.ends.as_ref().map_or([[0; 2]; 2], |ends| ends.each_ref().map(of))
     }
 
-    /// Its counters, and those of the network for its packets.
+    /// Counters of the association, and the network's counters of its packets.
     pub fn result(&self, account: &Account) -> AssociationResult {
         let mut counted = self.counted;
         for end in self.ends.iter().flat_map(|ends| ends.iter()) {

@@ -1,4 +1,4 @@
-//! Building a run that can be stepped from a scenario.
+//! Builds a run from a scenario.
 //!
 //! Follows the scenario's own resolution of paths; hosts get addresses in 10.0.0.0/8, senders the ports from 49152.
 //! Differs from a running network: all flows that will ever exist are made here.
@@ -42,17 +42,17 @@ impl Simulation {
     ///
     /// # Errors
     ///
-    /// Builds a simulation; finds the mistakes that only building shows: in orbits, elements, traces, measured distributions.
+    /// Mistakes that appear only here: in orbits, elements, traces and measured distributions.
     pub fn new(scenario: &Scenario, files: &Files, seed: u64) -> Result<Self, BuildError> {
         Self::with_programs(scenario, files, seed, &[])
     }
 
-    /// The same with flows that are left to programs, by index: their packets come by [`Simulation::send_for`] and leave by
-    /// [`Simulation::poll_arrival`].
+    /// Like [`Simulation::new`], with flows that are left to programs, by index: their packets enter by [`Simulation::send_for`]
+    /// and leave by [`Simulation::poll_arrival`].
     ///
     /// # Errors
     ///
-    /// As for [`Simulation::new`], and a flow among them that is split on its way.
+    /// As for [`Simulation::new`]; also a flow of programs that a splice divides.
     pub fn with_programs(
         scenario: &Scenario,
         files: &Files,
@@ -119,7 +119,7 @@ impl Simulation {
             built.push(association);
         }
         if !programs.is_empty() {
-            // Their receivers have checksums of their own.
+            // Their receivers verify checksums.
             network.keep_corrupted();
         }
         network.start(&mut agenda);
@@ -156,7 +156,7 @@ impl Simulation {
     }
 }
 
-/// Flows that are one in the scenario.
+/// Groups of flows that the scenario defines together.
 fn populations(scenario: &Scenario) -> Vec<PopulationResult> {
     let one = |m: &scenario::Members| PopulationResult { name: m.name.clone(), flows: m.flows.clone() };
     scenario.members.iter().map(one).collect()
@@ -173,7 +173,7 @@ fn associations(scenario: &Scenario) -> Vec<(&str, usize)> {
     found.into_iter().collect()
 }
 
-/// The association whose streams a flow's connections are.
+/// The association whose streams carry a flow's connections.
 fn association_of(flow: &scenario::Flow) -> Option<&str> {
     match &flow.transport {
         Transport::Stp(stp) if flow.traffic.has_connections() => stp.association.as_deref(),
@@ -188,24 +188,24 @@ fn class_of(flow: &scenario::Flow) -> Class {
     }
 }
 
-/// Side of its association at which a flow begins: true if not where the first flow does.
+/// Side of its association at which a flow begins: true if it is not the side where the first flow begins.
 fn side_of(plan: &NetworkPlan, first: usize, flow: usize) -> bool {
     let [first, flow] = [first, flow].map(|flow| plan.ends(&plan.routes[flow])[0]);
     first != flow
 }
 
-/// Makes a flow, and its routes in the network.
+/// Builds a flow, and its routes in the network.
 struct FlowBuilder<'a> {
     given: RunInput<'a>,
     plan: &'a NetworkPlan,
-    /// Nodes that satellites can be reached from, by name.
+    /// Nodes from which satellites can be reached, by name.
     nodes: &'a BTreeMap<String, NodeId>,
     index: usize,
     flow: &'a scenario::Flow,
     crossings: &'a [Crossing],
-    /// True if its packets are those of programs.
+    /// True if its packets come from programs.
     programs: bool,
-    /// Set if its connections are streams.
+    /// Present if its connections are streams.
     stream: Option<StreamOf>,
 }
 
@@ -215,7 +215,7 @@ impl<'a> FlowBuilder<'a> {
         let name = given.scenario.flow_name(index);
         let key = format!("flows.{index}");
         let (ways, nodes) = self.ways(network, &key)?;
-        // Ports tell flows between the same hosts apart; 9 is discard, which no dissector takes for something else.
+        // Ports distinguish flows between the same hosts. Port 9 is discard, which no dissector takes for another protocol.
         let sender = SocketAddrV4::new(address(nodes[0]), 49_152 + (index % 16_384) as u16);
         let receiver = SocketAddrV4::new(address(nodes[1]), 9 + (index / 16_384) as u16);
         let ends = [sender, receiver];
@@ -261,7 +261,7 @@ impl<'a> FlowBuilder<'a> {
         let last = ways.len() - 1;
         let watched = matches!(app, App::Stream(_));
         let route = |(leg, way)| {
-            // A splice's packets are not those of the flow's ends.
+            // A splice's packets differ from those of the flow's ends.
             let counted = [leg == 0, leg == last];
             let told = self.programs;
             network.add_route(Route { way, account, priority: flow.priority, narrow, told, counted }, watched)
@@ -284,7 +284,7 @@ impl<'a> FlowBuilder<'a> {
         })
     }
 
-    /// The association that the flow is the first of: its way, its addresses and its configuration.
+    /// Builds the association of which the flow is the first: path, addresses and configuration.
     fn association(
         &self,
         network: &mut Network,
@@ -314,7 +314,7 @@ impl<'a> FlowBuilder<'a> {
         Ok(AssociationState::new(name.to_owned(), (route, account), slots, making))
     }
 
-    /// The flow's ways, leg by leg, and the nodes at its ends as addresses number them.
+    /// The paths of a flow, leg by leg, and the nodes at its ends as numbered in addresses.
     fn ways(&self, network: &Network, key: &str) -> Result<(Vec<Way>, [u32; 2]), BuildError> {
         let splices: Vec<_> = self.given.scenario.splices.values().collect();
         Ok(match &self.plan.routes[self.index] {
@@ -353,7 +353,7 @@ impl<'a> FlowBuilder<'a> {
                     stops.push(node(&splices[crossing.splice].at)?);
                 }
                 stops.push(ends[1]);
-                // Links and satellites in one graph share its numbers.
+                // Links and satellites in one graph share their numbering.
                 let base = if self.plan.meets_satellites { 0 } else { self.plan.nodes.len() as u32 };
                 let legs = stops.windows(2).map(|leg| Way::Space([leg[0], leg[1]])).collect();
                 (legs, [base + ends[0].0, base + ends[1].0])
@@ -361,7 +361,7 @@ impl<'a> FlowBuilder<'a> {
         })
     }
 
-    /// The ways of a pinned path, leg by leg, and the nodes at its ends.
+    /// The paths of a pinned flow, leg by leg, and the nodes at its ends.
     fn pinned(
         &self,
         network: &Network,
@@ -370,7 +370,7 @@ impl<'a> FlowBuilder<'a> {
         key: &str,
     ) -> Result<(Vec<Way>, [u32; 2]), BuildError> {
         let node = |name: &str, place: usize| {
-            // A name of no node on the ground was taken for a satellite's.
+            // The name of no node on the ground was taken for a satellite's.
             let found = self.nodes.get(name).map_or_else(|| network.satellite(name), |node| Ok(*node));
             found.map_err(|message| BuildError::new(&format!("{key}.path.{place}"), message))
         };
@@ -397,7 +397,7 @@ impl<'a> FlowBuilder<'a> {
         Ok((legs.map(leg).collect(), [base + begin.0, base + end.0]))
     }
 
-    /// Parameters of its connections; `mtus` are those of first links there and back, by leg.
+    /// Parameters of its connections; `mtus` are those of the first links in each direction, by leg.
     fn sockets(
         &self,
         name: &str,
@@ -429,16 +429,16 @@ impl<'a> FlowBuilder<'a> {
     }
 }
 
-/// The most bytes of a flow's packets over so many legs, and whether its ends send none that their own link does not carry.
+/// Largest size of a flow's packets over `legs` legs, bytes; and true if its ends send none larger than their own links carry.
 fn largest(flow: &scenario::Flow, legs: usize) -> (u32, bool) {
-    /// The most bytes of TCP's options.
+    /// Largest size of TCP's options, bytes.
     const OPTIONS: u32 = 40;
     let (traffic, transport) = (&flow.traffic, &flow.transport);
     let largest = match (traffic, transport) {
         (Traffic::Ping { size, .. } | Traffic::Cbr { size, .. } | Traffic::OnOff { size, .. }, _) => {
             (size.get() + flow.ip.header_len() + 8) as u32
         }
-        // A splice's other side may have other segments, or another protocol.
+        // The other side of a splice may have another segment size, or another protocol.
         (_, Transport::Tcp(tcp)) if legs == 1 => (tcp.mss.get() + flow.ip.header_len() + 20) as u32 + OPTIONS,
         (_, Transport::Stp(stp)) if legs == 1 => {
             (stp.packet_size().get() + stp.headers_beneath(flow.ip)).try_into().unwrap_or(u32::MAX)

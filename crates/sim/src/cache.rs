@@ -1,8 +1,8 @@
-//! A splice that is a cache: which requests it answers, and who then plays the server.
+//! A splice that is a cache: the requests that it answers, and the part of the server that it takes over.
 //!
-//! Follows HT 4.3.1: what a cache does not hold is fetched over a connection of its own, which splits the path.
-//! Differs: whether a request is held is drawn with one probability; the application's server answers in the cache's place.
-//! Leaves out what is stored, for how long, and whether it is still good.
+//! Follows HT 4.3.1: a miss is fetched over a separate connection, which splits the path.
+//! Differs: a hit is drawn with one probability for all requests, and the application's server model produces the reply.
+//! Leaves out the contents, lifetime and validity of entries.
 
 use skyhop_chance::Stream;
 use skyhop_splice::{Side, Splice};
@@ -14,29 +14,29 @@ use std::collections::VecDeque;
 pub(crate) struct Cache {
     hit_ratio: f64,
     chance: Stream,
-    /// Lengths of the requests that the client has written and nobody has decided on.
+    /// Lengths of requests that the client has written and that are undecided.
     requests: VecDeque<u64>,
     /// Outcome drawn for the first of them.
     drawn: Option<bool>,
     /// For each request that is decided and not answered, true if the answer comes from the cache.
     here: VecDeque<bool>,
-    /// Bytes of replies that the server has been given to send.
+    /// Bytes of replies that the server has been asked to send.
     expected: u64,
 }
 
 /// A cache's decision on a request.
 pub(crate) enum Decision {
-    /// A hit: the cache answers, and this many bytes of the request were taken out.
+    /// A hit: the cache answers, and has removed this many bytes of the request.
     Hit(u64),
-    /// The action goes on to the application's own end.
+    /// The action continues to the application's own end.
     Miss,
 }
 
 /// Effect of a cache on an application's action.
 pub(crate) struct Diverted {
-    /// The splice has something to do.
+    /// True if the splice has something to do.
     pub touched: bool,
-    /// The whole action was diverted; nothing is left for the application's own end.
+    /// True if the whole action was diverted, so that nothing is left for the application's own end.
     pub done: bool,
 }
 
@@ -45,14 +45,14 @@ impl Cache {
         Self { hit_ratio, chance, requests: VecDeque::new(), drawn: None, here: VecDeque::new(), expected: 0 }
     }
 
-    /// Decides on the next request, if it is all there.
+    /// Decides on the next request, once it is complete.
     pub fn decide(&mut self, now: Time, splice: &mut Splice) -> Option<Decision> {
         let length = *self.requests.front()?;
         if splice.waiting() < length {
             return None;
         }
         let hit = *self.drawn.get_or_insert_with(|| self.chance.happens(self.hit_ratio));
-        // Replies keep the order of their requests: what others owe comes first.
+        // Replies keep the order of their requests: replies due from others come first.
         let owed = self.here.contains(&false);
         if hit && (owed || splice.stats().moved[Side::Server as usize] < self.expected) {
             return None;
@@ -69,7 +69,7 @@ impl Cache {
         })
     }
 
-    /// Shows an application's action to the cache before it reaches an end.
+    /// Passes an application's action through the cache before it reaches an end.
     pub fn divert(&mut self, now: Time, action: &Action, splice: &mut Splice) -> Diverted {
         let mut diverted = Diverted { touched: false, done: false };
         match *action {

@@ -1,8 +1,4 @@
-//! Configurations of the endpoints from a scenario's transport.
-//!
-//! Follows the scenario's model field by field.
-//! Differs: nothing; what a file leaves out came from its host when it was read.
-//! Leaves out checks, which the scenario has had.
+//! Configurations of the endpoints from a scenario's transport, field by field.
 
 use crate::endpoint::EndProtocol;
 use crate::stp::StpCarrier;
@@ -11,8 +7,7 @@ use skyhop_transport::stp;
 use skyhop_transport::tcp::{Config, DelayedAck, Increase, Open, Saved};
 use skyhop_wire::Version;
 
-/// Protocols of the two ends of a flow's connections: the flow's, unless the splice beside an end speaks another
-/// protocol with it.
+/// Protocols of the two ends of a flow's connections: the flow's own, unless a splice next to an end uses another protocol with it.
 pub(crate) fn protocols<'a>(
     flow: &scenario::Flow,
     mut splices: impl DoubleEndedIterator<Item = &'a scenario::Splice> + Clone,
@@ -54,7 +49,7 @@ pub fn tcp(tcp: &scenario::Tcp, ip: scenario::Ip) -> Config {
         ip: version(ip),
         mss: mss as u32,
         path_mtu: tcp.path_mtu,
-        // That is the route's.
+        // The route has this parameter.
         link_mtu: None,
         window: tcp.window.in_bytes(mss),
         window_max: tcp.window_max.in_bytes(mss),
@@ -149,7 +144,7 @@ pub fn stp(keys: &scenario::Stp, ip: scenario::Ip) -> stp::Config {
         keep_alive: keys.keep_alive,
         linger: keys.linger,
         saved: keys.saved.map(|saved| stp::SavedRate { rtt: saved.rtt, rate: saved.rate }),
-        // The form of packets, and settings that have no key.
+        // The packet format, and settings without a key.
         ..base
     }
 }

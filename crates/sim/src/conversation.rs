@@ -1,8 +1,8 @@
-//! The connections of a flow while it goes on: opened, found again, forgotten.
+//! The connections of a flow: opening, look-up, removal.
 //!
 //! Follows RFC 9293's view that a connection is a pair of sockets: each has its own ports and sequence numbers.
-//! Differs from a host's table of sockets: both ends lie side by side, and the application numbers them.
-//! Leaves out packets; the simulation moves those.
+//! Differs from a host's table of sockets: both ends are stored together, and the application numbers the connections.
+//! Leaves out packets, which the simulation moves.
 
 use crate::cache::Diverted;
 use crate::endpoint::{EndProtocol, FlowEndpoint, SentCounts};
@@ -22,7 +22,7 @@ use skyhop_wire::{Packet, Transport};
 use std::collections::BTreeMap;
 use std::net::SocketAddrV4;
 
-/// One connection, both ends, and the splices between them.
+/// A connection: both ends, and the splices between them.
 pub(crate) struct Conversation {
     /// The application's number for it.
     pub connection: u32,
@@ -30,21 +30,21 @@ pub(crate) struct Conversation {
     pub ends: [FlowEndpoint; 2],
     /// Their slots in the agenda.
     pub slots: [Slot; 2],
-    /// Splices, the first next to the client.
+    /// Splices, beginning with the one next to the client.
     pub joints: Vec<Joint>,
-    /// Ends whose data is acknowledged, by a splice, and whose FIN is not: they do not know yet that all has arrived.
+    /// Ends whose data a splice has acknowledged but not their FIN: they do not know yet that all data have arrived.
     pub unsure: [bool; 2],
     generation: u32,
 }
 
 impl Conversation {
-    /// Returns true if it is over, with no event left to come.
+    /// Returns true if it has ended and has no further event.
     pub fn over(&self) -> bool {
         self.ends.iter().all(FlowEndpoint::over)
     }
 
-    /// Does that part of an action that concerns a cache. Returns the cache's splice if it has something to do now, and
-    /// whether nothing is left for the end that was meant.
+    /// Carries out the part of an action that concerns a cache. Returns the cache's splice if it has something to do now, and true
+    /// if nothing is left for the end that was addressed.
     pub fn divert(&mut self, now: Time, action: &Action) -> (Option<Actor>, bool) {
         let mut all = self.joints.iter_mut().enumerate();
         let cached = all.find_map(|(leg, joint)| Some((leg, &mut joint.splice, joint.cache.as_mut()?)));
@@ -53,7 +53,7 @@ impl Conversation {
         (touched.then_some(Actor::Splice(leg as u8)), done)
     }
 
-    /// Returns true if a packet for one of its actors is TCP's, or an ICMP message about TCP.
+    /// Returns true if a packet for one of its actors is a TCP segment, or an ICMP message about one.
     #[inline]
     pub fn takes_tcp(&self, actor: Actor, packet: &Packet) -> bool {
         match actor {
@@ -62,7 +62,7 @@ impl Conversation {
         }
     }
 
-    /// A packet of TCP's has come to one of its actors, or a router's word about one.
+    /// Handles a TCP segment that arrives at one of its actors, or a router's message about one.
     #[inline]
     pub fn handle_tcp(&mut self, now: Time, actor: Actor, backward: bool, packet: &Packet) {
         match actor {
@@ -75,7 +75,7 @@ impl Conversation {
         }
     }
 
-    /// A packet of STP's has come to one of its actors.
+    /// Handles an STP packet that arrives at one of its actors.
     pub fn handle_stp(&mut self, now: Time, actor: Actor, backward: bool, packet: &StpPacket<PayloadLength>) {
         match actor {
             Actor::End(end) => {
@@ -89,7 +89,7 @@ impl Conversation {
         }
     }
 
-    /// Tells the ends at a leg, of `legs`, whether it is there.
+    /// Informs the ends of a leg, out of `legs`, that its path is up or down.
     pub fn set_path_up(&mut self, leg: usize, legs: usize, now: Time, up: bool) {
         let [client, server] = &mut self.ends;
         if leg == 0 {
@@ -101,12 +101,12 @@ impl Conversation {
     }
 }
 
-/// The side of a splice that a packet comes to.
+/// The side of a splice at which a packet arrives.
 fn side(backward: bool) -> Side {
     if backward { Side::Server } else { Side::Client }
 }
 
-/// Totals over connections, those already forgotten included.
+/// Totals over all connections, including those that have been removed.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Totals {
     /// Payload delivered in order, to the client and to the server.
@@ -115,7 +115,7 @@ pub(crate) struct Totals {
     pub segments_retransmitted: u64,
     pub timeouts: u64,
     pub rtt: RttSamples,
-    /// Time of the sending ends by what held them up.
+    /// Time of the sending ends by the cause that limited them.
     pub limits: [Span; Cause::COUNT],
 }
 
@@ -126,7 +126,7 @@ impl Totals {
         }
     }
 
-    /// Counters of those ends that send what the flow is for.
+    /// Counters of the ends that send the flow's payload.
     fn add_sender(&mut self, end: &FlowEndpoint, now: Time) {
         let SentCounts { segments, segments_retransmitted, timeouts, rtt, limits } = end.sent(now);
         self.segments_sent += segments;
@@ -153,7 +153,7 @@ pub(crate) struct Sockets {
     pub protocols: [EndProtocol; 2],
     /// MTU of each end's own link.
     pub mtus: [Option<u32>; 2],
-    /// True if a link on the path may be narrower than a packet, so that the MTU found is remembered.
+    /// True if a link on the path may have a smaller MTU than a packet's size; the MTU found is then remembered.
     pub narrow: bool,
     pub addresses: [SocketAddrV4; 2],
     pub seed: Seed,
@@ -165,7 +165,7 @@ pub(crate) struct Sockets {
     pub initial_sequence: [Stream; 2],
     /// Its splices, from the client on.
     pub splicing: Vec<Splicing>,
-    /// Set if its connections are streams of an association.
+    /// Present if its connections are streams of an association.
     pub stream: Option<StreamOf>,
 }
 
@@ -174,7 +174,7 @@ impl Sockets {
     fn addresses_of(&self, connection: u32) -> [SocketAddrV4; 2] {
         let mut addresses = self.addresses;
         if connection > 0 {
-            // Later connections have ports below those of first ones, and the flow's own port at the server.
+            // Later connections have ports below those of the first, and the flow's own port at the server.
             addresses[0].set_port((1024 + (connection - 1) % 48_128) as u16);
             addresses[1].set_port((10_000 + self.flow % 50_000) as u16);
         }
@@ -218,7 +218,7 @@ pub(crate) struct Conversations {
     by_connection: BTreeMap<u32, ConversationId>,
     opened: u32,
     forgotten: Totals,
-    /// State that each end's host keeps of the other, from the first connection on.
+    /// State that each end's host keeps about the other, beginning with the first connection.
     memory: Option<[Memory; 2]>,
 }
 
@@ -236,7 +236,7 @@ impl Conversations {
         }
     }
 
-    /// Opens a connection at `now`. `slot` hands out slots for its ends.
+    /// Opens a connection at `now`. `slot` allocates slots of the agenda for its ends.
     pub fn open(
         &mut self,
         now: Time,
@@ -278,7 +278,7 @@ impl Conversations {
         id
     }
 
-    /// Tells the ends of a new connection what earlier ones have left.
+    /// Gives the ends of a new connection the state that earlier ones have left.
     fn remember(&mut self, ends: [FlowEndpoint; 2]) -> [FlowEndpoint; 2] {
         let ends = match &mut self.memory {
             None => ends,
@@ -305,32 +305,32 @@ impl Conversations {
         ends
     }
 
-    /// The conversation, unless it is forgotten.
+    /// The conversation of a key; `None` if it has been removed.
     pub fn get(&self, id: ConversationId) -> Option<&Conversation> {
         self.places.get(id.place as usize)?.as_ref().filter(|c| c.generation == id.generation)
     }
 
-    /// The conversation, unless it is forgotten.
+    /// The conversation of a key, mutably; `None` if it has been removed.
     pub fn get_mut(&mut self, id: ConversationId) -> Option<&mut Conversation> {
         self.places.get_mut(id.place as usize)?.as_mut().filter(|c| c.generation == id.generation)
     }
 
-    /// The conversation that the application calls `connection`.
+    /// The conversation that has the number `connection` in the application.
     pub fn find(&self, connection: u32) -> Option<ConversationId> {
         self.by_connection.get(&connection).copied()
     }
 
-    /// All conversations that are remembered.
+    /// All conversations that are kept.
     pub fn all(&self) -> impl Iterator<Item = &Conversation> {
         self.places.iter().flatten()
     }
 
-    /// The same, to be changed.
+    /// All conversations that are kept, mutably.
     pub fn all_mut(&mut self) -> impl Iterator<Item = &mut Conversation> {
         self.places.iter_mut().flatten()
     }
 
-    /// Drops a conversation; its counters stay.
+    /// Removes a conversation; its counters remain.
     pub fn forget(&mut self, id: ConversationId, now: Time) -> Option<Conversation> {
         self.get(id)?;
         let conversation = self.places[id.place as usize].take()?;
@@ -345,19 +345,19 @@ impl Conversations {
         Some(conversation)
     }
 
-    /// Returns true if every conversation is over.
+    /// Returns true if every conversation has ended.
     pub fn all_over(&self) -> bool {
         self.places.iter().flatten().all(Conversation::over)
     }
 
-    /// Tells the ends at a leg, of `legs`, whether it is there.
+    /// Informs the ends of a leg, out of `legs`, that its path is up or down.
     pub fn set_path_up(&mut self, leg: usize, legs: usize, now: Time, up: bool) {
         for conversation in self.places.iter_mut().flatten() {
             conversation.set_path_up(leg, legs, now, up);
         }
     }
 
-    /// Protocol of the end that sends the flow's data, or of the end that receives it.
+    /// Protocol of the end that sends the flow's data, or of the end that receives them.
     pub fn protocol(&self, sends: bool) -> &EndProtocol {
         &self.sockets.protocols[usize::from((self.senders == [End::Client]) != sends)]
     }
@@ -367,7 +367,7 @@ impl Conversations {
         self.senders
     }
 
-    /// Totals of all conversations up to `now`.
+    /// Totals over all conversations up to `now`.
     pub fn totals(&self, now: Time) -> Totals {
         let mut totals = self.forgotten;
         for conversation in self.places.iter().flatten() {

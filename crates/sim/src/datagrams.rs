@@ -1,8 +1,8 @@
-//! Datagrams from one end to the other, and what the receiver sees of them.
+//! Datagrams from one end to the other, and the receiver's statistics.
 //!
 //! Follows RFC 768; RFC 3550 §6.4.1 for jitter.
-//! Differs: the receiver knows when each was sent, since both ends have one clock here.
-//! Leaves out answers; nothing goes back.
+//! Differs: the receiver knows the sending times, since both ends share a clock.
+//! Leaves out answers.
 
 use crate::echo::SpanStats;
 use crate::twins::Twins;
@@ -20,14 +20,14 @@ pub(crate) struct DatagramFlow {
     sent: u64,
     pub twins: Twins,
     delays: SpanStats,
-    /// Sent latest of those that arrived, and the delay of the one that arrived last.
+    /// Latest sending time among those that arrived, and the delay of the last arrival.
     newest: Option<Time>,
     last_delay: Option<Span>,
     reordered: u64,
-    /// RFC 3550's J, and the sum of what it smooths.
+    /// RFC 3550's J, and the sum from which it is smoothed.
     jitter_s: f64,
     jitter_sum_s: f64,
-    /// Series of one-way delays, and when the next sample of it is due.
+    /// Series of one-way delays, and the time of its next sample.
     pub series: usize,
     sample_from: Time,
 }
@@ -76,7 +76,7 @@ impl DatagramFlow {
         Some(packet)
     }
 
-    /// A datagram has arrived. True if its delay is to be sampled.
+    /// Handles the arrival of a datagram. Returns true if its delay is to be sampled.
     pub fn arrived(&mut self, sent_at: Time, now: Time, interval: Span) -> bool {
         let delay = now.since(sent_at);
         self.delays.add(delay);
@@ -96,12 +96,12 @@ impl DatagramFlow {
         sample
     }
 
-    /// `in_flight` packets are still in the network; the flow was active for `active_s`.
+    /// Results; `in_flight` packets are still in the network, and the flow was active for `active_s`.
     pub fn result(&self, in_flight: u64, active_s: f64) -> DatagramResult {
         let [delay_min_s, delay_mean_s, delay_max_s] = self.delays.min_mean_max_s();
         let received = self.delays.count;
         let bytes = received * u64::from(self.source.size());
-        // Copies may be in flight of what has arrived.
+        // Packets in flight may be copies of some that have arrived.
         let due = self.sent - in_flight.min(self.sent - received);
         DatagramResult {
             sent: self.sent,

@@ -1,7 +1,7 @@
-//! Pings: echo requests from one end, answers from the other, and the delays between.
+//! Pings: echo requests from one end, answers from the other, and their delays.
 //!
-//! Follows the echo of RFC 792 and RFC 4443; HT 6.3 for what is measured.
-//! Differs: the delays reported are one way, since both ends have one clock here.
+//! Follows the echo of RFC 792 and RFC 4443; HT 6.3 for the quantities measured.
+//! Differs: the delays reported are one way, since both ends share a clock.
 //! Leaves out every other ICMP message.
 
 use crate::twins::Twins;
@@ -20,12 +20,12 @@ pub(crate) struct Pinging {
     pub twins: Twins,
     pub forward: SpanStats,
     pub round_trip: SpanStats,
-    /// Series of one-way delays, at the instants of sending.
+    /// Series of one-way delays, by time of sending.
     pub series: usize,
 }
 
 impl Pinging {
-    /// Request or answer `sequence`.
+    /// The request or answer with number `sequence`.
     pub fn packet(&self, reply: bool, sequence: u16) -> Packet {
         let end = reply as usize;
         Packet {
@@ -43,7 +43,7 @@ impl Pinging {
     }
 }
 
-/// Smallest, largest and mean of a number of spans.
+/// Smallest, largest and mean of a sequence of spans.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct SpanStats {
     pub count: u64,

@@ -1,8 +1,8 @@
-//! An end of a connection, whatever it speaks.
+//! An end of a connection of any protocol.
 //!
-//! Follows the verbs that applications, samples and results need of a transport.
+//! Follows the operations that applications, samples and results need.
 //! Differs from a trait: the choice is an enum, so that a packet costs no dynamic dispatch.
-//! Leaves out how packets look, which is each machine's business.
+//! Leaves out packet formats, which belong to each machine.
 
 use crate::stp::{Alone, StpCarrier, StpEnd};
 use skyhop_chance::Stream;
@@ -20,12 +20,12 @@ const STP_BASE: u32 = 1200;
 /// Protocol of a connection's end, with its configuration.
 pub(crate) enum EndProtocol {
     Tcp(Box<tcp::Config>),
-    /// STP, and the carrier of its packets.
+    /// STP, and the protocol that carries its packets.
     Stp(Box<stp::Config>, StpCarrier),
 }
 
 /// One end of a connection.
-// TCP's lies in place: it is what most runs have most of.
+// TCP's is stored inline, since most runs consist mainly of TCP.
 #[allow(clippy::large_enum_variant)]
 pub(crate) enum FlowEndpoint {
     Tcp(Connection),
@@ -33,7 +33,7 @@ pub(crate) enum FlowEndpoint {
 }
 
 impl EndProtocol {
-    /// Returns true if a connection begins with state of earlier ones; on a narrow path that state is its MTU.
+    /// Returns true if a connection starts from the state of earlier ones; on a path with a small MTU that state includes it.
     pub fn remembers(&self, narrow: bool) -> bool {
         match self {
             EndProtocol::Tcp(config) => config.open != Open::Handshake || config.share || narrow,
@@ -41,8 +41,8 @@ impl EndProtocol {
         }
     }
 
-    /// A link on the way may be too narrow for its packets: STP, whose packets keep their length, begins with 1200 bytes and
-    /// looks for more (docs/stp.md §6.4). TCP hears of it from the router.
+    /// Prepares for a path with a link that may be too narrow: STP, whose packets have a fixed length, begins with 1200 bytes and
+    /// searches for more (docs/stp.md §6.4). TCP gets messages from the router.
     pub fn over_narrow(mut self) -> Self {
         if let EndProtocol::Stp(config, _) = &mut self {
             config.base_size = STP_BASE;
@@ -76,7 +76,7 @@ impl EndProtocol {
 }
 
 impl FlowEndpoint {
-    /// Returns true if it is over, with no event left to come.
+    /// Returns true if it has ended and has no further event.
     pub fn over(&self) -> bool {
         match self {
             FlowEndpoint::Tcp(tcp) => matches!(tcp.state(), State::Closed | State::TimeWait),
@@ -84,7 +84,7 @@ impl FlowEndpoint {
         }
     }
 
-    /// Tells it the MTU of its own link. STP asks the path instead.
+    /// Sets the MTU of its own link. STP probes the path instead.
     pub fn over_link(self, mtu: Option<u32>) -> Self {
         match self {
             FlowEndpoint::Tcp(tcp) => FlowEndpoint::Tcp(tcp.over_link(mtu)),
@@ -92,7 +92,7 @@ impl FlowEndpoint {
         }
     }
 
-    /// Returns true if it was closed or broken, and no end waits for data still in flight.
+    /// Returns true if it was closed or broken, and neither end waits for data in flight.
     pub fn closed(&self) -> bool {
         match self {
             FlowEndpoint::Tcp(tcp) => tcp.state() == State::Closed,
@@ -147,7 +147,7 @@ impl FlowEndpoint {
         }
     }
 
-    /// Takes all that has arrived in order.
+    /// Reads all data that have arrived in order.
     pub fn read(&mut self) {
         match self {
             FlowEndpoint::Tcp(tcp) => drop(tcp.read()),
@@ -162,7 +162,7 @@ impl FlowEndpoint {
         }
     }
 
-    /// Takes back what was written and not yet sent, and closes this direction.
+    /// Withdraws data that were written and not yet sent, and closes this direction.
     pub fn stop_writing(&mut self) {
         match self {
             FlowEndpoint::Tcp(tcp) => tcp.stop_writing(),
@@ -194,7 +194,7 @@ impl FlowEndpoint {
         }
     }
 
-    /// Congestion window, bytes; 0 of a stream, whose association has it.
+    /// Congestion window, bytes; 0 for a stream, whose association has the window.
     pub fn cwnd(&self) -> u64 {
         match self {
             FlowEndpoint::Tcp(tcp) => tcp.cwnd(),
@@ -202,7 +202,7 @@ impl FlowEndpoint {
         }
     }
 
-    /// Slow-start threshold, bytes; `None` is without limit.
+    /// Slow-start threshold, bytes; `None` without limit.
     pub fn ssthresh(&self) -> Option<u64> {
         match self {
             FlowEndpoint::Tcp(tcp) => tcp.ssthresh(),
@@ -210,7 +210,7 @@ impl FlowEndpoint {
         }
     }
 
-    /// Lets this end begin with what earlier connections between the two hosts have left.
+    /// Starts this end from the state that earlier connections between the two hosts have left.
     pub fn with_memory(self, memory: Memory) -> Self {
         match self {
             FlowEndpoint::Tcp(tcp) => FlowEndpoint::Tcp(tcp.with_memory(memory)),
@@ -218,7 +218,7 @@ impl FlowEndpoint {
         }
     }
 
-    /// State that this end leaves to a later connection between the two hosts.
+    /// State that this end leaves for a later connection between the two hosts.
     pub fn memory(&self) -> Memory {
         match self {
             FlowEndpoint::Tcp(tcp) => tcp.memory(),
@@ -226,7 +226,7 @@ impl FlowEndpoint {
         }
     }
 
-    /// Counts from now on what holds its data up.
+    /// Starts counting the time by limiting cause.
     pub fn count_limits(&mut self, now: Time) {
         match self {
             FlowEndpoint::Tcp(tcp) => tcp.count_limits(now),
@@ -234,7 +234,7 @@ impl FlowEndpoint {
         }
     }
 
-    /// Tells the end that there is a path to the peer and back, or none.
+    /// Informs the end that there is a path to the peer and back, or none.
     pub fn set_path_up(&mut self, now: Time, up: bool) {
         match self {
             FlowEndpoint::Tcp(tcp) => tcp.set_path_up(now, up),

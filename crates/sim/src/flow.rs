@@ -1,7 +1,7 @@
-//! Flows: two ends, what they send each other, and what they have seen.
+//! Flows: two ends, their traffic, and their results.
 //!
 //! Follows the papers' experiments: an application over connections, or echoes.
-//! Differs from real hosts: an application takes what arrives at once.
+//! Differs from real hosts: an application reads arriving data at once.
 //! Leaves out the applications themselves, which the `traffic` crate holds.
 
 use crate::conversation::Conversations;
@@ -17,19 +17,19 @@ use std::ops::Range;
 
 pub(crate) struct FlowState {
     pub name: String,
-    /// Its routes in the network: from host to host, or over each leg between hosts and splices.
+    /// Its routes in the network: from host to host, or one for each leg between hosts and splices.
     pub routes: Range<u32>,
-    /// Index of the network's account of its packets.
+    /// Index of the network's account for its packets.
     pub account: u32,
-    /// True if its whole path is over satellites.
+    /// True if its whole path leads over satellites.
     pub through_space: bool,
-    /// The association whose streams its connections are.
+    /// The association whose streams carry its connections.
     pub association: Option<String>,
     pub start: Time,
     pub stop: Option<Time>,
     pub started: bool,
     pub stopped: bool,
-    /// True if samples over time are taken of it.
+    /// True if it is sampled over time.
     pub sampled: bool,
     pub app: App,
 }
@@ -39,7 +39,7 @@ pub(crate) enum App {
     Stream(Box<AppStream>),
     /// Echoes.
     Ping(Box<Pinging>),
-    /// Datagrams one way.
+    /// One-way datagrams.
     Datagrams(Box<DatagramFlow>),
     /// Traffic of programs.
     Programs(Box<Programs>),
@@ -52,7 +52,7 @@ pub(crate) struct AppStream {
 }
 
 impl AppStream {
-    /// Returns true if a finished connection is kept, because its numbers are the flow's.
+    /// Returns true if a finished connection is kept, because its counters are the flow's.
     pub fn keeps(&self) -> bool {
         match &self.application {
             Application::Bulk(_) => true,
@@ -60,7 +60,7 @@ impl AppStream {
         }
     }
 
-    /// Returns true if the flow's connection was broken, so that it is over.
+    /// Returns true if the flow has ended because its connection broke.
     pub fn broken(&self) -> bool {
         match &self.application {
             Application::Bulk(bulk) => bulk.reset(),
@@ -71,12 +71,12 @@ impl AppStream {
 }
 
 impl FlowState {
-    /// Legs between its two hosts.
+    /// Number of legs between its two hosts.
     pub fn legs(&self) -> usize {
         self.routes.len()
     }
 
-    /// Returns true if the flow is over, with no event left to come; `account` has its packets.
+    /// Returns true if the flow has ended and has no further event; `account` has its packets.
     pub fn finished(&self, now: Time, account: &Account) -> bool {
         match &self.app {
             App::Stream(stream) => {
@@ -146,7 +146,7 @@ impl FlowState {
 
     fn completions_result(&self, stream: &AppStream, all: &Completions, end: Time) -> CompletionsResult {
         let totals = stream.conversations.totals(end);
-        // The goodput of the web is counted at the browser, that of transfers at the receiver.
+        // Goodput of the web is counted at the browser, that of transfers at the receiver.
         let towards = match &stream.application {
             Application::Web(_) | Application::Batches(_) => 0,
             Application::Bulk(_) | Application::Transfers(_) => 1,

@@ -1,7 +1,7 @@
-//! Hosts at work: applications, the ends of their connections, and the packets between both and the network.
+//! Hosts: applications, the ends of their connections, and the packets between them and the network.
 //!
 //! Follows the sans-IO contract: one input, then events to the application, its actions, packets out, and the timer.
-//! Differs from a real host: both ends of a flow are at hand, and an application takes what arrives at once.
+//! Differs from a real host: both ends of a flow are accessible, and an application reads arriving data at once.
 //! Leaves out links, which the simulation steps.
 
 use crate::cache::Decision;
@@ -20,7 +20,7 @@ use skyhop_units::Time;
 use skyhop_wire::{Packet, Transport};
 
 impl Simulation {
-    /// A packet has come to the end of its route.
+    /// Handles a packet at the end of its route.
     pub(crate) fn deliver(&mut self, delivery: Delivery) {
         let frame = self.network.delivered(&delivery);
         let (index, leg) = self.legs[frame.route as usize];
@@ -39,7 +39,7 @@ impl Simulation {
                     (false, leg) => Actor::Splice(leg),
                 };
                 let id = ConversationId { place: frame.tag, generation: frame.stream };
-                // A packet for a connection that is forgotten is passed over.
+                // A packet for a connection that has been removed is ignored.
                 match stream.conversations.get_mut(id) {
                     Some(conversation) if conversation.takes_tcp(actor, &frame.packet) => {
                         conversation.handle_tcp(self.now, actor, frame.backward, &frame.packet);
@@ -91,7 +91,7 @@ impl Simulation {
                 let (frame, _) = self.network.take(delivery);
                 let told = matches!(frame.packet.transport, Transport::TooLarge(_));
                 if told || !sending.twins.is_first(&frame) {
-                    // A source of datagrams does not make them smaller.
+                    // A source of datagrams does not reduce their size.
                 } else if sending.arrived(frame.sent_at, self.now, self.observer.interval()) {
                     let took = self.now.since(frame.sent_at);
                     self.observer.add(sending.series, frame.sent_at, took.as_secs_f64());
@@ -113,7 +113,7 @@ impl Simulation {
         }
     }
 
-    /// A flow begins or stops, or its application has waited for this.
+    /// Starts or stops a flow, or wakes its application.
     pub(crate) fn handle_app(&mut self, index: usize) {
         let (now, slot) = (self.now, self.app_slot(index));
         let flow = &mut self.flows[index];
@@ -153,7 +153,7 @@ impl Simulation {
         self.settle(index);
     }
 
-    /// Sends the datagrams that are due, and waits for the next.
+    /// Sends the datagrams that are due, and schedules the next.
     fn send_datagrams(&mut self, index: usize) {
         let slot = self.app_slot(index);
         loop {
@@ -170,7 +170,7 @@ impl Simulation {
         }
     }
 
-    /// A timer of a connection's end or splice has run out.
+    /// Handles the expiry of a timer of a connection's end or splice.
     pub(crate) fn handle_actor(&mut self, index: usize, id: ConversationId, actor: Actor) {
         let App::Stream(stream) = &mut self.flows[index].app else { return };
         if let Some(conversation) = stream.conversations.get_mut(id) {
@@ -184,7 +184,7 @@ impl Simulation {
         self.settle(index);
     }
 
-    /// Does what an application asks for; the ends that have to do with it are touched.
+    /// Carries out the actions of an application, and marks the ends concerned as touched.
     pub(crate) fn carry_out(&mut self, index: usize) {
         loop {
             let App::Stream(stream) = &mut self.flows[index].app else { return };
@@ -224,7 +224,7 @@ impl Simulation {
                 | Action::Shutdown { connection, end }
                 | Action::StopWriting { connection, end } => (connection, end),
             };
-            // A connection that is forgotten has nobody to write to.
+            // The connection has been removed: there is no end to write to.
             let Some(id) = conversations.find(connection) else { continue };
             let Some(conversation) = conversations.get_mut(id) else { continue };
             let (cache, done) = match conversation.joints.is_empty() {
@@ -256,7 +256,7 @@ impl Simulation {
         }
     }
 
-    /// Drains the ends that have something to do: events to the application, packets to the network, and the timer.
+    /// Drains the touched ends: events to the application, packets to the network, and the timer.
     pub(crate) fn drive_touched(&mut self, index: usize) {
         while let Some((id, actor)) = self.touched.pop() {
             let end = match actor {
@@ -307,7 +307,7 @@ impl Simulation {
         }
     }
 
-    /// Drains a splice: what it counts, packets to the network, and the timer.
+    /// Drains a splice: counters, packets to the network, and the timer.
     fn drive_splice(&mut self, index: usize, id: ConversationId, leg: u8) {
         loop {
             let App::Stream(stream) = &mut self.flows[index].app else { return };
@@ -327,7 +327,7 @@ impl Simulation {
                         place.result.misses += 1;
                         continue;
                     }
-                    // A client that has finished, and no server that would hear of it.
+                    // The client has finished, and there is no server yet to receive that.
                     None if finished && !joint.splice.begun(Side::Server) => {
                         Some(AppNotice::PeerFinished { connection, end: End::Server })
                     }
@@ -364,7 +364,7 @@ impl Simulation {
         }
     }
 
-    /// Forgets a connection that is over, and takes its slots back.
+    /// Removes a connection that has ended, and releases its slots.
     pub(crate) fn forget(&mut self, index: usize, id: ConversationId) {
         let App::Stream(stream) = &mut self.flows[index].app else { return };
         let Some(conversation) = stream.conversations.forget(id, self.now) else { return };
@@ -378,7 +378,7 @@ impl Simulation {
         }
     }
 
-    /// An actor hands a packet to the network, and the inside of it if it is STP's.
+    /// Sends an actor's packet into the network, with the STP packet inside it, if any.
     #[allow(clippy::too_many_arguments)]
     #[inline]
     fn send(
@@ -399,7 +399,7 @@ impl Simulation {
     }
 }
 
-/// Tells the application what has happened at an end. False if nothing has.
+/// Passes the events of an end to the application. Returns false if there are none.
 fn tell(application: &mut Application, conversation: &mut Conversation, end: End, now: Time) -> bool {
     let connection = conversation.connection;
     let side = &mut conversation.ends[end as usize];
@@ -412,7 +412,7 @@ fn tell(application: &mut Application, conversation: &mut Conversation, end: End
                 side.read();
                 AppNotice::Delivered { connection, end, bytes }
             }
-            // Before its FIN is acknowledged, an end knows only that a splice has it all.
+            // Before its FIN is acknowledged, an end knows only that a splice has all data.
             Event::AllAcknowledged if !conversation.joints.is_empty() && side.closing() => {
                 conversation.unsure[end as usize] = true;
                 continue;

@@ -1,11 +1,11 @@
-//! Names of what a run consists of: connections, those who have a part in one, and owners of slots.
+//! Identifiers within a run: connections, their participants, and owners of slots.
 //!
 //! Follows RFC 9293's view that a connection is a pair of sockets.
 
 use skyhop_network::Rank;
 use skyhop_traffic::End;
 
-/// Key of a conversation that stays valid after its slot has gone to another.
+/// Key of a conversation; it does not match a later conversation in the same place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ConversationId {
     pub place: u32,
@@ -21,7 +21,7 @@ pub(crate) enum Actor {
     Splice(u8),
 }
 
-/// Whom a slot of the agenda wakes, behind the network's own.
+/// The owner of a slot of the agenda after the network's own: it is woken when the slot is due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Owner {
     /// The clock of samples.
@@ -40,12 +40,12 @@ impl ConversationId {
     /// Number for packets that belong to no connection.
     pub const NONE: Self = Self { place: u32::MAX, generation: 0 };
 
-    /// The two numbers by which a frame tells connections apart and finds this one again.
+    /// The two numbers in a frame that identify its connection.
     pub fn numbers(self) -> [u32; 2] {
         [self.generation, self.place]
     }
 
-    /// Place of an actor of this connection among what happens at one instant.
+    /// Rank of an actor of this connection among events at one instant.
     pub fn rank(self, flow: u32, actor: Actor) -> Rank {
         let part = match actor {
             Actor::End(End::Client) => 1,

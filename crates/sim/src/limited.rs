@@ -1,7 +1,7 @@
-//! The limits of flows, put together at the end of a run: bottlenecks, and warnings of buffers too small for the path.
+//! The limits of flows, determined at the end of a run: bottlenecks, and warnings of buffers that are too small for the path.
 //!
-//! Follows the rule that a window holds a product of rate and round trip, and what the bottleneck's queue takes beside it.
-//! Differs from the check of a scenario: this knows what happened.
+//! Follows the rule that a window must hold the product of rate and round-trip time, and the contents of the bottleneck's queue.
+//! Differs from the check of a scenario, which does not know the outcome.
 //! Leaves out causes, which the transports find.
 
 use crate::endpoint::EndProtocol;
@@ -12,14 +12,14 @@ use skyhop_scenario::check::about;
 use skyhop_traffic::{Application, End};
 use skyhop_units::{Amount, Time};
 
-/// Links whose busy times differ by less than this are equally busy.
+/// Links whose busy times differ by less than this share count as equally busy.
 const EQUALLY_BUSY: f64 = 0.01;
 /// Share of a transfer's time that a buffer may limit it before a warning is given.
 const WORTH_A_WARNING: f64 = 1.0 / 3.0;
-/// A bottleneck that is so busy is used: a buffer that holds a sender up there only keeps the queue short.
+/// Busy share from which a bottleneck counts as used: a buffer that limits a sender there only keeps the queue short.
 const USED: f64 = 0.75;
 
-/// Results of the flows, with their bottlenecks; what should be known of their buffers goes to the warnings.
+/// Results of the flows with their bottlenecks; warnings about their buffers are appended to `warnings`.
 pub(crate) fn flow_results(
     flows: &[FlowState],
     network: &Network,
@@ -38,7 +38,7 @@ pub(crate) fn flow_results(
     results
 }
 
-/// The busiest wire on a flow's way, in the direction of its data; of equally busy ones that with the longest queue.
+/// The busiest wire on a flow's path in the direction of its data; of equally busy ones, that with the longest queue.
 fn bottleneck(flow: &FlowState, network: &Network, end: Time) -> Option<u32> {
     let App::Stream(stream) = &flow.app else { return None };
     let against = u32::from(stream.conversations.senders() == [End::Server]);
@@ -65,7 +65,7 @@ fn too_small(
     let limits = result.limits.as_ref()?;
     let often = |cause: &Cause| limits.share(*cause).is_some_and(|share| share > WORTH_A_WARNING);
     let cause = [Cause::ReceiveWindow, Cause::SendBuffer].into_iter().find(often)?;
-    // The window of a leg may be closed by the leg behind it.
+    // The leg beyond may close the window of this leg.
     if flow.legs() > 1 {
         return None;
     }
@@ -74,7 +74,7 @@ fn too_small(
     }
     let sends = cause == Cause::SendBuffer;
     let (key, size, packet) = match stream.conversations.protocol(sends) {
-        // The maximum of a buffer that tunes itself is its limit.
+        // For a buffer that tunes itself, its maximum is the limit.
         EndProtocol::Tcp(tcp) => {
             let (key, first, most) = match sends {
                 true => ("send_buffer", tcp.send_buffer, tcp.send_buffer_max),
@@ -93,7 +93,7 @@ fn too_small(
         Amount::Packets(packets) => packets.saturating_mul(packet) as f64,
         Amount::Bytes(bytes) => bytes.get() as f64,
     };
-    // A queue beyond that only makes waiting longer. Connections side by side fill the path together.
+    // A larger queue only lengthens waiting. Parallel connections fill the path together.
     let Application::Bulk(bulk) = &stream.application else { return None };
     let enough = (product + queue.min(product)) / f64::from(bulk.connections());
     if enough <= size as f64 {
@@ -110,7 +110,7 @@ fn too_small(
     ))
 }
 
-/// A size of two significant digits, rounded up, as a scenario has it.
+/// A size rounded up to two significant digits, in the units of a scenario.
 fn up_to_two_digits(bytes: f64) -> String {
     let step = 10f64.powf(bytes.max(10.0).log10().floor() - 1.0);
     let bytes = (bytes / step - 1e-9).ceil() * step;

@@ -1,8 +1,8 @@
 //! Samples taken during a run: windows, queues, splices, paths.
 //!
 //! Follows the scenario's `record` table; metrics are named in [`skyhop_results`].
-//! Differs from a log: values at instants.
-//! Leaves out totals, which are counted where things happen, and files, which the `record` crate writes.
+//! Differs from a log, which has every change.
+//! Leaves out totals, which are counted where events occur, and files, which the `record` crate writes.
 
 use crate::association::AssociationState;
 use crate::flow::{App, FlowState};
@@ -13,7 +13,7 @@ use skyhop_results::Series;
 use skyhop_scenario::Scenario;
 use skyhop_units::{Span, Time};
 
-/// The series of a terminal that moves.
+/// The series of a moving terminal.
 const TERMINAL: [&str; 10] = [
     "latitude_deg",
     "longitude_deg",
@@ -27,25 +27,26 @@ const TERMINAL: [&str; 10] = [
     "gsl_delay_s",
 ];
 
-/// Looks at a run at instants, and keeps what it sees.
+/// Samples a run at intervals and stores the values.
 #[derive(Default)]
 pub(crate) struct Observer {
     samples: Samples,
-    /// Flow, and its first series: cwnd, ssthresh, in flight, acknowledged, delivered.
+    /// Flow, and the first of its series: cwnd, ssthresh, in flight, acknowledged, delivered.
     transfers: Vec<(u32, usize)>,
     /// Wire and its queue's series.
     queues: Vec<(u32, usize)>,
-    /// Flow, and its first series: path delay, satellites.
+    /// Flow, and the first of its series: path delay, satellites.
     paths: Vec<(u32, usize)>,
-    /// Terminal that moves, and the first of its series.
+    /// Moving terminal, and the first of its series.
     terminals: Vec<(usize, usize)>,
-    /// The first splice's series: bytes held; the others follow.
+    /// Index of the first splice's series (bytes held); the others follow.
     splices: Option<usize>,
-    /// The first association's series: of its first flow's `from` and of the `to`, window and bytes in flight; the others follow.
+    /// Index of the first association's series: window and bytes in flight of its first flow's `from`, then of its `to`; the others
+    /// follow.
     associations: Option<usize>,
-    /// True if pages and short transfers are listed one by one.
+    /// True if pages and short transfers are listed individually.
     completions: bool,
-    /// Time from one sample to the next.
+    /// Interval between samples.
     interval: Span,
 }
 
@@ -104,7 +105,7 @@ impl Observer {
                 observer.associations.get_or_insert(series);
             }
         }
-        // By default two thousand samples of each, fewer where there are many to take.
+        // By default about two thousand samples of each, fewer if there are many series.
         let each = observer.transfers.len() * 5 + observer.queues.len();
         let default = scenario.duration / (2_000_000 / each.max(1) as u64).clamp(10, 2000);
         let floor = Span::from_micros(1);
@@ -112,29 +113,29 @@ impl Observer {
         observer
     }
 
-    /// Returns true if anything is sampled by the clock.
+    /// Returns true if anything is sampled at intervals.
     pub fn has_clock(&self) -> bool {
         !self.transfers.is_empty() || !self.queues.is_empty()
     }
 
-    /// A value of a flow's own series.
+    /// Adds a sample to a flow's own series.
     pub fn add(&mut self, series: usize, at: Time, value: f64) {
         self.samples.add(series, at, value);
     }
 
-    /// Time from one sample to the next.
+    /// Interval between samples.
     pub fn interval(&self) -> Span {
         self.interval
     }
 
-    /// Sees nothing from now on but what flows add themselves.
+    /// Stops sampling, except for values that flows add themselves.
     pub fn close(&mut self) {
         *self =
             Self { samples: std::mem::take(&mut self.samples), interval: self.interval, ..Self::default() };
     }
 
-    /// Looks at windows, queues and splices. Returns when to look again.
-    // Rare beside packets, whose loop is to stay small.
+    /// Samples windows, queues and splices. Returns the time of the next samples.
+    // Not inlined: samples are rare beside packets, whose loop must stay small.
     #[inline(never)]
     pub fn look(
         &mut self,
@@ -146,7 +147,7 @@ impl Observer {
     ) -> Time {
         for &(flow, series) in &self.transfers {
             let App::Stream(stream) = &flows[flow as usize].app else { continue };
-            // Connections side by side are one transfer; their windows together are its window.
+            // Parallel connections are one transfer, whose window is the sum of theirs.
             let (mut open, mut sums, mut ssthresh) = (0, [0; 4], Some(0));
             for conversation in stream.conversations.all() {
                 let [sender, receiver] = &conversation.ends;
@@ -158,7 +159,7 @@ impl Observer {
             if open == 0 {
                 continue;
             }
-            // The window of streams is their association's.
+            // The window of a stream is that of its association.
             if flows[flow as usize].association.is_none() {
                 self.samples.add(series, now, sums[0] as f64);
             }
@@ -188,7 +189,7 @@ impl Observer {
         now + self.interval
     }
 
-    /// Satellites have been looked at: the paths of flows through them, and the terminals that move below them.
+    /// Samples the paths of flows through satellites and the moving terminals, after an update of satellites.
     pub fn look_at_paths(&mut self, now: Time, flows: &[FlowState], network: &mut Network) {
         for &(flow, series) in &self.paths {
             if let Some((delay, satellites)) = network.path(flows[flow as usize].routes.start) {
@@ -214,7 +215,7 @@ impl Observer {
         }
     }
 
-    /// All series, when the run is over.
+    /// All series, at the end of the run.
     pub fn finish(mut self, flows: &[FlowState]) -> Vec<Series> {
         if self.completions {
             self.list_completions(flows);
@@ -222,7 +223,7 @@ impl Observer {
         self.samples.take()
     }
 
-    /// A row for each page and each short transfer, at the instant of its beginning.
+    /// A row for each page and each short transfer, at the instant of its start.
     fn list_completions(&mut self, flows: &[FlowState]) {
         for flow in flows.iter().filter(|flow| flow.sampled) {
             let App::Stream(stream) = &flow.app else { continue };

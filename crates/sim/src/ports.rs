@@ -1,7 +1,7 @@
-//! Ports through which an emulator hands in packets of programs at one end of a flow and takes them out at the other.
+//! Ports by which an emulator sends packets of programs at one end of a flow and receives them at the other.
 //!
-//! Follows the network's own contract; everything else of a run goes on as in the simulator, in the same queues.
-//! Leaves out clocks and devices: whoever drives it says what time it is.
+//! Follows the network's contract; the other flows of a run are simulated, in the same queues.
+//! Leaves out clocks and devices: the driver passes the time.
 
 use crate::flow::App;
 use crate::programs::Arrived;
@@ -15,10 +15,11 @@ use skyhop_wire::Packet;
 use std::net::Ipv4Addr;
 
 impl Simulation {
-    /// A program's packet enters at an end of its flow: `from`, or `to` if it goes backward. It is called by `tag` until it arrives or
-    /// [`Simulation::poll_ended`] says that it does not. `stream` tells the flows of programs apart, for queues that do.
+    /// Sends a program's packet from an end of its flow: `from`, or `to` if `backward`. `tag` identifies it until it arrives or is
+    /// returned by [`Simulation::poll_ended`]. `stream` distinguishes the programs' connections, for queues that serve flows
+    /// separately.
     ///
-    /// Time must have come to `now` by [`Simulation::run_until`].
+    /// Before, [`Simulation::run_until`] must have advanced the time to `now`.
     pub fn send_for(
         &mut self,
         now: Time,
@@ -41,30 +42,31 @@ impl Simulation {
         self.arrived.pop_front()
     }
 
-    /// Keeps packets for the `to` of a flow that is left to programs, or for its `from`, apart: that end is simulated beside, and acts at
-    /// the instants at which [`Simulation::run_until_held`] stops.
+    /// Holds packets for the `to` of a flow of programs, or for its `from`: that end is simulated by the driver, which acts at the
+    /// instants at which [`Simulation::run_until_held`] stops.
     pub fn hold(&mut self, flow: usize, to: bool) {
         if let Some(App::Programs(programs)) = self.flows.get_mut(flow).map(|flow| &mut flow.app) {
             programs.held = Some(!to);
         }
     }
 
-    /// The next packet for an end that is held, with the bits of it that have become others.
+    /// The next packet for an end whose packets are held, with its flipped bits.
     pub fn poll_held(&mut self) -> Option<(Arrived, Vec<FlippedBit>)> {
         self.held.pop_front()
     }
 
-    /// The tag of the next program's packet that will not arrive.
+    /// The tag of the next program's packet that was dropped or lost.
     pub fn poll_ended(&mut self) -> Option<u32> {
         self.network.poll_ended()
     }
 
-    /// The tag of the next program's packet of which a link has made one more: both arrive, or are told of by [`Simulation::poll_ended`].
+    /// The tag of the next program's packet that a link has duplicated: both copies arrive, or are returned by
+    /// [`Simulation::poll_ended`].
     pub fn poll_copied(&mut self) -> Option<u32> {
         self.network.poll_copied()
     }
 
-    /// The bits that have become others of the next packet from [`Simulation::poll_arrival`] that is corrupted.
+    /// The flipped bits of the next packet from [`Simulation::poll_arrival`] that is corrupted.
     pub fn poll_flipped(&mut self) -> Option<Vec<FlippedBit>> {
         self.flipped.pop_front()
     }
@@ -74,7 +76,7 @@ impl Simulation {
         self.agenda.next_at()
     }
 
-    /// Addresses of the ends of a flow that is left to programs.
+    /// Addresses of the ends of a flow of programs.
     pub fn addresses(&self, flow: usize) -> Option<[Ipv4Addr; 2]> {
         match &self.flows.get(flow)?.app {
             App::Programs(programs) => Some(programs.ends),
@@ -82,31 +84,31 @@ impl Simulation {
         }
     }
 
-    /// MTU of the first link of a flow, as its `from` knows it, or its `to` if `backward`.
+    /// MTU of the first link of a flow, as known to its `from`, or to its `to` if `backward`.
     pub fn own_mtu(&self, flow: usize, backward: bool) -> Option<u32> {
         let route = self.flows.get(flow)?.routes.start;
         self.network.own_mtu_of(route, backward)
     }
 
-    /// The path of a flow that is left to programs, as [`skyhop_network::Network::path`] has it: its one-way delay, s, and the
-    /// satellites on its way. `None` without satellites.
+    /// The path of a flow of programs, as in [`skyhop_network::Network::path`]: its one-way delay, s, and the number of its
+    /// satellites. `None` without satellites.
     pub fn path(&mut self, flow: usize) -> Option<(f64, usize)> {
         let route = self.flows.get(flow)?.routes.start;
         self.network.path(route)
     }
 
-    /// The satellites ahead of time, for another thread; from now on epochs have to come by [`Simulation::look_ahead`]. `None` if there
-    /// are no satellites.
+    /// A copy of the satellites that runs ahead in another thread; from then on epochs must come by [`Simulation::look_ahead`].
+    /// `None` without satellites.
     pub fn outlook(&mut self) -> Option<Outlook> {
         self.network.outlook(self.now)
     }
 
-    /// Takes an epoch that is to come, in their order.
+    /// Takes a future epoch; they must come in order.
     pub fn look_ahead(&mut self, epoch: NetworkEpoch) {
         self.network.look_ahead(epoch);
     }
 
-    /// Number of epochs that were not there when they were due.
+    /// Number of epochs that were late.
     pub fn late_looks(&self) -> u64 {
         self.network.late_looks()
     }
@@ -117,8 +119,7 @@ impl Simulation {
         self.network.change_link(self.now, &mut self.agenda, index, links, seed);
     }
 
-    /// Packets of a flow that is left to programs, there and back: how many were handed in, how many have arrived, and the sum of their
-    /// one-way delays, s.
+    /// Packets of a flow of programs in each direction: the numbers sent and arrived, and the sum of their one-way delays, s.
     pub fn programs(&self, flow: usize) -> Option<[(u64, u64, f64); 2]> {
         match &self.flows.get(flow)?.app {
             App::Programs(programs) => Some(programs.totals()),
@@ -126,7 +127,7 @@ impl Simulation {
         }
     }
 
-    /// Links of the scenario by name, each with what waits now, was dropped and was lost, there and back.
+    /// Links of the scenario by name, each with the packets waiting, dropped and lost, forward and reverse.
     pub fn links_now(&mut self) -> Vec<(String, [[u64; 3]; 2])> {
         let now = self.now;
         let mut found = Vec::new();
@@ -142,7 +143,7 @@ impl Simulation {
         found
     }
 
-    /// Ends the run here.
+    /// Ends the run now.
     pub fn end_now(&mut self) {
         self.end = self.now;
     }

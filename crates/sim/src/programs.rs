@@ -1,7 +1,7 @@
-//! Flows whose packets are those of programs: what they have met, and what arrives.
+//! Flows whose packets come from programs: their counters and arrivals.
 //!
-//! Differs from other flows: their bytes are with the emulator, which finds them by a tag.
-//! Leaves out how packets come in and go out, which `ports` holds.
+//! Differs from other flows: the emulator keeps their bytes, by tag.
+//! Leaves out sending and receiving, which are in `ports`.
 
 use crate::echo::SpanStats;
 use skyhop_network::Frame;
@@ -13,11 +13,11 @@ use std::net::Ipv4Addr;
 /// Counters of a flow's packets.
 pub(crate) struct Programs {
     pub ends: [Ipv4Addr; 2],
-    /// Packets that go this way are for an end that is simulated beside: true is backward.
+    /// Directions whose packets are for an end that the driver simulates; true is backward.
     pub held: Option<bool>,
-    /// Packets handed in, there and back.
+    /// Packets sent, forward and backward.
     sent: [u64; 2],
-    /// Delays of those that arrived, there and back.
+    /// Delays of arrived packets, forward and backward.
     delays: [SpanStats; 2],
 }
 
@@ -28,25 +28,25 @@ pub struct Arrived {
     pub at: Time,
     /// Index of its flow.
     pub flow: u32,
-    /// True of a packet for the flow's `from`.
+    /// True for a packet to the flow's `from`.
     pub backward: bool,
     /// The packet.
     pub what: Content,
 }
 
-/// A packet of another program, or of a router.
+/// Origin of a packet for a program.
 #[derive(Debug, Clone, Copy)]
 pub enum Content {
-    /// The packet that was handed in with this tag, and whether a queue has marked it.
+    /// The packet that was sent with this tag.
     Tagged {
         /// Its tag.
         tag: u32,
-        /// A queue has marked it.
+        /// True if a queue has marked it.
         marked: bool,
-        /// Bits of it have become others: the next list of [`Simulation::poll_flipped`](crate::Simulation::poll_flipped) has them.
+        /// True if it has flipped bits: the next list of [`Simulation::poll_flipped`](crate::Simulation::poll_flipped).
         corrupted: bool,
     },
-    /// A router's message about the packet that was handed in with this tag. A packet that was copied may have several.
+    /// A router's message about the packet that was sent with this tag. A packet that was duplicated may have several.
     Message {
         /// The packet's tag, which ends with the message.
         tag: u32,
@@ -60,7 +60,7 @@ impl Programs {
         Self { ends, held: None, sent: [0; 2], delays: [SpanStats::default(), SpanStats::default()] }
     }
 
-    /// A packet has been handed in.
+    /// Counts a packet that has been sent.
     pub fn sent(&mut self, backward: bool) {
         self.sent[usize::from(backward)] += 1;
     }
@@ -71,7 +71,7 @@ impl Programs {
         }
     }
 
-    /// Packets handed in, arrived, and the sum of their delays, s, there and back.
+    /// Packets sent and arrived, and the sum of their delays, s, forward and backward.
     pub fn totals(&self) -> [(u64, u64, f64); 2] {
         [0, 1].map(|way| {
             let delays = &self.delays[way];
@@ -84,7 +84,7 @@ impl Programs {
         let [there, _] = &self.delays;
         let [delay_min_s, delay_mean_s, delay_max_s] = there.min_mean_max_s();
         let (sent, received) = (self.sent[0], there.count);
-        // Those in flight go this way if none of the other way's is missing; else it is not known which do.
+        // Packets in flight can be attributed to this direction only if none of the other is missing.
         let back = self.sent[1].saturating_sub(self.delays[1].count);
         let known = back == 0 || in_flight == 0;
         let missing = sent.saturating_sub(received).saturating_sub(in_flight);

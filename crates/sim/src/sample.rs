@@ -1,13 +1,13 @@
 //! Samples over time: windows, queues, path delays.
 //!
-//! Follows the scenario's `record.sample_interval`; paths through a constellation are sampled when they are looked at anew.
+//! Follows the scenario's `record.sample_interval`; paths through a constellation are sampled at each update of the satellites.
 //! Differs from a trace: values at instants, not every change.
-//! Leaves out single packets; a capture has those.
+//! Leaves out single packets, which a capture has.
 
 use skyhop_results::Series;
 use skyhop_units::Time;
 
-/// The index of no series: what is added to it is forgotten.
+/// The index of a series that is not recorded: its samples are discarded.
 pub(crate) const NOWHERE: usize = usize::MAX;
 
 #[derive(Debug, Default)]
@@ -16,7 +16,7 @@ pub(crate) struct Samples {
 }
 
 impl Samples {
-    /// A new, empty series, and its index.
+    /// Opens an empty series and returns its index.
     pub fn open(&mut self, entity: String, metric: &'static str) -> usize {
         self.series.push(Series { entity, metric, samples: Vec::new() });
         self.series.len() - 1
@@ -32,7 +32,7 @@ impl Samples {
     pub fn take(&mut self) -> Vec<Series> {
         let mut series = std::mem::take(&mut self.series);
         series.retain(|s| !s.samples.is_empty());
-        // Pings are entered when they arrive and dated when they were sent; one may have overtaken another.
+        // A ping is entered at its arrival with the time of its sending, so that one may overtake another.
         series.iter_mut().for_each(|s| s.samples.sort_by_key(|sample| sample.0));
         series
     }

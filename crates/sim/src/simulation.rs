@@ -1,8 +1,8 @@
 //! A run: the network, stepped from event to event.
 //!
 //! Follows the sans-IO contract of networks and endpoints: one input, then drain, then wait.
-//! Differs from an emulator only in who says what time it is.
-//! Leaves out everything that is not the order of events.
+//! Differs from an emulator only in the source of time.
+//! Leaves out everything but the order of events.
 
 use crate::association::AssociationState;
 use crate::flow::{App, FlowState};
@@ -19,7 +19,7 @@ use skyhop_scenario::network::SkyWay;
 use skyhop_units::Time;
 use std::collections::VecDeque;
 
-/// The most warnings that are told: of ten thousand flows each may have one.
+/// Largest number of warnings reported, since each of ten thousand flows may have one.
 const MOST_WARNINGS: usize = 50;
 
 /// A scenario being simulated.
@@ -30,16 +30,16 @@ pub struct Simulation {
     pub(crate) end: Time,
     pub(crate) agenda: Agenda,
     pub(crate) network: Network,
-    /// The first slot that is not the network's.
+    /// The first slot after those of the network.
     pub(crate) first_slot: Slot,
     /// Owners of the slots from there on.
     pub(crate) owners: Vec<Owner>,
     /// Slots that are free.
     pub(crate) spare: Vec<Slot>,
     pub(crate) flows: Vec<FlowState>,
-    /// Which of the flows are one in the scenario, and whether each is wanted by itself.
+    /// Flows that the scenario defines together, and for each flow whether it is reported individually.
     pub(crate) populations: (Vec<PopulationResult>, bool),
-    /// Associations in order of their names.
+    /// Associations in order of name.
     pub(crate) associations: Vec<AssociationState>,
     /// Flows that have something to do at this instant.
     pub(crate) due: Vec<u32>,
@@ -47,32 +47,32 @@ pub struct Simulation {
     pub(crate) legs: Vec<(u32, u8)>,
     /// Actors that have something to do at this instant.
     pub(crate) touched: Vec<(ConversationId, Actor)>,
-    /// Splices by name, and what they have counted.
+    /// Splices by name, and their counters.
     pub(crate) places: Vec<SpliceCounts>,
     pub(crate) observer: Observer,
     pub(crate) events: u64,
     pub(crate) unfinished: Unfinished,
     /// Packets for programs, in order of time.
     pub(crate) arrived: VecDeque<Arrived>,
-    /// Bits of those that are corrupted, in the same order.
+    /// Flipped bits of the corrupted ones, in the same order.
     pub(crate) flipped: VecDeque<Vec<FlippedBit>>,
-    /// Packets for ends that are simulated beside, and their flipped bits.
+    /// Packets for ends that the driver simulates, and their flipped bits.
     pub(crate) held: VecDeque<(Arrived, Vec<FlippedBit>)>,
     pub(crate) warnings: Vec<String>,
 }
 
-/// Ways through satellites by index of flow and leg.
+/// Paths through satellites by index of flow and leg.
 pub type LegWays = std::collections::BTreeMap<(usize, usize), SkyWay>;
 
 impl Simulation {
-    /// Takes no samples: a run among a hundred thousand is looked at by its totals.
+    /// Takes no samples, for a run of which only the totals are used.
     pub fn without_series(&mut self) {
         self.observer.close();
         self.agenda.cancel(self.sample_slot());
     }
 
-    /// The ways, over the satellites that carry them now, of the legs of the first hundred flows through satellites: by index of flow
-    /// and leg. Those without a path have none.
+    /// The present paths of the legs of the first hundred flows through satellites, by index of flow and leg. Legs without a path
+    /// are omitted.
     pub fn leg_ways(&mut self) -> LegWays {
         const MOST: usize = 100;
         let Self { network, legs, .. } = self;
@@ -98,12 +98,12 @@ impl Simulation {
         self.now >= self.end || self.unfinished.none()
     }
 
-    /// The captured link directions: the interfaces of a capture.
+    /// The captured link directions, which are the interfaces of a capture.
     pub fn captured(&self) -> &[skyhop_network::CapturedDirection] {
         self.network.captured()
     }
 
-    /// Hands packets of captured links to `capture`.
+    /// Sets the receiver of captured packets.
     pub fn set_capture(&mut self, capture: Box<dyn Capture + Send>) {
         self.network.set_capture(capture);
     }
@@ -118,7 +118,7 @@ impl Simulation {
         }
     }
 
-    /// The same, and stops at an instant at which a packet has come to an end that is held.
+    /// Like [`Simulation::run_until`], but stops at an instant at which a packet arrives at an end whose packets are held.
     pub fn run_until_held(&mut self, until: Time) {
         while self.held.is_empty() && !self.unfinished.none() {
             if !self.step_by(until) {
@@ -128,13 +128,13 @@ impl Simulation {
         }
     }
 
-    /// Does the next event. False if there is none before the end.
+    /// Handles the next event. Returns false if there is none before the end.
     pub fn step(&mut self) -> bool {
         !self.unfinished.none() && self.step_by(self.end)
     }
 
-    /// Does the next event if it is due by `until`. An event at the very end is not part of the run: ten seconds of one ping a
-    /// second are ten pings.
+    /// Handles the next event if it is due by `until`. An event at the very end does not belong to the run: ten seconds of one ping
+    /// a second are ten pings.
     fn step_by(&mut self, until: Time) -> bool {
         let last = Time::from_nanos(self.end.as_nanos().saturating_sub(1));
         let Some((now, slot)) = self.agenda.pop(until.min(last)) else { return false };
@@ -161,7 +161,7 @@ impl Simulation {
         true
     }
 
-    /// The network has something to do, and hosts with the packets that it delivers.
+    /// Handles a timeout of the network, and passes delivered packets to hosts.
     fn handle_network(&mut self, slot: Slot) {
         let mut next = self.network.handle_timeout(self.now, &mut self.agenda, slot);
         while let Some(delivery) = next {
@@ -173,7 +173,7 @@ impl Simulation {
         }
     }
 
-    /// Satellites have been looked at, or a link has gone out or come back.
+    /// Reacts to an update of satellites, or to the start or end of a link's outage.
     #[inline(never)]
     fn network_changed(&mut self) {
         if self.network.take_surveyed() {
@@ -194,7 +194,7 @@ impl Simulation {
         }
     }
 
-    /// Ends the run and returns what it found.
+    /// Ends the run and returns its results.
     pub fn finish(mut self) -> RunResult {
         let end = if self.unfinished.none() { self.now } else { self.end };
         self.refresh_streams(end);
@@ -236,13 +236,13 @@ impl Simulation {
         }
     }
 
-    /// Checks that no packet was made or lost track of: sent = delivered + dropped + lost + in flight, and what is
-    /// in flight is what the links hold. An error says what differs.
+    /// Checks conservation of packets: sent + duplicated = delivered + dropped + lost + in flight, and the packets in flight are
+    /// those that the links hold. The error says what differs.
     pub fn check_conservation(&self) -> Result<(), String> {
         self.network.check_conservation().map_err(|differs| format!("at {}: {differs}", self.now))
     }
 
-    /// Packets that exist and entries in the event queue: what memory grows with.
+    /// Numbers of packets in the network and of entries in the event queue, which determine memory.
     pub fn footprint(&self) -> (usize, usize) {
         (self.network.most_frames(), self.agenda.len())
     }

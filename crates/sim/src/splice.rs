@@ -1,8 +1,8 @@
-//! Splices on the ways of flows: made with each connection, driven between its legs, counted by name.
+//! Splices on the paths of flows: built with each connection, driven between its legs, counted by name.
 //!
-//! Follows the `splice` crate's contract; which packets are its own is what a frame's leg says.
-//! Differs from a gateway's table of connections: a splice lies beside the two ends that it stands between.
-//! Leaves out payload, and what a gateway does beside splicing.
+//! Follows the `splice` crate's contract; a frame's leg says to which splice it belongs.
+//! Differs from a gateway's table of connections: a splice is stored with the two ends of its connection.
+//! Leaves out payload, and a gateway's other tasks.
 
 use crate::cache::Cache;
 use crate::config;
@@ -15,15 +15,15 @@ use skyhop_scenario as scenario;
 use skyhop_splice::{Config, Event, Protocol, ServerOpening, Side, Splice};
 use std::net::SocketAddrV4;
 
-/// Parameters of a flow's splices at one place.
+/// Parameters of a flow's splices at one node.
 pub(crate) struct Splicing {
-    /// Index among the scenario's splices.
+    /// Index in the order of the scenario's splices.
     pub place: u32,
     config: Config,
     name: String,
     /// Initial sequence numbers of the sides to the client and to the server.
     initial_sequence: [Stream; 2],
-    /// Carrier of STP's packets on each side that speaks STP.
+    /// Carrier of STP's packets on each side that uses STP.
     carriers: [Option<StpCarrier>; 2],
     /// Share of requests that its cache answers, if it has one.
     hit_ratio: Option<f64>,
@@ -70,7 +70,7 @@ impl Splicing {
         }
     }
 
-    /// Tells each side the MTU of its own link.
+    /// Sets the MTU of each side's own link.
     pub fn with_mtus(mut self, mtus: [Option<u32>; 2]) -> Self {
         for (side, mtu) in self.config.sides.iter_mut().zip(mtus) {
             if let Protocol::Tcp(tcp) = side {
@@ -86,7 +86,7 @@ impl Splicing {
         Some(Box::new(Cache::new(self.hit_ratio?, hits)))
     }
 
-    /// Envelopes of STP's packets of a connection on each side.
+    /// The carriers of a connection's STP packets on each side.
     pub fn envelopes(&self, [client, server]: [SocketAddrV4; 2]) -> [Option<Envelope>; 2] {
         let [back, onwards] = self.carriers;
         [
@@ -114,9 +114,9 @@ pub(crate) struct Joint {
     pub splice: Splice,
     pub envelopes: [Option<Envelope>; 2],
     pub slot: Slot,
-    /// Index among the scenario's splices.
+    /// Index in the order of the scenario's splices.
     pub place: u32,
-    /// Bytes that it held when it was last sampled.
+    /// Bytes that it held at the last sample.
     pub held: u64,
     /// Its cache, if its kind is `cache`.
     pub cache: Option<Box<Cache>>,
@@ -134,7 +134,7 @@ impl SpliceCounts {
     }
 }
 
-/// Counts what has happened. True if the client has finished.
+/// Takes its events and counts them. Returns true if the client has finished.
 pub(crate) fn count(joint: &mut Joint, place: &mut SpliceCounts) -> bool {
     let mut finished = false;
     while let Some(event) = joint.splice.poll_event() {

@@ -1,8 +1,8 @@
-//! STP in the simulator: an end with its addresses, or of a stream.
+//! STP in the simulator: the end of a connection with its addresses, or of a stream.
 //!
 //! Follows docs/stp.md §2: over UDP, or straight over IP with a protocol number of its own.
-//! Differs from a host: what is inside a packet travels as a struct, so that nothing is written down and read again.
-//! Leaves out encryption: a sealed packet is longer by its seal, and nothing else.
+//! Differs from a host: the packet inside travels as a struct, so that nothing is encoded and decoded.
+//! Leaves out encryption: a sealed packet is only longer by its seal.
 
 use crate::stream::StreamEnd;
 use crate::told::{Event, SentCounts, event};
@@ -22,7 +22,7 @@ pub(crate) struct StpCarrier {
     pub ip: Version,
 }
 
-/// Puts STP's packets into the network layer's; UDP's ports repeat STP's.
+/// Encapsulates STP's packets for the network layer; UDP's ports repeat STP's.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Envelope {
     carrier: StpCarrier,
@@ -64,24 +64,24 @@ impl Envelope {
     }
 }
 
-/// One end of a connection of STP's.
-// It lies in a box; a stream's is as large as a connection's, which has no second box for it.
+/// The end of an STP connection.
+// Boxed: a stream's state is as large as a connection's, which would otherwise have two boxes.
 #[allow(clippy::large_enum_variant)]
 pub(crate) enum StpEnd {
     /// A connection with packets of its own.
     Alone(Alone),
-    /// A stream of an association, which has the packets.
+    /// A stream of an association, whose packets carry it.
     Stream(StreamEnd),
 }
 
-/// One end of an STP connection that has its own packets.
+/// The end of an STP connection that has its own packets.
 pub(crate) struct Alone {
     pub machine: Connection<PayloadLength>,
     pub envelope: Envelope,
 }
 
 impl Alone {
-    /// The client's end, which opens, or the server's. `count` tells connections of the two hosts apart.
+    /// The client's end, which opens, or the server's. `count` distinguishes connections of the two hosts.
     pub fn new(
         (config, carrier): (&Config, StpCarrier),
         end: End,
@@ -103,7 +103,7 @@ impl Alone {
         }
     }
 
-    /// Window in bytes; with a rate and no window, the bytes sent in a round trip.
+    /// Window, bytes; with a rate in place of a window, the bytes sent in a round trip.
     pub fn cwnd(&self) -> u64 {
         match (self.machine.window(), self.machine.rate_bps(), self.machine.srtt()) {
             (u64::MAX, Some(bps), Some(srtt)) => (bps / 8.0 * srtt.as_secs_f64()) as u64,
@@ -113,7 +113,7 @@ impl Alone {
     }
 }
 
-/// The verbs of [`crate::endpoint::FlowEndpoint`].
+/// The operations of [`crate::endpoint::FlowEndpoint`].
 impl StpEnd {
     pub fn over(&self) -> bool {
         match self {
@@ -163,7 +163,7 @@ impl StpEnd {
         }
     }
 
-    /// Takes all that has arrived in order; of a stream the association has been read already.
+    /// Reads all data that have arrived in order; for a stream they have been read from the association already.
     pub fn read(&mut self) {
         if let StpEnd::Alone(end) = self {
             while end.machine.read(usize::MAX).is_some() {}
@@ -205,7 +205,7 @@ impl StpEnd {
         }
     }
 
-    /// Window in bytes; 0 for a stream, whose association has the window.
+    /// Window, bytes; 0 for a stream, whose association has the window.
     pub fn cwnd(&self) -> u64 {
         match self {
             StpEnd::Alone(end) => end.cwnd(),
@@ -220,7 +220,7 @@ impl StpEnd {
         }
     }
 
-    /// Tells a connection that there is a path, or none; the association of a stream is told separately.
+    /// Informs a connection that there is a path, or none; the association of a stream is informed separately.
     pub fn set_path_up(&mut self, now: Time, up: bool) {
         if let StpEnd::Alone(end) = self {
             end.machine.set_path_up(now, up);

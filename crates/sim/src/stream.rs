@@ -1,7 +1,8 @@
-//! An end of a connection that is a stream of an association: what the application has asked for, and what it is to be told.
+//! An end of a connection that is a stream of an association: the application's requests, and the events for it.
 //!
-//! Follows docs/stp.md §15.3: a stream is to its application what a connection of version 1 is.
-//! Differs from an end of a connection: packets, timers and windows are the association's, and `association` moves what lies here.
+//! Follows docs/stp.md §15.3: an application uses a stream as it uses a connection of version 1.
+//! Differs from an end of a connection: packets, timers and windows belong to the association, and `association` moves requests and
+//! events.
 //! Leaves out the machine, [`skyhop_transport::stp::Trunk`].
 
 use crate::told::Event;
@@ -15,21 +16,21 @@ use std::collections::VecDeque;
 pub(crate) struct StreamOf {
     /// Number of the association.
     pub association: u32,
-    /// Its side at which the flow's client is.
+    /// Side of the association at which the flow's client is.
     pub client: u8,
     pub class: Class,
 }
 
-/// State of a direction's end.
+/// State of the sending direction at one end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StreamEnding {
     /// The application may write more.
     Open,
-    /// The application has written all, and the association is to be told.
+    /// The application has written all data; the association does not know yet.
     Due,
-    /// The same, and what has not been sent is not wanted.
+    /// As above, and unsent data are to be withdrawn.
     Stopped,
-    /// The association has been told.
+    /// The association knows.
     Told,
 }
 
@@ -39,14 +40,14 @@ pub(crate) struct StreamEnd {
     pub of: StreamOf,
     /// The association's side at which it is.
     pub side: u8,
-    /// True if it opens the stream and has asked for that.
+    /// True if it opens the stream and has been asked to.
     pub asked: Option<bool>,
-    /// Number of the stream, if this end knows it.
+    /// Number of the stream, once this end knows it.
     pub id: Option<u64>,
-    /// Bytes that the application has written and the association has not been given.
+    /// Bytes that the application has written and that have not been passed to the association.
     pub unwritten: u64,
     pub ending: StreamEnding,
-    /// Bytes that the association has been given.
+    /// Bytes that have been passed to the association.
     pub written: u64,
     pub acknowledged: u64,
     pub delivered: u64,
@@ -57,7 +58,7 @@ pub(crate) struct StreamEnd {
 }
 
 impl StreamEnd {
-    /// The end at `side`; the client's asks for the stream.
+    /// The end at `side`; the client's end requests the stream.
     pub fn new(of: StreamOf, client: bool) -> Self {
         Self {
             of,
@@ -101,7 +102,7 @@ impl StreamEnd {
         self.ending = StreamEnding::Stopped;
     }
 
-    /// Returns true if this direction is closed, and the peer is not known to have all of it.
+    /// Returns true if this direction is closed, and the peer is not known to have all of its data.
     pub fn closing(&self) -> bool {
         self.ending != StreamEnding::Open && !self.over
     }
@@ -110,23 +111,23 @@ impl StreamEnd {
 /// State of a stream's sending half: the event that it waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SendPhase {
-    /// Waits for its number: the peer takes no more streams yet, or the association is not open.
+    /// Its number: the peer accepts no more streams yet, or the association is not open.
     Opening,
-    /// Waits for its opener.
+    /// Its opener.
     Listening,
-    /// Waits for its turn to send data.
+    /// Its turn to send data.
     Sending,
-    /// Waits for the arrival of sent data.
+    /// The arrival of sent data.
     Sent,
-    /// Waits for its application.
+    /// Its application.
     Idle,
-    /// Waits for nothing: the stream is complete.
+    /// Nothing: the stream is complete.
     Over,
 }
 
 /// The time of a stream's sending half by cause: while it has data to send, that of its association.
 ///
-/// A stream that waits for its own credit while the association has nothing else to send is held up by the receiver.
+/// A stream that waits for its own credit while the association has nothing else to send is limited by the receiver.
 #[derive(Debug, Default)]
 pub(crate) struct Held {
     /// True if its causes are counted.
@@ -139,7 +140,7 @@ pub(crate) struct Held {
 }
 
 impl Held {
-    /// The stream waits for something else from `now` on; `limits` are the association's at this side.
+    /// Changes the awaited event at `now`; `limits` are the association's at this side.
     pub fn change(&mut self, now: Time, phase: SendPhase, limits: &Limits) {
         if self.counts && self.phase != Some(phase) && self.phase != Some(SendPhase::Over) {
             self.settle(now, limits);
@@ -159,7 +160,8 @@ impl Held {
         (self.since, self.then) = (now, all);
     }
 
-    /// Accounts for `passed`, of which the association has had `all` less `then`.
+    /// Attributes `passed` to causes: first those of the phase, by the association's change from `then` to `all`, then the
+    /// remainder to one of them.
     fn add(&mut self, phase: SendPhase, passed: Span, all: &[Span; Cause::COUNT]) {
         let mut left = passed;
         let mut give = |cause: Cause, span: Span| {
@@ -181,7 +183,7 @@ impl Held {
             SendPhase::Sending => cause != Cause::Application,
             SendPhase::Sent => matches!(cause, Cause::Recovery | Cause::NoLink),
         };
-        // Time taken back from one cause, when a timeout showed the true one, is in another.
+        // Time taken from one cause, when a timeout showed the true one, is in another.
         for cause in Cause::ALL.into_iter().filter(|cause| counts(*cause)) {
             give(cause, all[cause as usize].saturating_sub(self.then[cause as usize]));
         }

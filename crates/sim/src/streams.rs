@@ -1,8 +1,8 @@
-//! Associations in a run: what applications ask of streams goes in, packets and what they bring come out.
+//! Associations in a run: applications' requests go in, packets and events come out.
 //!
 //! Follows the sans-IO contract, as `hosts` does for connections: one input, then events, packets and timers.
 //! Differs: an event of an association belongs to one of many flows, whose application acts before the next packet leaves.
-//! Leaves out whose a stream is, which the association knows.
+//! Leaves out the owners of streams, which the association knows.
 
 use crate::association::{ASSOCIATION_LEG, AssociationState, Owned};
 use crate::endpoint::{Event, FlowEndpoint};
@@ -16,7 +16,7 @@ use skyhop_traffic::End;
 use skyhop_transport::stp::TrunkEvent;
 use skyhop_wire::stp::{Frame as StreamFrame, Frames, Packet, PayloadLength};
 
-/// The end of a stream, if it is one.
+/// The end of a stream, if the end is one.
 fn as_stream(end: &mut FlowEndpoint) -> Option<&mut StreamEnd> {
     match end {
         FlowEndpoint::Stp(end) => match &mut **end {
@@ -37,7 +37,7 @@ fn end_at(flows: &mut [FlowState], (flow, id): Owned, side: usize) -> Option<(En
 }
 
 impl Simulation {
-    /// Hands an application's requests at an end of a stream to its association, which is then to be driven.
+    /// Passes an application's requests at an end of a stream to its association, and marks the association to be driven.
     #[inline(never)]
     pub(crate) fn flush_stream(&mut self, index: usize, id: ConversationId, end: End) {
         let now = self.now;
@@ -67,12 +67,12 @@ impl Simulation {
         }
     }
 
-    /// A packet of an association has come to the end of its route.
+    /// Handles a packet of an association at the end of its route.
     #[inline(never)]
     pub(crate) fn deliver_to_association(&mut self, number: u32, delivery: Delivery) {
         let (frame, inside) = self.network.take(delivery);
         let association = &mut self.associations[number as usize];
-        // A router's word is not for STP, which asks the path itself; a packet of an earlier association is nobody's.
+        // STP ignores routers' messages, since it probes the path. A packet of an earlier association has no owner.
         let Some(Inside::Association(packet)) = inside else { return };
         if frame.tag != association.generation {
             return;
@@ -81,7 +81,7 @@ impl Simulation {
         self.drive(number);
     }
 
-    /// A timer of an association has run out.
+    /// Handles the expiry of an association's timer.
     pub(crate) fn handle_association(&mut self, number: u32, side: u8) {
         self.associations[number as usize].handle_timeout(self.now, usize::from(side));
         self.drive(number);
@@ -122,7 +122,7 @@ impl Simulation {
         }
     }
 
-    /// Streams that have nothing left to send now wait for it to arrive.
+    /// Records that streams with nothing left to send now wait for arrival.
     fn note_sent(&mut self, number: u32, side: usize, packet: &Packet<Frames<PayloadLength>>) {
         let Self { associations, flows, now, .. } = self;
         let association = &mut associations[number as usize];
@@ -158,7 +158,7 @@ impl Simulation {
                 end.id = Some(id);
                 end.tell(Event::Connected);
                 association.hold(self.now, end, SendPhase::Idle);
-                // Data written before the stream was known.
+                // Data were written before the stream was known.
                 association.flush(self.now, end);
             }
             TrunkEvent::Received(..) => {
@@ -183,14 +183,14 @@ impl Simulation {
         self.tell_stream(owner, which);
     }
 
-    /// The application of a stream's end learns what has happened to it, and acts.
+    /// Passes an event to the application of a stream's end, and carries out its actions.
     fn tell_stream(&mut self, (flow, id): Owned, end: End) {
         self.touched.push((id, Actor::End(end)));
         self.drive_touched(flow as usize);
         self.settle(flow as usize);
     }
 
-    /// The peer takes more streams: those that have waited get their numbers.
+    /// Gives numbers to waiting streams after the peer has accepted more.
     fn open_waiting(&mut self, number: u32, side: usize) {
         loop {
             let association = &mut self.associations[number as usize];
@@ -206,7 +206,7 @@ impl Simulation {
         }
     }
 
-    /// An association is broken, and all its streams with it.
+    /// Handles the failure of an association, and with it of all its streams.
     #[inline(never)]
     fn break_off(&mut self, number: u32) {
         let association = &mut self.associations[number as usize];
@@ -225,7 +225,7 @@ impl Simulation {
         }
     }
 
-    /// Brings what streams have counted up to date: it lies in their associations.
+    /// Updates the counters of streams from their associations.
     #[inline(never)]
     pub(crate) fn refresh_streams(&mut self, now: skyhop_units::Time) {
         for flow in self.flows.iter_mut().filter(|flow| flow.association.is_some()) {
@@ -238,14 +238,14 @@ impl Simulation {
         }
     }
 
-    /// The number of an association, if the route is an association's.
+    /// The number of an association, if the route belongs to one.
     #[inline]
     pub(crate) fn association_of((number, leg): (u32, u8)) -> Option<u32> {
         (leg == ASSOCIATION_LEG).then_some(number)
     }
 }
 
-/// Handles the end of a stream's half, which has no further events.
+/// Handles the end of one half of a stream, which has no further events.
 fn finish(association: &AssociationState, end: &mut StreamEnd, now: skyhop_units::Time, event: Event) {
     if !std::mem::replace(&mut end.over, true) {
         association.hold(now, end, SendPhase::Over);

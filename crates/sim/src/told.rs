@@ -1,8 +1,8 @@
-//! Words that all ends of connections have for what happened to them, and for what they have counted.
+//! Events and counters that all ends of connections have in common.
 //!
-//! Follows TCP's events, which are what applications were written for.
-//! Differs from `endpoint`, which knows the ends: they know these.
-//! Leaves out what a splice is told.
+//! Follows TCP's events, for which applications are written.
+//! Differs from `endpoint`, which knows the ends; these types are known to the ends.
+//! Leaves out the events of splices.
 
 use skyhop_transport::Cause;
 use skyhop_transport::stp;
@@ -17,11 +17,11 @@ pub(crate) struct SentCounts {
     pub segments_retransmitted: u64,
     pub timeouts: u64,
     pub rtt: RttSamples,
-    /// Time by what held it up.
+    /// Time by the cause that limited it.
     pub limits: [Span; Cause::COUNT],
 }
 
-/// The application learns the same of either.
+/// An event of either protocol, for the application.
 pub(crate) fn event(event: stp::Event) -> Event {
     match event {
         stp::Event::Connected => Event::Connected,

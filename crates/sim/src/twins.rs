@@ -1,13 +1,13 @@
-//! Packets that links have doubled, at their receiver: the first of each counts.
+//! Packets that links have duplicated, at their receiver: the first copy counts.
 //!
-//! Follows RFC 5560: a duplicate is told by what is in the packet. Differs: only packets that were doubled are remembered.
-//! Leaves out connections, which know their numbers.
+//! Follows RFC 5560: a duplicate is recognized by the packet's contents. Differs: only duplicated packets are remembered.
+//! Leaves out connections, which recognize duplicates by sequence numbers.
 
 use skyhop_network::Frame;
 use skyhop_units::Time;
 use std::collections::BTreeSet;
 
-/// Doubled packets of which a copy has arrived.
+/// Duplicated packets of which one copy has arrived.
 #[derive(Debug, Default)]
 pub(crate) struct Twins(BTreeSet<(Time, bool, u16)>);
 

@@ -1,10 +1,10 @@
-//! Flows of which more is to come: a run is over when there are none.
+//! Flows that have not finished; a run ends when there are none.
 //!
-//! Follows a scan that stops at the first flow that has not finished, and goes on from there: linear in flows and calls.
-//! Differs from counting those that have: a flow whose last packet is lost finishes without a call, and is found all the same.
-//! Leaves out flows that begin anew; what has finished stays so.
+//! A scan stops at the first flow that has not finished and resumes there, which is linear in flows and calls.
+//! Differs from counting finished flows: a flow whose last packet is lost finishes without a call, and is still found.
+//! Leaves out flows that restart: a finished flow stays finished.
 
-/// The first of the flows that is not known to have finished; all before it have.
+/// The first flow that is not known to have finished; all before it have.
 pub(crate) struct Unfinished {
     first: usize,
     flows: usize,
@@ -15,7 +15,7 @@ impl Unfinished {
         Unfinished { first: 0, flows }
     }
 
-    /// Passes over flows that have finished.
+    /// Skips flows that have finished.
     pub fn advance(&mut self, mut finished: impl FnMut(usize) -> bool) {
         while self.first < self.flows && finished(self.first) {
             self.first += 1;

@@ -1,10 +1,10 @@
 //! Limits of a sending end: one cause at each instant, and the time of each.
 //!
-//! Follows the idea of Linux's chronograph (`tcp_chrono_*`, after Bauer, Clark and Lehr's question of what limits a flow): the time of
-//! a connection is divided among causes, without a gap and without counting any of it twice.
-//! Differs: Linux tells apart what the receive window and the send buffer held up and calls the rest busy; here all of it has a name,
-//! from the call to connect on. docs/results.md has the rules.
-//! Leaves out how a cause is found, which each transport knows for itself, and what links do, which whoever drives it tells.
+//! Follows Linux's chronograph (`tcp_chrono_*`, after Bauer, Clark and Lehr): the time of a connection is divided among causes,
+//! without gaps or overlaps.
+//! Differs: Linux counts waits for the receive window and the send buffer, and calls all other time busy; here every instant from
+//! the call to connect on has a cause. docs/results.md has the rules.
+//! Leaves out the detection of a cause, which is each transport's, and the state of links, which the driver passes.
 
 use skyhop_units::{Span, Time};
 
@@ -36,28 +36,28 @@ macro_rules! causes {
 causes! {
     /// The connection is not open yet.
     Handshake = "handshake",
-    /// The application has nothing more to send.
+    /// The application has no more data to send.
     Application = "application",
-    /// The peer takes no more.
+    /// The peer's receive window is used up.
     ReceiveWindow = "receive_window",
-    /// This end keeps no more for the peer to acknowledge.
+    /// The send buffer is full of unacknowledged data.
     SendBuffer = "send_buffer",
-    /// The congestion window is in use.
+    /// The congestion window is used up.
     CongestionWindow = "congestion_window",
-    /// The next packet's turn by a rate has not come.
+    /// The pace does not allow the next packet yet.
     Pacing = "pacing",
-    /// Losses are being repaired, or a timeout is waited for.
+    /// Losses are being repaired, or the end waits for a timeout.
     Recovery = "recovery",
-    /// The path is out.
+    /// The path is down.
     NoLink = "no_link",
 }
 
-/// State of a transport that has nothing more to send at an instant.
+/// State of a transport that may not send anything more at an instant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum HoldState {
-    /// This holds it up.
+    /// Limited by this cause.
     Held(Cause),
-    /// Nothing is to be sent and nothing is in flight: the state of the path does not matter.
+    /// Nothing to send and nothing in flight: the state of the path does not matter.
     Idle,
     /// The direction is closed, or the connection broken.
     Over,
@@ -66,11 +66,11 @@ pub(crate) enum HoldState {
 /// The time of one sending end, by cause.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// `None` before anybody has asked for it: an end that only receives is not to pay for it.
+    /// `None` unless counting was requested, so that an end which only receives does no work.
     state: Option<HoldState>,
-    /// True if the path is out.
+    /// True if the path is down.
     out: bool,
-    /// Up to when time has been accounted for.
+    /// Time up to which causes have been counted.
     since: Time,
     spent: [Span; Cause::COUNT],
 }
@@ -82,7 +82,7 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// The application has asked for the connection.
+    /// Starts counting at the application's call to connect.
     pub(crate) fn begin(&mut self, now: Time) {
         if self.state.is_none() {
             (self.state, self.since) = (Some(HoldState::Held(Cause::Handshake)), now);
@@ -112,10 +112,11 @@ impl Limits {
         self.state = Some(state);
     }
 
-    /// A retransmission timeout of `wait`: the silent part of it was spent waiting for the timer, as only the timeout shows in hindsight.
+    /// Handles a retransmission timeout of `wait`: the silent part of it counts as waiting for the timer, which only the timeout
+    /// reveals.
     pub(crate) fn timed_out(&mut self, now: Time, wait: Span) {
         match self.state {
-            // The SYN's timeout is the handshake's; with nothing under way there is nothing to be waited for.
+            // A timeout of the SYN belongs to the handshake; with nothing in flight there is nothing to wait for.
             None | Some(HoldState::Over | HoldState::Idle | HoldState::Held(Cause::Handshake)) => return,
             Some(HoldState::Held(_)) => {}
         }
@@ -124,7 +125,7 @@ impl Limits {
         self.state = Some(HoldState::Held(Cause::Recovery));
     }
 
-    /// Tells that there is a path to the peer and back, or none.
+    /// Informs that there is a path to the peer and back, or none.
     pub(crate) fn set_path_up(&mut self, now: Time, up: bool) {
         if self.out == up {
             self.settle(now);
@@ -132,7 +133,7 @@ impl Limits {
         }
     }
 
-    /// Accounts for the time up to `to`.
+    /// Counts the time up to `to`.
     fn settle(&mut self, to: Time) {
         if let Some(cause) = self.cause() {
             self.spent[cause as usize] += to.since(self.since);
@@ -140,7 +141,7 @@ impl Limits {
         self.since = to;
     }
 
-    /// The present limit; `None` before the sender begins and when it is over.
+    /// The present limit; `None` before the sender begins and after it has ended.
     pub fn cause(&self) -> Option<Cause> {
         match self.state? {
             HoldState::Over => None,
@@ -173,7 +174,7 @@ mod tests {
         limits
     }
 
-    /// Milliseconds by cause, those without any left out.
+    /// Milliseconds by cause, without causes that have none.
     fn spent(limits: &Limits, now: u64) -> Vec<(Cause, u64)> {
         let spans = limits.spent(at(now)).map(|span| span.as_nanos() / 1_000_000);
         Cause::ALL.into_iter().zip(spans).filter(|(_, ms)| *ms > 0).collect()
@@ -227,7 +228,7 @@ mod tests {
         limits.note(at(200), HoldState::Held(CongestionWindow));
         limits.timed_out(at(2000), Span::from_millis(500));
         assert_eq!(spent(&limits, 2100), [(Handshake, 100), (CongestionWindow, 1300), (Recovery, 600)]);
-        // Later states and outages are not taken back.
+        // Later states and outages are not revised.
         let mut limits = begun();
         limits.note(at(200), HoldState::Held(CongestionWindow));
         limits.set_path_up(at(1000), false);

@@ -1,7 +1,7 @@
 //! Configuration of an end of an STP connection.
 //!
 //! Follows HT §5.1 and §5.2.1 (polls per round trip, threshold of a USTAT, window threshold); docs/stp.md §10 lists the defaults.
-//! Differs: `Config::plain` is the papers' protocol, `Config::default` what we would run today.
+//! Differs: `Config::plain` is the papers' protocol, `Config::default` the extended one.
 //! Leaves out addresses and keys.
 
 use schemars::JsonSchema;
@@ -16,78 +16,79 @@ use skyhop_wire::stp::Features;
 pub enum Congestion {
     /// TCP's slow start and congestion avoidance, counted in bytes, spread over the RTT (HT 5.1.2).
     Window,
-    /// `max_rate`, whatever happens: the network has promised it (HT 5.2.3).
+    /// `max_rate` at all times, as promised by the network (HT 5.2.3).
     Rate,
-    /// The path's rate, learnt from the spacing of packets at the receiver; less of it when RTTs grow.
+    /// The path's rate, estimated from the spacing of packets at the receiver, and reduced when RTTs grow.
     Delay,
 }
 
 /// State of the path saved by an earlier connection (RFC 9959 §3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SavedRate {
-    /// The smallest round trip.
+    /// Smallest round-trip time.
     pub rtt: Span,
-    /// The rate that was reached, in network-layer bits.
+    /// Rate reached, in network-layer bits.
     pub rate: Rate,
 }
 
 /// Configuration of one end.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Config {
-    /// The largest packet, STP's header included, bytes.
+    /// Largest packet, STP's header included, bytes.
     pub packet_size: u32,
-    /// Packet size that is known to arrive; if smaller than `packet_size`, larger ones are tried.
+    /// Packet size that is known to pass; if it is smaller than `packet_size`, larger ones are probed.
     pub base_size: u32,
-    /// Bytes beneath STP that count against rates: 20 straight over IPv4, 28 over UDP.
+    /// Bytes of headers below STP that count against rates: 20 straight over IPv4, 28 over UDP.
     pub overhead: u32,
-    /// Most bytes that the receiver holds, unread or behind gaps; announced in packets of the largest size.
+    /// Largest number of bytes that the receiver holds, unread or behind gaps; announced in packets of the largest size.
     pub window: u64,
     /// Features offered to the peer.
     pub features: Features,
     /// Congestion control.
     pub congestion: Congestion,
-    /// Bytes that may leave before the first answer.
+    /// Bytes that may be sent before the first answer.
     pub initial_window: u64,
-    /// Packets that may leave before the peer has said what it takes.
+    /// Packets that may be sent before the peer has announced its window.
     pub initial_credit: u32,
-    /// Initial threshold at which slow start ends, bytes. `None`: at the first loss.
+    /// Initial slow-start threshold, bytes; `None` means until the first loss.
     pub initial_ssthresh: Option<u64>,
-    /// The least and the most that the network allows, in network-layer bits per second.
+    /// Lowest rate that the network allows, in network-layer bits per second.
     pub min_rate: Option<Rate>,
-    /// See `min_rate`.
+    /// Highest rate that the network allows, in network-layer bits per second.
     pub max_rate: Option<Rate>,
-    /// Part of the round trip over which a window's packets are spread.
+    /// Share of the round-trip time over which a window's packets are spread.
     pub spread: f64,
-    /// Step of the timer that releases packets; zero releases each at its own time.
+    /// Step of the timer that releases packets; at zero each leaves at its own time.
     pub granularity: Span,
-    /// How much of a late timer's time is made up for by packets that then leave together, if it is more than `granularity`. A timer
-    /// that is never late, as the simulator's, has nothing to make up for.
+    /// Largest part of a late timer's delay that is made up for by packets leaving together, if it exceeds `granularity`. In the
+    /// simulator timers are never late.
     pub catch_up: Span,
-    /// POLLs per round trip when the window is large.
+    /// POLLs per round-trip time for a large window.
     pub polls_per_rtt: u32,
-    /// Window, in packets, below which the last packet of each burst carries a POLL and no timer does.
+    /// Window, in packets, below which the last packet of each burst carries a POLL and no timer sends any.
     pub poll_threshold: u32,
-    /// Never more often than this.
+    /// Smallest interval between POLLs.
     pub poll_interval_min: Span,
-    /// Later packets, the one that shows a gap included, before the gap is reported.
+    /// Number of packets after a gap, including the one that reveals it, before the gap is reported.
     pub ustat_threshold: u32,
-    /// Time that a USTAT waits for more gaps; not in the plain format.
+    /// Time that a USTAT waits for more gaps; unused in the plain format.
     pub ustat_delay: Span,
     /// Time that a STAT waits for packets that its POLL has overtaken.
     pub reordering_delay: Span,
-    /// How often a packet that is lost when nothing new waits is sent in addition, at most: once, and more often if losses are many.
+    /// Largest number of copies of a retransmission if no new data wait: one, and more if losses are frequent.
     pub tail_copies: u32,
-    /// Packets with which a BGN goes out at first.
+    /// Number of packets in which the first BGN is sent.
     pub begin_copies: u32,
-    /// Delay mode: round trips above the smallest by this much, or by a quarter of the smallest if that is more, mean a queue.
+    /// For congestion control by delay: round-trip times that exceed the smallest by this much, or by a quarter of it if that is
+    /// more, indicate a queue.
     pub queue_target: Span,
-    /// Bounds of the timeouts of BGN, END and of POLLs without answer.
+    /// Timeout of BGN, END and unanswered POLLs before the first sample.
     pub rto_initial: Span,
-    /// See `rto_initial`.
+    /// Smallest such timeout.
     pub rto_min: Span,
-    /// See `rto_initial`.
+    /// Largest such timeout.
     pub rto_max: Span,
-    /// Without progress for so long the connection is given up.
+    /// Time without progress after which the connection is given up.
     pub silence: Span,
     /// Interval between POLLs of an idle connection.
     pub keep_alive: Option<Span>,
@@ -135,7 +136,7 @@ impl Default for Config {
 }
 
 impl Config {
-    /// The papers' protocol: plain packets of 1000 bytes with IP's header, TCP's window, one gap to a USTAT.
+    /// The papers' protocol: plain packets of 1000 bytes with IP's header, TCP's window, one gap per USTAT.
     pub fn plain() -> Self {
         Self {
             packet_size: 980,
@@ -152,19 +153,19 @@ impl Config {
         }
     }
 
-    /// Data in a packet that carries nothing else, bytes.
+    /// Payload of a packet that carries only data, bytes.
     pub fn max_payload(&self) -> u32 {
         self.packet_size.saturating_sub(skyhop_wire::stp::HEADER_LEN as u32).max(1)
     }
 
-    /// Packets that may leave before the peer has said what it takes. A promised rate is not to wait a round trip for
-    /// that: the peer is taken to hold what this end holds.
+    /// Packets that may be sent before the peer has announced its window. With a promised rate the sender does not wait a round
+    /// trip for that: it assumes that the peer's window equals its own.
     pub fn early_packets(&self) -> u64 {
         let promised = self.congestion == Congestion::Rate && self.max_rate.is_some();
         u64::from(self.initial_credit).max(if promised { self.window_packets() } else { 0 })
     }
 
-    /// Window of the receiver in packets: below half the space of numbers.
+    /// Window of the receiver in packets, limited to less than half the space of numbers.
     pub(super) fn window_packets(&self) -> u64 {
         (self.window / u64::from(self.max_payload())).clamp(1, (1 << 23) - 1)
     }

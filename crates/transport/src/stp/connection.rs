@@ -1,8 +1,8 @@
-//! One end of a connection: what comes in, and what the application asks for.
+//! One end of a connection: incoming packets, and the application's calls.
 //!
 //! Follows HT §5.1.1 (packets and their answers) and docs/stp.md §5 to §7.
-//! Differs: either direction closes by itself, as TCP's do.
-//! Leaves out what goes out (`transmit`) and when (`timers`).
+//! Differs: each direction closes separately, as in TCP.
+//! Leaves out outgoing packets (`transmit`) and their times (`timers`).
 
 use super::allowance::Allowance;
 use super::config::{Config, SavedRate};
@@ -24,17 +24,17 @@ use std::collections::VecDeque;
 /// Events for the application.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event {
-    /// The peer has answered, or a BGN has come.
+    /// The peer has answered, or a BGN has arrived.
     Connected,
-    /// Bytes that have come into order since the last event of this kind.
+    /// Number of bytes that have come into order since the last event of this kind.
     Received(u64),
     /// Everything written so far has been acknowledged.
     AllAcknowledged,
-    /// The peer has sent all it will, and all of it is in order.
+    /// All data of the peer have arrived in order; no more will follow.
     PeerFinished,
     /// Both directions are closed and acknowledged.
     Closed,
-    /// The connection is broken: by the peer's word, or by its silence.
+    /// The connection is broken: by a packet of the peer, or by its silence.
     Reset(Reason),
 }
 
@@ -45,13 +45,13 @@ pub struct Ends {
     pub local_port: u16,
     /// The peer's port.
     pub remote_port: u16,
-    /// The initiator's choice; a listener takes what the BGN says.
+    /// Chosen by the initiator; a listener takes it from the BGN.
     pub instance: u16,
-    /// The initiator's connection count; a listener takes what the BGN says.
+    /// The initiator's connection count; a listener takes it from the BGN.
     pub count: u32,
 }
 
-/// One end of a connection: a path of numbered packets, and what it carries.
+/// One end of a connection: a path of numbered packets, and their contents.
 #[derive(Debug)]
 pub struct Connection<P, S = WrittenData<P>> {
     pub(super) config: Config,
@@ -63,7 +63,7 @@ pub struct Connection<P, S = WrittenData<P>> {
     pub(super) receiver: Option<PathReceiver<P>>,
     pub(super) controller: CongestionController,
     pub(super) mtu: Mtu,
-    /// Most payload that the peer takes in one SD.
+    /// Largest payload that the peer accepts in one SD.
     pub(super) most_payload: usize,
     pub(super) timers: Timers,
     pub(super) allowance: Allowance,
@@ -75,9 +75,9 @@ pub struct Connection<P, S = WrittenData<P>> {
     pub(super) ends_sent: u32,
     pub(super) end_acked: bool,
     pub(super) end_ack_due: bool,
-    /// The peer's END waits for [`Connection::release_end`].
+    /// True if the peer's END waits for [`Connection::release_end`].
     hold_end: bool,
-    /// The peer's END has been answered at least once.
+    /// True if the peer's END has been answered at least once.
     pub(super) peer_end_answered: bool,
     pub(super) reset_due: Option<Reason>,
     pub(super) closed: bool,
@@ -101,7 +101,7 @@ impl<P: Payload> Connection<P> {
         Self::new(config, ends, first, false, WrittenData::default())
     }
 
-    /// Gives data to be sent. After [`Connection::shutdown`] they are dropped.
+    /// Queues data to be sent. After [`Connection::shutdown`] they are dropped.
     pub fn write(&mut self, data: P) {
         if self.write_closed || self.closed || data.is_empty() {
             return;
@@ -110,7 +110,7 @@ impl<P: Payload> Connection<P> {
         self.sender.write(data);
     }
 
-    /// Takes data in order, at most `most` bytes and at most a packet.
+    /// Reads data in order: at most `most` bytes, and at most a packet.
     pub fn read(&mut self, most: usize) -> Option<P> {
         let receiver = self.receiver.as_mut()?;
         let data = receiver.read(most);
@@ -182,7 +182,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
     pub fn ends(&self) -> Ends {
         self.ends
     }
-    /// Returns true if both know of each other.
+    /// Returns true if both ends know of each other.
     pub fn established(&self) -> bool {
         self.receiver.is_some()
     }
@@ -199,7 +199,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
     pub fn window(&self) -> u64 {
         self.controller.window()
     }
-    /// The pace in network-layer bits per second, if there is one.
+    /// The pace in network-layer bits per second; `None` without one.
     pub fn rate_bps(&self) -> Option<f64> {
         self.controller.rate().map(|rate| rate * 8.0)
     }
@@ -219,7 +219,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
     pub fn unsent(&self) -> u64 {
         self.sender.unsent()
     }
-    /// Bytes put in order for the application, ever.
+    /// Bytes delivered in order so far.
     pub fn delivered(&self) -> u64 {
         self.receiver.as_ref().map_or(0, |receiver| receiver.delivered)
     }
@@ -227,7 +227,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
     pub fn readable(&self) -> u64 {
         self.receiver.as_ref().map_or(0, |receiver| receiver.ready_bytes)
     }
-    /// Bytes that have arrived and were not read, in order or behind gaps.
+    /// Bytes that have arrived and have not been read, in order or behind gaps.
     pub fn held_bytes(&self) -> u64 {
         self.receiver.as_ref().map_or(0, PathReceiver::held_bytes)
     }
@@ -235,16 +235,16 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
     pub fn held(&self) -> (usize, usize) {
         (self.sender.held(), self.receiver.as_ref().map_or(0, PathReceiver::held))
     }
-    /// The smoothed round trip.
+    /// The smoothed round-trip time.
     pub fn srtt(&self) -> Option<skyhop_units::Span> {
         self.timers.srtt()
     }
-    /// The largest packet known to arrive, STP's header included, bytes. Data that left in a larger one keep it, and it may have to be
-    /// fragmented on its way; a padded POLL may not.
+    /// Largest packet size known to pass, STP's header included, bytes. Data first sent in a larger packet keep its size, and IP
+    /// may have to fragment it; a padded POLL is never fragmented.
     pub fn packet_size(&self) -> u32 {
         self.mtu.size
     }
-    /// State with which a later connection of this path may begin.
+    /// State from which a later connection over this path may start.
     pub fn saved(&self) -> Option<SavedRate> {
         let rate = self.controller.reached(self.timers.srtt())? * 8.0;
         Some(SavedRate { rtt: self.sender.stats.rtt.min?, rate: Rate::from_bps(rate as u64)? })
@@ -256,39 +256,39 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
     pub(super) fn source_mut(&mut self) -> &mut S {
         &mut self.sender.source
     }
-    /// Data in a packet that carries nothing else, bytes.
+    /// Payload of a packet that carries only data, bytes.
     pub(super) fn max_payload(&self) -> usize {
         self.sender.max_payload
     }
 
-    /// Takes what the next packet contained that has come and was not taken.
+    /// The contents of the next packet that has arrived and has not been taken.
     pub(super) fn take(&mut self) -> Option<P> {
         self.receiver.as_mut()?.take()
     }
 
-    /// Closes the sending direction; data already written still goes out.
+    /// Closes the sending direction; data already written are still sent.
     pub fn shutdown(&mut self) {
         self.write_closed = true;
     }
 
-    /// Takes back what was written and not yet sent, and closes this direction.
+    /// Withdraws data that were written and not yet sent, and closes this direction.
     pub fn stop_writing(&mut self) {
         self.sender.source.clear();
         self.shutdown();
     }
 
-    /// Holds the peer's END back, with all before it acknowledged, until [`Connection::release_end`]: for somebody
-    /// in the middle, who must not say of a whole transfer that it has arrived before it has.
+    /// Holds the peer's END back, with all before it acknowledged, until [`Connection::release_end`]: for a relay, which must not
+    /// confirm a whole transfer before the far end has it.
     pub fn hold_end(&mut self, hold: bool) {
         self.hold_end = hold;
     }
 
-    /// Returns true if the peer's END is in order and waits.
+    /// Returns true if the peer's END is in order and is held back.
     pub fn end_waits(&self) -> bool {
         self.hold_end && !self.peer_finished && self.receiver.as_ref().is_some_and(PathReceiver::complete)
     }
 
-    /// Answers the END that waits. There is an event if there was one.
+    /// Answers an END that was held back, and reports it with an event.
     pub fn release_end(&mut self) {
         self.hold_end = false;
         self.finish_peer();
@@ -313,14 +313,14 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
         self.end_acked
     }
 
-    /// Breaks the connection off and tells the peer.
+    /// Breaks the connection, and tells the peer.
     pub fn reset(&mut self) {
         self.abort(Reason::Aborted);
     }
 
     pub(super) fn abort(&mut self, reason: Reason) {
         if !self.closed {
-            // No peer knows of the connection before a BGN was sent or received.
+            // Before a BGN was sent or received, no peer knows of the connection.
             let known = self.receiver.is_some() || self.begins_sent > 0;
             self.reset_due = known.then_some(reason);
             self.closed = true;
@@ -339,12 +339,12 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
         self.events.pop_front()
     }
 
-    /// Both directions are closed and answered; the machine may still answer copies.
+    /// Returns true if both directions are closed and answered; the machine may still answer copies.
     pub fn over(&self) -> bool {
         self.closed || (self.end_acked && self.peer_end_answered)
     }
 
-    /// A packet from the peer.
+    /// Handles a packet from the peer.
     pub fn handle_packet(&mut self, now: Time, packet: &Packet<P>) {
         if self.closed {
             return;
@@ -390,7 +390,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
             return;
         }
         if self.receiver.is_some() {
-            // A copy: answered if its sender waits for an answer.
+            // A copy: it is answered if its sender waits for an answer.
             self.answer_begin |=
                 begin.count == self.ends.count && (packet.poll.is_some() || packet.data.is_none());
             return;
@@ -432,7 +432,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
         self.open(now, begin);
     }
 
-    /// The peer's first number, features and packets are known.
+    /// Starts the receiving half, once the peer's first number, features and packet size are known.
     fn open(&mut self, now: Time, begin: Begin) {
         if begin.max_payload < S::LEAST_PAYLOAD {
             self.begins_sent = self.begins_sent.max(1);
@@ -481,7 +481,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
         if answered {
             self.timers.answered();
         }
-        // Where nothing is outstanding that the peer takes, an answer is all that can be hoped for.
+        // Nothing outstanding is within the peer's window, so only an answer can be expected.
         if feedback.acked > 0 || (answered && !self.sender.moves()) {
             self.timers.progress(now);
         }
@@ -538,13 +538,13 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
         {
             self.last_echo = Some(echo);
             receiver.on_poll(now, echo, behind);
-            // The answer says so again, in case that the first ENDAK was lost.
+            // The answer is repeated, in case the first ENDAK was lost.
             self.end_ack_due |= receiver.complete() && !self.hold_end;
         }
         self.finish_peer();
     }
 
-    /// Tells the application what has become true.
+    /// Creates events for the application from changes of state.
     pub(super) fn report(&mut self) {
         if !self.reported_all && self.sender.unsent() == 0 && !self.sender.outstanding() {
             self.reported_all = true;
@@ -559,22 +559,22 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
 
 /// Data that wait for the proof of an address.
 impl<P: Contents, S: Source<P>> Connection<P, S> {
-    /// The next packet has at most so many bytes, STP's header included, if data are in it. Without a call there is no limit.
+    /// Limits the size of the next packet with data, STP's header included, bytes. Without a call there is no limit.
     pub fn allow(&mut self, bytes: u64) {
         self.allowance.set(bytes);
     }
 
-    /// Returns true if the next data may leave beside this many bytes of control.
+    /// Returns true if the next data may leave together with this many bytes of control.
     pub(super) fn allowed(&self, control: usize) -> bool {
         self.allowance.is_off() || self.allowance.allows_data(self.sender.next_size(), control)
     }
 
-    /// Returns true if data wait for nothing but the proof.
+    /// Returns true if data wait only for the proof.
     pub(super) fn waits_for_proof(&self) -> bool {
         !self.allowed(0) && self.established() && (self.sender.has_new() || self.sender.has_retransmissions())
     }
 
-    /// True once, when data begin to wait: the question is asked at once.
+    /// Returns true once when data begin to wait, so that the proof is asked for at once.
     pub(super) fn begins_to_wait(&mut self) -> bool {
         self.waits_for_proof() && self.allowance.ask()
     }

@@ -1,6 +1,6 @@
-//! STP: selective negative acknowledgments, asked for by the sender; one machine for the simulator and for real hosts.
+//! STP: selective negative acknowledgments requested by the sender. One machine for the simulator and for real hosts.
 //!
-//! Follows HT chapter 5 and HK §VII, which build on ITU-T Q.2110; docs/stp.md is the specification that this implements.
+//! Follows HT chapter 5 and HK §VII, which build on ITU-T Q.2110; docs/stp.md is the specification.
 //! Differs: half-close, tolerance of reordering, coalesced reports, discovery of the path's rate; docs/stp.md marks each.
 //! Leaves out sockets, encryption and the association (crate `live`).
 

@@ -1,41 +1,42 @@
-//! The largest packet that the path carries, found by asking.
+//! Discovery of the largest packet that the path carries, by probes.
 //!
-//! Follows RFC 8899 (a probe is a packet of its own, its loss is no sign of congestion; §4.3 on black holes) and docs/stp.md §6.4, §15.5.
-//! Differs: a probe is a POLL with padding, so its answer is a STAT that would have been asked for anyway.
-//! Leaves out the sending: data that keep their packets are larger than a path that became narrower, and the host lets them be fragmented.
+//! Follows RFC 8899 (a probe carries no data, and its loss does not signal congestion; §4.3 on black holes) and docs/stp.md §6.4,
+//! §15.5.
+//! Differs: a probe is a POLL with padding, so its answer is a STAT that is needed in any case.
+//! Leaves out fragmentation, which the host allows for data in packets that have become too large for the path.
 
 use super::config::Config;
 use super::sender::Largest;
 use skyhop_units::{Span, Time};
 use skyhop_wire::stp::{HEADER_LEN, Stat};
 
-/// Times that a size is tried (RFC 8899 §5.1.2).
+/// Number of probes of a size (RFC 8899 §5.1.2).
 const TRIES: u8 = 3;
-/// The search ends when the size is known to within this many bytes.
+/// Accuracy of the search, bytes.
 const STEP: u32 = 20;
-/// Reports in a row that large packets are missing again, with none that one has arrived: the path has become narrower.
+/// Number of successive reports that large packets are missing again and none has arrived, which mean that the MTU has decreased.
 const MISSES: u8 = 3;
-/// Packet size that nearly every path carries (RFC 8899 §5.1.2), and the least that is tried below it.
+/// Packet size that nearly every path carries (RFC 8899 §5.1.2), and the smallest size tried below it.
 const BASE: u32 = 1200;
 const LEAST: u32 = 272;
-/// A path that became narrower may become wide again (RFC 8899 §5.1.1 has ten minutes; satellites change sooner).
+/// Time after which larger sizes are probed again (RFC 8899 §5.1.1 has ten minutes; satellites change sooner).
 const RAISE: Span = Span::from_secs(60);
 
 #[derive(Debug)]
 pub(super) struct Mtu {
-    /// The largest packet known to arrive.
+    /// Largest packet size known to pass.
     pub size: u32,
-    /// The least that is known not to, or one more than may be tried.
+    /// Smallest size known not to pass, or one more than the largest allowed.
     above: u32,
-    /// The least that can never be tried, and when sizes that were ruled out are tried again.
+    /// Smallest size that is never allowed, and the time at which sizes that were ruled out are probed again.
     bound: u32,
     raise_at: Option<Time>,
-    /// The one on its way: its size and its POLL's timestamp.
+    /// The outstanding probe: its size and its POLL's timestamp.
     probe: Option<(u32, u32)>,
     tries: u8,
-    /// A size has been ruled out.
+    /// True if a size has been ruled out.
     ruled: bool,
-    /// Reports in a row that so many bytes of data are missing again, and none as large has arrived.
+    /// Number of successive reports that packets of so many bytes are missing again, and none as large has arrived.
     misses: u8,
     missed: usize,
 }
@@ -62,12 +63,12 @@ impl Mtu {
         self.above = self.above.min(self.bound);
     }
 
-    /// Time at which sizes that were ruled out are tried again.
+    /// Time at which sizes that were ruled out are probed again.
     pub fn raise_at(&self) -> Option<Time> {
         self.raise_at
     }
 
-    /// The size to be tried next, if one is to be tried now: the largest first, then the middle of what is left.
+    /// The size to probe now, if any: the largest first, then the middle of the remaining interval.
     pub fn wanted(&mut self, now: Time) -> Option<u32> {
         if self.raise_at.take_if(|at| *at <= now).is_some() {
             (self.above, self.ruled) = (self.bound, false);
@@ -76,22 +77,22 @@ impl Mtu {
         if self.probe.is_some() || open <= 1 {
             return None;
         }
-        // Most paths carry the most.
+        // Most paths carry the largest size.
         Some(if self.ruled { self.size + open / 2 } else { self.above - 1 })
     }
 
-    /// A probe of the wanted size has left.
+    /// Records that a probe has been sent.
     pub fn sent(&mut self, size: u32, stamp: u32) {
         self.probe = Some((size, stamp));
     }
 
-    /// A STAT; true if a larger size is known now.
+    /// Handles a STAT. Returns true if a larger size is now known to pass.
     pub fn on_stat(&mut self, stat: &Stat) -> bool {
         let Some((size, stamp)) = self.probe else { return false };
         if stat.echo == stamp {
             (self.probe, self.tries, self.size) = (None, 0, size);
         } else if (stat.echo.wrapping_sub(stamp) as i32) > 0 {
-            // A later POLL was answered: this one is lost, or late.
+            // A later POLL was answered: this probe is lost, or late.
             (self.probe, self.tries) = (None, self.tries + 1);
             if self.tries == TRIES {
                 (self.tries, self.ruled, self.above) = (0, true, size);
@@ -103,7 +104,7 @@ impl Mtu {
         stat.echo == stamp
     }
 
-    /// Takes a list's report on large packets; true if smaller ones are to be sent from now on.
+    /// Handles a list's report on large packets. Returns true if smaller ones are to be sent from now on.
     pub fn on_feedback(&mut self, now: Time, largest: &Largest) -> bool {
         if largest.missed_again > largest.arrived {
             self.misses = self.misses.saturating_add(1);
@@ -124,7 +125,7 @@ impl Mtu {
         size < tried
     }
 
-    /// Most data in a packet of the largest size known to arrive, bytes.
+    /// Payload of a packet of the largest size known to pass, bytes.
     pub fn max_payload(&self) -> usize {
         (self.size as usize).saturating_sub(HEADER_LEN).max(1)
     }
@@ -143,13 +144,13 @@ mod tests {
         for stamp in (1..).take(100) {
             let Some(size) = mtu.wanted(now) else { break };
             mtu.sent(size, 10 * stamp);
-            // A probe that is too large is lost, and a later POLL answered.
+            // A probe that is too large is lost, and a later POLL is answered.
             mtu.on_stat(&stat(10 * stamp + u32::from(size > path)));
         }
         mtu.size
     }
 
-    /// docs/stp.md §6.4: to 20 bytes; the peer's limit is never crossed.
+    /// docs/stp.md §6.4: the search is accurate to 20 bytes, and never exceeds the peer's limit.
     #[test]
     fn the_search_finds_every_path() {
         for path in 1252..=1472 {
@@ -160,7 +161,8 @@ mod tests {
         }
     }
 
-    /// docs/stp.md §6.4: three lists that miss large packets again, and the size falls; after a minute the path is looked at again.
+    /// docs/stp.md §6.4: after three lists that miss large packets again the size falls; after a minute larger ones are probed
+    /// again.
     #[test]
     fn a_path_becomes_narrower_and_wide_again() {
         let mut mtu = Mtu::new(&Config { base_size: 1252, packet_size: 1472, ..Config::default() });
@@ -168,7 +170,7 @@ mod tests {
         let (missed, arrives) =
             (Largest { arrived: 300, missed_again: 1460 }, Largest { arrived: 1460, missed_again: 0 });
         let at = |s| Time::ZERO + Span::from_secs(s);
-        // A large one that arrives in between speaks for the path.
+        // A large packet that arrives in between is evidence against a smaller MTU.
         for list in [missed, missed, arrives, missed, missed] {
             assert!(!mtu.on_feedback(at(1), &list));
         }

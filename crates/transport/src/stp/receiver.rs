@@ -1,85 +1,85 @@
-//! The receiving half: puts packets in order, knows what is missing, says so.
+//! The receiving half: puts packets in order, and reports missing ones.
 //!
 //! Follows HT §5.1.1 and Q.2110's VR(R), VR(H), VR(MR); docs/stp.md §7.
 //! Differs: gaps are kept as ranges in a tree, so that each packet costs the logarithm of their number.
-//! Leaves out when a packet may be sent.
+//! Leaves out the times at which packets may be sent.
 
 use super::config::Config;
 use skyhop_units::{Span, Time};
 use skyhop_wire::stp::{Contents, Gap, Payload, Report, Stat, Ustat, wire_number};
 use std::collections::{BTreeMap, VecDeque};
 
-/// Most USTATs between two lists in the plain format, whose USTATs name a gap each: a way back that is slow or bears many losses
-/// would carry nothing else.
+/// Largest number of USTATs between two lists in the plain format, where each USTAT names one gap: otherwise they could fill a slow
+/// or very lossy reverse path.
 const PLAIN_USTATS: u32 = 5;
 
-/// An answer that waits: to which POLL, and what was true when it came.
+/// An answer that is due: the POLL's timestamp, and the state when the POLL arrived.
 #[derive(Debug, Clone, Copy)]
 struct PendingAnswer {
     at: Time,
     echo: u32,
-    /// `None`: it was answered before, and is answered again for the credit's sake.
+    /// `None` if it was answered before and is repeated for its credit.
     asked: Option<Time>,
     received: u64,
-    /// The list ends here.
+    /// Number at which the list ends.
     upto: u64,
 }
 
-/// A gap that may still close on its own.
+/// A gap that may still close by reordering.
 #[derive(Debug, Clone, Copy)]
 struct Fresh {
     start: u64,
     end: u64,
-    /// Packets received before the one that showed it.
+    /// Number of packets received before the one that revealed it.
     received: u64,
 }
 
 #[derive(Debug)]
 pub(super) struct PathReceiver<P> {
-    /// VR(R): everything before it has arrived.
+    /// VR(R): all packets before it have arrived.
     pub next: u64,
-    /// VR(H): behind the highest that has arrived or was announced.
+    /// VR(H): one past the highest number that has arrived or was announced.
     pub high: u64,
     window: u64,
-    /// The numbers from `next` to `high`.
+    /// Packets by number, from `next` to `high`.
     slots: VecDeque<Option<P>>,
-    /// Packets in order, one entry each; the first may have been read in part.
+    /// Packets in order; the first may have been read in part.
     ready: VecDeque<P>,
     pub ready_bytes: u64,
     /// Bytes held behind gaps.
     behind_bytes: u64,
-    /// Most bytes that may wait for the application, those behind gaps included.
+    /// Largest number of bytes that may wait for the application, including those behind gaps.
     most_bytes: u64,
-    /// Missing numbers, as start and end.
+    /// Ranges of missing numbers, as start and end.
     gaps: BTreeMap<u64, u64>,
     fresh: VecDeque<Fresh>,
     ripe: Vec<(u64, u64)>,
     ustat_at: Option<Time>,
-    /// USTATs since the last list, which names all gaps.
+    /// Number of USTATs since the last list, which names all gaps.
     ustats: u32,
     answer: Option<PendingAnswer>,
     /// Packets received, without duplicates.
     pub received: u64,
     pub duplicates: u64,
-    /// Packets beyond what was allowed.
+    /// Packets beyond the announced limit.
     pub refused: u64,
-    /// Bytes put in order.
+    /// Bytes delivered in order.
     pub delivered: u64,
-    /// The number behind the peer's last.
+    /// One past the last number of the peer.
     pub end: Option<u64>,
-    /// The edge that the peer was last told.
+    /// The limit last announced to the peer.
     told: u64,
     threshold: u64,
     ustat_delay: Span,
     reordering_delay: Span,
-    /// Packets are put in order before they are handed on.
+    /// True if packets are put in order before they are passed on.
     ordered: bool,
     pub compact: bool,
     pub report: bool,
 }
 
 impl<P: Payload> PathReceiver<P> {
-    /// Data in order, at most `most` bytes and at most a packet.
+    /// Reads data in order: at most `most` bytes, and at most a packet.
     pub fn read(&mut self, most: usize) -> Option<P> {
         let front = self.ready.front_mut()?;
         let taken = if front.len() <= most {
@@ -126,7 +126,7 @@ impl<P: Contents> PathReceiver<P> {
         }
     }
 
-    /// VR(MR): the first number that is not taken. What waits for the application counts, so memory is bounded.
+    /// VR(MR): the first number that is not accepted. Data that wait for the application count, which bounds memory.
     pub fn limit(&self) -> u64 {
         self.next - self.ready.len() as u64 + self.window
     }
@@ -136,7 +136,7 @@ impl<P: Contents> PathReceiver<P> {
         self.ready.len() + self.slots.len()
     }
 
-    /// Bytes held in all.
+    /// Bytes held.
     pub fn held_bytes(&self) -> u64 {
         self.ready_bytes + self.behind_bytes
     }
@@ -146,13 +146,13 @@ impl<P: Contents> PathReceiver<P> {
         self.end == Some(self.next)
     }
 
-    /// A packet of data; returns the bytes that came into order by it.
+    /// Handles a packet of data. Returns the number of bytes that it brought into order.
     pub fn on_data(&mut self, now: Time, number: u64, data: P) -> u64 {
         if number < self.next || self.end.is_some_and(|end| number >= end) {
             self.duplicates += 1;
             return 0;
         }
-        // Packets of the agreed size fit if their number does; the peer may have sent larger ones, early or as a liar.
+        // Packets of the agreed size fit if their number does; the peer may have sent larger ones, before agreement or by mistake.
         let bytes = data.len() as u64;
         let room = if number == self.next {
             self.ready_bytes == 0 || self.ready_bytes + bytes <= self.most_bytes
@@ -180,7 +180,7 @@ impl<P: Contents> PathReceiver<P> {
         bytes
     }
 
-    /// Holds a packet until all before it are there; returns the bytes that came into order.
+    /// Stores a packet until all before it have arrived. Returns the number of bytes that came into order.
     fn put_in_order(&mut self, number: u64, data: P) -> u64 {
         self.behind_bytes += data.len() as u64;
         self.slots[(number - self.next) as usize] = Some(data);
@@ -197,7 +197,7 @@ impl<P: Contents> PathReceiver<P> {
         bytes
     }
 
-    /// Hands a packet on as it comes, and keeps only that it came.
+    /// Passes a packet on at once, and only records its arrival.
     fn hand_on(&mut self, number: u64, data: P) -> u64 {
         self.slots[(number - self.next) as usize] = Some(P::default());
         while let Some(Some(_)) = self.slots.front() {
@@ -219,7 +219,7 @@ impl<P: Contents> PathReceiver<P> {
         self.high = high;
     }
 
-    /// Takes a number out of the gap that it lies in; false if it is in none.
+    /// Removes a number from its gap. Returns false if it is in none.
     fn fill(&mut self, number: u64) -> bool {
         let Some((&start, &end)) = self.gaps.range(..=number).next_back() else { return false };
         if number >= end {
@@ -235,7 +235,7 @@ impl<P: Contents> PathReceiver<P> {
         true
     }
 
-    /// Packets still missing between two numbers.
+    /// Missing packets between two numbers.
     fn missing(&self, from: u64, upto: u64) -> impl Iterator<Item = (u64, u64)> {
         let first = self.gaps.range(..from).next_back().filter(|&(_, &end)| end > from);
         first
@@ -258,7 +258,7 @@ impl<P: Contents> PathReceiver<P> {
         }
     }
 
-    /// A POLL: `behind` is the number that its sender would give to its next new packet.
+    /// Handles a POLL; `behind` is the number of its sender's next new packet.
     pub fn on_poll(&mut self, now: Time, echo: u32, behind: u64) {
         let behind = behind.min(self.limit());
         if behind > self.high {
@@ -271,7 +271,7 @@ impl<P: Contents> PathReceiver<P> {
             Some(PendingAnswer { at, echo, asked: Some(now), received: self.received, upto: self.high });
     }
 
-    /// The peer will send nothing from `end` on. False if that contradicts what has arrived.
+    /// Handles an END: the peer will send nothing from `end` on. Returns false if that contradicts earlier arrivals.
     pub fn on_end(&mut self, end: u64) -> bool {
         if self.end.is_some_and(|known| known != end) || end < self.high || end > self.limit() {
             return self.end == Some(end);
@@ -288,7 +288,7 @@ impl<P: Contents> PathReceiver<P> {
         [self.answer.map(|answer| answer.at), self.ustat_at].into_iter().flatten().min()
     }
 
-    /// The answer to the last POLL, in parts of at most `room` bytes, when it is due.
+    /// Appends the answer to the last POLL, if it is due, in parts of at most `room` bytes.
     pub fn stats(&mut self, now: Time, room: usize, out: &mut VecDeque<Stat>) {
         let Some(answer) = self.answer.take_if(|answer| answer.at <= now) else { return };
         self.told = self.limit();
@@ -308,7 +308,7 @@ impl<P: Contents> PathReceiver<P> {
             report,
             compact: self.compact,
         };
-        // Everything but the list takes less than forty bytes.
+        // All fields but the list take less than forty bytes.
         let (room, mut len, mut before) = (room.saturating_sub(40), 0, stat.from);
         for (start, end) in self.missing(self.next, upto) {
             let gap = Gap { start: wire_number(start), end: wire_number(end) };
@@ -324,7 +324,7 @@ impl<P: Contents> PathReceiver<P> {
             (len, before) = (len + one, gap.end);
         }
         out.push_back(stat);
-        // Gaps that the list has named need no USTAT; by its POLL's time the peer knows which of them it has resent since.
+        // Gaps in the list need no USTAT; the POLL's time tells the peer which of them it has resent since.
         self.fresh.retain(|fresh| fresh.start >= upto);
         if !self.compact {
             self.ripe.retain(|&(start, _)| start >= upto);
@@ -333,7 +333,7 @@ impl<P: Contents> PathReceiver<P> {
         }
     }
 
-    /// Gaps that have not been reported yet, when they are due.
+    /// A report of gaps that are due and have not been reported yet.
     pub fn ustat(&mut self, now: Time, room: usize) -> Option<Ustat> {
         self.ustat_at.take_if(|at| *at <= now)?;
         if !self.compact && self.ustats >= PLAIN_USTATS {
@@ -361,21 +361,21 @@ impl<P: Contents> PathReceiver<P> {
         })
     }
 
-    /// The next packet as it came.
+    /// The next packet, in order of arrival.
     pub fn take(&mut self) -> Option<P> {
         let taken = self.ready.pop_front()?;
         self.ready_bytes -= taken.len() as u64;
         Some(taken)
     }
 
-    /// Returns true if the application has read enough since the latest report that the peer should hear of it.
+    /// Returns true if the application has read so much since the latest report that the peer should be told.
     pub fn reopened(&self) -> bool {
         let limit = self.limit();
-        // The peer has used up what it was told, as far as this end can see, and half of the window is free again.
+        // The peer has used up its announced credit, as far as this end can see, and half of the window is free again.
         self.high >= self.told && limit - self.told >= self.window.div_ceil(2)
     }
 
-    /// Answers the last POLL once more, so that the peer learns of new room.
+    /// Repeats the answer to the last POLL, to announce free space.
     pub fn tell(&mut self, echo: u32) {
         if self.answer.is_none() {
             let (at, upto) = (Time::ZERO, self.next);

@@ -1,8 +1,8 @@
-//! The sending half: numbers packets, keeps them until they are acknowledged, resends what is reported missing.
+//! The sending half: numbers packets, keeps them until they are acknowledged, retransmits those reported missing.
 //!
-//! Follows HT §5.1.1 and Q.2110's VT(S), VT(A), VT(MS); docs/stp.md §6: no timer belongs to a packet, a POLL's time decides.
-//! Differs: data are cut into packets when they leave, so that small writes share a packet.
-//! Leaves out when a packet may leave (`timers`) and how many (`congestion`).
+//! Follows HT §5.1.1 and Q.2110's VT(S), VT(A), VT(MS); docs/stp.md §6: packets have no timers; a POLL's time decides.
+//! Differs: data are cut into packets when they are sent, so that small writes share a packet.
+//! Leaves out the times (`timers`) and the number (`congestion`) of packets.
 
 use super::config::Config;
 use super::congestion::PollAnswer;
@@ -15,41 +15,41 @@ use std::collections::{BTreeSet, VecDeque};
 /// Counters of packets sent and received.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Stats {
-    /// SDs sent, repeats included.
+    /// SDs sent, including retransmissions.
     pub packets_sent: u64,
-    /// Repeated SDs among `packets_sent`.
+    /// Retransmitted SDs among `packets_sent`.
     pub packets_retransmitted: u64,
-    /// Data bytes sent, repeats included.
+    /// Data bytes sent, including retransmissions.
     pub bytes_sent: u64,
-    /// POLLs sent, with data and alone.
+    /// POLLs sent, alone and with data.
     pub polls_sent: u64,
-    /// POLLs sent alone in a packet, among `polls_sent`.
+    /// POLLs sent in a packet of their own, among `polls_sent`.
     pub polls_alone: u64,
-    /// STATs sent, parts counted.
+    /// Parts of STATs sent.
     pub stats_sent: u64,
     /// Number of USTATs sent.
     pub ustats_sent: u64,
-    /// Bytes of packets that carry no data, STP's header included.
+    /// Bytes of packets without data, STP's header included.
     pub control_bytes_sent: u64,
-    /// Packets that carry no data.
+    /// Packets without data.
     pub control_packets_sent: u64,
     /// SDs that had arrived before.
     pub duplicates_received: u64,
-    /// Packets whose numbers could not be true, or came too late.
+    /// Packets with impossible or outdated numbers.
     pub ignored: u64,
     /// Reductions of window or rate for losses.
     pub reductions: u64,
-    /// POLLs that went without answer for a timeout.
+    /// POLLs that were not answered within the timeout.
     pub timeouts: u64,
-    /// Round-trip samples.
+    /// Samples of the round-trip time.
     pub rtt: RttSamples,
 }
 
 #[derive(Debug)]
 struct SendSlot<P> {
-    /// The data, or `None` once it is known to have arrived.
+    /// The data; `None` once they are known to have arrived.
     data: Option<P>,
-    /// The last POLL before it left for the last time.
+    /// The last POLL sent before the packet's latest transmission.
     last_poll: u64,
     sent: u32,
     queued: bool,
@@ -61,9 +61,9 @@ pub(super) struct Poll {
     stamp: u64,
     pub sent_at: Time,
     pub answered: bool,
-    /// Too old to be waited for.
+    /// True if it is too old to be waited for.
     lost: bool,
-    /// SDs sent before it, repeats included, and VT(S) when it left.
+    /// Number of SDs sent before it, including retransmissions, and VT(S) when it was sent.
     sent: u64,
     next: u64,
 }
@@ -72,27 +72,27 @@ pub(super) struct Poll {
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Feedback {
     pub rtt: Option<Span>,
-    /// The answered POLL had been taken for lost: the path is slower than its timeout, and not silent.
+    /// True if the answered POLL had been given up: the path is slower than its timeout, and not silent.
     pub late: bool,
-    /// Bytes that are newly known to have arrived.
+    /// Bytes newly known to have arrived.
     pub acked: u64,
-    /// Bytes that are newly known to be missing.
+    /// Bytes newly known to be missing.
     pub lost: u64,
-    /// The highest number newly known to be missing.
+    /// Highest number newly known to be missing.
     pub lost_number: Option<u64>,
-    /// SDs sent and arrived, at the departure and the arrival of the answered POLL.
+    /// SDs sent when the answered POLL left, and SDs arrived when it came.
     pub answer: Option<PollAnswer>,
-    /// First number on whose arrival the report is silent.
+    /// First number that the report does not cover.
     pub seen: u64,
-    /// Data bytes of the largest packet that is newly known to have arrived, and of the largest that was missed again.
+    /// Data bytes of the largest packet newly known to have arrived, and of the largest that is missing again.
     pub largest: Largest,
 }
 
-/// Evidence that tells a path that has become narrower from one that loses packets.
+/// Evidence that distinguishes a decreased MTU from losses.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Largest {
     pub arrived: usize,
-    /// It had been sent again before.
+    /// Size of the largest retransmitted packet that is missing again.
     pub missed_again: usize,
 }
 
@@ -100,27 +100,27 @@ pub(super) struct Largest {
 pub(super) struct PathSender<P, S = WrittenData<P>> {
     pub source: S,
     slots: VecDeque<SendSlot<P>>,
-    /// VT(A): the oldest that is not acknowledged.
+    /// VT(A): the oldest unacknowledged number.
     pub acked: u64,
-    /// VT(S): the next that is new.
+    /// VT(S): the next new number.
     pub next: u64,
-    /// VT(MS): the first that the peer does not take.
+    /// VT(MS): the first number that the peer does not accept.
     pub limit: u64,
     retransmit: BTreeSet<u64>,
-    /// Further copies of what was lost at the end: number, time of the next copy, copies left, and the time between them.
+    /// Further copies of retransmissions at the end: number, time of the next copy, copies left, and interval.
     again: VecDeque<(u64, Time, u32, Span)>,
-    /// SDs reported missing, those reported again counted again.
+    /// Number of SDs reported missing, each report counted.
     reported: u64,
-    /// Bytes sent, not known to have arrived and not waiting to be resent.
+    /// Bytes sent that are neither known to have arrived nor waiting for retransmission.
     pub in_flight: u64,
     /// Bytes known to have arrived.
     pub acked_bytes: u64,
     polls: VecDeque<Poll>,
-    /// SDs received and clock of the last report, without their wrapping.
+    /// SDs received and clock in the last report, extended beyond their wrapping.
     heard: Option<(u64, u64)>,
-    /// Repeats of packets that were only late: the receiver counts them once.
+    /// Retransmissions of packets that were only late, which the receiver counts once.
     needless: u64,
-    /// Departure of the first POLL that was forgotten without an answer.
+    /// Sending time of the first POLL that was given up without an answer.
     dropped: Option<Time>,
     last_stamp: u64,
     pub max_payload: usize,
@@ -128,11 +128,11 @@ pub(super) struct PathSender<P, S = WrittenData<P>> {
     pub stats: Stats,
 }
 
-/// POLLs remembered at most; older ones can no longer be answered.
+/// Largest number of POLLs kept; older ones can no longer be answered.
 const POLLS: usize = 256;
-/// Mean number of repairs that may be lost with all their copies.
+/// Acceptable mean number of retransmissions that are lost together with all their copies.
 const ENOUGH_COPIES: f64 = 0.01;
-/// Copies of what is lost twice, over all packets, at most.
+/// Largest share of packets whose retransmission is lost and sent in copies.
 const MOST_COPIES: f64 = 0.01;
 
 impl<P: Payload> PathSender<P> {
@@ -165,22 +165,22 @@ impl<P: Contents, S: Source<P>> PathSender<P, S> {
         }
     }
 
-    /// Bytes that wait to leave for the first time.
+    /// Bytes that have not been sent for the first time.
     pub fn unsent(&self) -> u64 {
         self.source.waiting()
     }
 
-    /// Packets not acknowledged in order.
+    /// Returns true if packets are not acknowledged in order.
     pub fn outstanding(&self) -> bool {
         self.acked < self.next
     }
 
-    /// Bytes sent and not known to have arrived, those that wait to be sent again included.
+    /// Bytes sent and not known to have arrived, including those that wait for retransmission.
     pub fn outstanding_bytes(&self) -> u64 {
         self.slots.iter().filter_map(|slot| slot.data.as_ref()).map(|data| data.len() as u64).sum()
     }
 
-    /// Returns true if of what is outstanding the peer takes anything: early data may lie beyond its edge.
+    /// Returns true if the peer accepts any of the outstanding packets: early data may lie beyond its window.
     pub fn moves(&self) -> bool {
         self.acked < self.next.min(self.limit)
     }
@@ -189,33 +189,33 @@ impl<P: Contents, S: Source<P>> PathSender<P, S> {
         !self.retransmit.is_empty()
     }
 
-    /// Returns true if the oldest packet has been sent again, or waits to be: what is behind it cannot be taken.
+    /// Returns true if the oldest packet has been retransmitted, or waits to be: the receiver cannot deliver any after it.
     pub fn repairs_oldest(&self) -> bool {
         self.slots.front().is_some_and(|slot| slot.sent > 1 || slot.queued)
     }
 
-    /// Returns true if the oldest packet waits to be sent again.
+    /// Returns true if the oldest packet waits for retransmission.
     pub fn oldest_waits(&self) -> bool {
         self.retransmit.first() == Some(&self.acked)
     }
 
-    /// Returns true if there is a new packet that the peer takes.
+    /// Returns true if there is a new packet that the peer accepts.
     pub fn has_new(&self) -> bool {
         self.unsent() > 0 && self.next < self.limit
     }
 
-    /// Packets that could leave now if the window were large.
+    /// Number of packets that a large window would release now.
     pub fn waiting(&self) -> u64 {
         let fresh = self.unsent().div_ceil(self.max_payload as u64).min(self.limit.saturating_sub(self.next));
         self.retransmit.len() as u64 + fresh
     }
 
-    /// Bytes of the next packet of data, at most.
+    /// Upper bound of the size of the next packet of data, bytes.
     pub fn next_size(&self) -> u64 {
         (self.max_payload as u64).min(if self.retransmit.is_empty() { self.unsent() } else { u64::MAX })
     }
 
-    /// The lowest missing packet, to be sent once more, of at most `room` bytes if its contents can be split.
+    /// The lowest missing packet for retransmission, of at most `room` bytes if its contents can be split.
     pub fn take_retransmission(
         &mut self,
         now: Time,
@@ -239,16 +239,16 @@ impl<P: Contents, S: Source<P>> PathSender<P, S> {
         Some((number, data))
     }
 
-    /// Returns true if the next to be sent again has been before.
+    /// Returns true if the next packet to be retransmitted has been before.
     pub fn repaired_before(&self) -> bool {
         let next = self.retransmit.first().and_then(|number| self.slots.get((number - self.acked) as usize));
         next.is_some_and(|slot| slot.sent > 1)
     }
 
-    /// How many copies, `most` at most, make it unlikely that any repair of what is outstanding is lost with all of them.
+    /// Number of copies, at most `most`, with which a loss of all copies of a retransmission is unlikely.
     pub fn copies_wanted(&self, most: u32) -> u32 {
         let loss = self.loss();
-        // So many repairs are lost, and so many of those with one copy.
+        // Expected losses of retransmissions, and of those with one copy.
         let mut fail = (self.next - self.acked) as f64 * loss.powi(3);
         let mut copies = 1;
         while copies < most && fail > ENOUGH_COPIES {
@@ -257,7 +257,8 @@ impl<P: Contents, S: Source<P>> PathSender<P, S> {
         copies
     }
 
-    /// Returns true if `copies` of all that is lost twice are few: with one packet in n lost, one in n squared is.
+    /// Returns true if `copies` of each retransmission that is lost add little traffic: with one packet in n lost, one in n squared
+    /// is.
     pub fn few_copies(&self, copies: u32) -> bool {
         self.loss().powi(2) * f64::from(copies) <= MOST_COPIES
     }
@@ -268,12 +269,12 @@ impl<P: Contents, S: Source<P>> PathSender<P, S> {
     }
 
     fn copy_later(&mut self, now: Time, number: u64, left: u32, apart: Span) {
-        // In order of time, though round trips shrink: the first is the one that the timer waits for.
+        // In order of time even if round-trip times shrink, since the timer waits for the first.
         let at = self.again.back().map_or(now + apart, |&(_, last, ..)| last.max(now + apart));
         self.again.push_back((number, at, left, apart));
     }
 
-    /// A further copy whose time has come, if its packet is still missing.
+    /// The next further copy that is due, if its packet is still missing.
     pub fn take_copy(&mut self, now: Time) -> Option<(u64, P)> {
         while let Some(&(number, at, left, apart)) = self.again.front() {
             let slot = number.checked_sub(self.acked).and_then(|at| self.slots.get_mut(at as usize));
@@ -330,7 +331,7 @@ impl<P: Contents, S: Source<P>> PathSender<P, S> {
         self.stats.bytes_sent += data.len() as u64;
     }
 
-    /// A new POLL's timestamp: the clock, but larger than that of the last. `rides` on the newest packet of data.
+    /// Timestamp of a new POLL: the clock, but larger than the last. `rides` if it is in the newest packet of data.
     pub fn poll(&mut self, now: Time, rides: bool) -> u32 {
         self.last_stamp = (now.as_nanos() / 1000).max(self.last_stamp + 1);
         if rides && let Some(slot) = self.slots.back_mut() {
@@ -356,23 +357,23 @@ impl<P: Contents, S: Source<P>> PathSender<P, S> {
         stamp as u32
     }
 
-    /// Departure of the oldest POLL without an answer.
+    /// Sending time of the oldest unanswered POLL.
     pub fn unanswered_since(&self) -> Option<Time> {
         let kept = || self.polls.iter().find(|poll| !poll.answered && !poll.lost).map(|poll| poll.sent_at);
         self.dropped.or_else(kept)
     }
 
-    /// Number of POLLs whose answers are still expected.
+    /// Number of POLLs whose answers are expected.
     pub fn polls_asked(&self) -> usize {
         self.polls.iter().filter(|poll| !poll.answered && !poll.lost).count()
     }
 
-    /// Returns true if the last POLL has no answer.
+    /// Returns true if the last POLL is unanswered.
     pub fn last_unanswered(&self) -> bool {
         self.polls.back().is_some_and(|poll| !poll.answered)
     }
 
-    /// POLLs older than `patience` are taken for lost, so that the next silence is counted from a later one.
+    /// Gives up POLLs older than `patience`, so that the next silence is measured from a later one.
     pub fn forget_polls(&mut self, now: Time, patience: Span) {
         self.dropped = self.dropped.filter(|at| now.since(*at) < patience);
         for poll in self.polls.iter_mut().filter(|poll| now.since(poll.sent_at) >= patience) {
@@ -380,7 +381,7 @@ impl<P: Contents, S: Source<P>> PathSender<P, S> {
         }
     }
 
-    /// A STAT; `None` if it is stale or cannot be true.
+    /// Handles a STAT; `None` if it is outdated or impossible.
     pub fn on_stat(&mut self, now: Time, stat: &Stat) -> Option<Feedback> {
         let index = self.polls.iter().position(|poll| poll.stamp as u32 == stat.echo)?;
         let poll = self.polls[index];
@@ -421,7 +422,7 @@ impl<P: Contents, S: Source<P>> PathSender<P, S> {
             feedback.answer = self.answer(now, index, rtt, stat.report);
         }
         self.dropped = None;
-        // Answers to older POLLs say nothing new, but parts of this one may still come.
+        // Answers to older POLLs bring no news, but parts of this one may still arrive.
         self.polls.drain(..index);
         let poll = &mut self.polls[0];
         if !poll.answered {
@@ -430,7 +431,8 @@ impl<P: Contents, S: Source<P>> PathSender<P, S> {
         Some(feedback)
     }
 
-    /// Reads this answer's measurement of the path: from the receiver's report, or else from its time and what it acknowledges.
+    /// Measurement of the path by this answer: from the receiver's report, or else from its time and the packets that it
+    /// acknowledges.
     fn answer(&mut self, now: Time, index: usize, rtt: Span, report: Option<Report>) -> Option<PollAnswer> {
         let poll = self.polls[index];
         let size = self.stats.bytes_sent as f64 / self.stats.packets_sent.max(1) as f64;
@@ -440,7 +442,7 @@ impl<P: Contents, S: Source<P>> PathSender<P, S> {
         };
         let (before, then) = self.heard.unwrap_or((arrived.into(), clock.into()));
         let (more, later) = (arrived.wrapping_sub(before as u32), clock.wrapping_sub(then as u32));
-        // More than can be sent, or half an hour and more: a clock or count that has gone back, or a lie.
+        // More than can have been sent, or half an hour or more: the clock or count has gone back, or is false.
         if more > 1 << 23 || later >= 1 << 31 {
             self.heard = None;
             return None;
@@ -459,7 +461,7 @@ impl<P: Contents, S: Source<P>> PathSender<P, S> {
         })
     }
 
-    /// A USTAT; `None` if it is stale or cannot be true.
+    /// Handles a USTAT; `None` if it is outdated or impossible.
     pub fn on_ustat(&mut self, now: Time, ustat: &Ustat) -> Option<Feedback> {
         let next = expand(ustat.next, self.acked)?;
         if next < self.acked || next > self.next {
@@ -475,14 +477,14 @@ impl<P: Contents, S: Source<P>> PathSender<P, S> {
         }
         let mut feedback = Feedback::default();
         self.credit(ustat.credit, next);
-        // A repeat that left within the smallest round trip cannot be what has arrived.
+        // A retransmission within the last smallest round-trip time cannot have caused this report.
         let least =
             self.stats.rtt.min.map_or(u64::MAX, |rtt| now.as_nanos().saturating_sub(rtt.as_nanos()) / 1000);
         self.acknowledge(next, least, &mut feedback);
         feedback.seen = next;
         for (start, end) in gaps {
             for number in start..end {
-                // It names what is new: of what has been resent it can only be a copy.
+                // A USTAT names new gaps: a retransmitted packet in it can only be from a copy of the report.
                 self.missing(number, |slot| slot.sent == 1, &mut feedback);
             }
         }
@@ -490,7 +492,7 @@ impl<P: Contents, S: Source<P>> PathSender<P, S> {
         Some(feedback)
     }
 
-    /// Everything before `next` had arrived when the POLL of this stamp was answered.
+    /// Acknowledges all before `next`, which had arrived when the POLL of this timestamp was answered.
     fn acknowledge(&mut self, next: u64, stamp: u64, feedback: &mut Feedback) {
         while self.acked < next.min(self.next) {
             self.arrived(self.acked, stamp, feedback);
@@ -499,7 +501,7 @@ impl<P: Contents, S: Source<P>> PathSender<P, S> {
         }
     }
 
-    /// The peer takes everything before `wire`; an edge never moves back.
+    /// Raises the limit up to which the peer accepts packets; it never moves back.
     pub fn credit(&mut self, wire: u32, near: u64) {
         if let Some(limit) = expand(wire, near) {
             self.limit = self.limit.max(limit);
@@ -509,7 +511,7 @@ impl<P: Contents, S: Source<P>> PathSender<P, S> {
     fn arrived(&mut self, number: u64, stamp: u64, feedback: &mut Feedback) {
         let slot = &mut self.slots[(number - self.acked) as usize];
         let Some(data) = slot.data.take() else { return };
-        // A repeat that left behind the POLL was of a packet that was only late.
+        // A retransmission after the POLL was of a packet that was only late.
         self.needless += u64::from(slot.sent > 1 && !slot.queued && slot.last_poll >= stamp);
         feedback.acked += data.len() as u64;
         feedback.largest.arrived = feedback.largest.arrived.max(data.len());
@@ -540,7 +542,7 @@ impl<P: Contents, S: Source<P>> PathSender<P, S> {
         self.retransmit.insert(number);
     }
 
-    /// Everything sent has arrived: so says an ENDAK.
+    /// Acknowledges all data, as an ENDAK does.
     pub fn acknowledge_all(&mut self) -> Feedback {
         let mut feedback = Feedback::default();
         self.acknowledge(self.next, u64::MAX, &mut feedback);
@@ -548,7 +550,7 @@ impl<P: Contents, S: Source<P>> PathSender<P, S> {
         feedback
     }
 
-    /// Packets held for resending, and pieces not yet sent.
+    /// Packets kept for retransmission, and pieces not yet sent.
     pub fn held(&self) -> usize {
         self.slots.len() + self.source.pieces()
     }

@@ -1,8 +1,8 @@
-//! Sources of packets' contents, and the fate of these: the one way from a path of numbered packets to what it carries.
+//! Sources of packets' contents: the interface between a path of numbered packets and the data that it carries.
 //!
 //! Follows docs/stp.md §6, where data are cut into packets when they leave, and §15.5, where a packet sent again may contain less.
-//! Differs from a queue of packets: contents are made when the path lets a packet go, so that whoever makes them chooses then.
-//! Leaves out numbers, paces and POLLs, which are the path's.
+//! Differs from a queue of packets: contents are chosen at the moment when the path allows a packet.
+//! Leaves out numbers, pacing and POLLs, which belong to the path.
 
 use skyhop_wire::stp::{Contents, Payload, VERSION};
 use std::collections::VecDeque;
@@ -11,28 +11,28 @@ use std::collections::VecDeque;
 pub trait Source<P: Contents> {
     /// Version of the packets.
     const VERSION: u8;
-    /// True if the receiving half puts packets in order before it hands them on.
+    /// True if the receiving half puts packets in order before it passes them on.
     const ORDERED: bool;
-    /// True if a packet that is sent again can be split, so that packets may become smaller with their path.
+    /// True if a retransmitted packet can be split, so that packets can become smaller with the MTU.
     const SPLITS: bool;
-    /// The least that a peer may want to take in one packet, bytes.
+    /// Smallest payload of a packet that a peer may set as its limit, bytes.
     const LEAST_PAYLOAD: u16;
 
-    /// Bytes that could leave now for the first time. Zero exactly if [`Source::take`] has nothing.
+    /// Bytes that could be sent for the first time now. Zero exactly if [`Source::take`] returns nothing.
     fn waiting(&self) -> u64;
     /// Contents of the next packet, of at most `room` bytes.
     fn take(&mut self, room: usize) -> Option<P>;
-    /// Contents for a packet that leaves once more, of at most `room` bytes if they can be split.
+    /// Contents for a retransmission, of at most `room` bytes if they can be split.
     fn again(&mut self, contents: P, room: usize) -> P;
-    /// Notes that the contents of a packet have arrived.
+    /// Handles the arrival of a packet with these contents.
     fn arrived(&mut self, contents: P);
-    /// Drops all data that was never sent.
+    /// Drops all data that have not been sent.
     fn clear(&mut self);
-    /// Number of pieces that wait to leave.
+    /// Number of pieces that wait to be sent.
     fn pieces(&self) -> usize;
 }
 
-/// Data that an application has written to a connection of its own, in order.
+/// Data written by the application of a single connection, in order.
 #[derive(Debug)]
 pub struct WrittenData<P> {
     pieces: VecDeque<P>,
@@ -46,7 +46,7 @@ impl<P> Default for WrittenData<P> {
 }
 
 impl<P: Payload> WrittenData<P> {
-    /// Puts `data` behind the rest; small pieces share a packet of `packet` bytes.
+    /// Appends `data`; small pieces share a packet of `packet` bytes.
     pub(super) fn write(&mut self, data: P, packet: usize) {
         self.bytes += data.len() as u64;
         let more = match self.pieces.back_mut() {
@@ -79,7 +79,7 @@ impl<P: Payload> Source<P> for WrittenData<P> {
                 self.pieces.push_front(rest);
             }
         }
-        // A number joins whole: what is too much goes back.
+        // A number joins as a whole, and the excess is returned.
         if data.len() > room {
             let packet = data.split_to(room);
             self.pieces.push_front(std::mem::replace(&mut data, packet));
@@ -88,7 +88,7 @@ impl<P: Payload> Source<P> for WrittenData<P> {
         Some(data)
     }
 
-    /// An SD keeps its bytes (docs/stp.md §6.1).
+    /// Contents are not split: an SD keeps its bytes (docs/stp.md §6.1).
     fn again(&mut self, contents: P, _room: usize) -> P {
         contents
     }

@@ -1,8 +1,8 @@
-//! When: paces, POLLs, timeouts.
+//! Times: pacing, POLLs, timeouts.
 //!
 //! Follows HT §5.1.1 (BGN, END, POLL and KEEP ALIVE timers), §5.1.2 (delayed send), §5.3 (POLLs by bursts, then by time);
-//! docs/stp.md §6.3, §8. Differs: a POLL without answer is repeated later and later, as TCP's timeout backs off.
-//! Leaves out what a packet contains (`transmit`).
+//! docs/stp.md §6.3, §8. Differs: an unanswered POLL is repeated at growing intervals, as TCP's timeout backs off.
+//! Leaves out the contents of packets (`transmit`).
 
 use super::config::Config;
 use super::connection::Connection;
@@ -11,11 +11,12 @@ use crate::tcp::Smoothed;
 use skyhop_units::{Span, Time};
 use skyhop_wire::stp::{Contents, Features, Reason};
 
-/// Smallest interval between POLLs, for any round trip and configuration: without it a path without delay would see POLLs without end.
+/// Smallest interval between POLLs for any round-trip time and configuration; without it, a path without delay would see endless
+/// POLLs.
 const POLL_INTERVAL_LEAST: Span = Span::from_millis(1);
-/// Longest wait before a silent peer is polled again; the plain format doubles its wait up to `rto_max`.
+/// Longest interval between POLLs to a silent peer; the plain format doubles its interval up to `rto_max`.
 const RETRY_MOST: Span = Span::from_secs(3);
-/// Factor of the POLLs' frequency when all data has been sent: the end of the transfer waits for every loss found late.
+/// Factor of the POLLs' frequency when all data have been sent, since each loss that is found late delays the end of the transfer.
 const EAGER_AT_END: u32 = 3;
 
 #[derive(Debug, Default)]
@@ -32,17 +33,17 @@ pub(super) struct Timers {
     last_poll: Option<Time>,
     poll_backoff: u32,
     pub want_poll: bool,
-    /// The pace allows the next packet then.
+    /// Time at which the pace allows the next packet.
     next_send: Time,
-    /// True if only the pace held packets back when they were last asked for.
+    /// True if only the pace held packets back at the last poll.
     paces: bool,
-    /// Distance of packets when a window is spread.
+    /// Interval between packets when a window is spread.
     interval: Span,
     progress_at: Time,
     /// True if this end waited for the peer when its timers were last set.
     waited: bool,
     linger_until: Option<Time>,
-    /// Time at which the peer was last heard, and the silence before that.
+    /// Time of the last packet from the peer, and the silence before it.
     heard: (Time, Span),
 }
 
@@ -50,23 +51,23 @@ impl Timers {
     pub fn srtt(&self) -> Option<Span> {
         self.smoothed.srtt()
     }
-    /// Returns true if the latest POLL that counted went without an answer.
+    /// Returns true if the latest POLL that counted was not answered.
     pub fn unanswered(&self) -> bool {
         self.poll_backoff > 0
     }
     pub fn sample(&mut self, config: &Config, rtt: Span) {
         self.smoothed.add(rtt.max(config.granularity));
     }
-    /// Timeout of an answer; it grows with each answer that did not come.
+    /// Timeout of an answer; it grows with each missing answer.
     fn patience(&self, config: &Config, backoff: u32) -> Span {
-        // A queue may grow by more than a steady round trip has varied.
+        // A queue may grow by more than the variation of a steady round-trip time.
         let rto = self.smoothed.patience(config.rto_min).unwrap_or(config.rto_initial);
         Span::from_nanos(rto.as_nanos().saturating_mul(1 << backoff.min(16))).min(config.rto_max)
     }
     /// Timeout before a silent peer is polled again: shorter than an answer's timeout if that has become long.
     fn rto(&self, config: &Config, backoff: u32) -> Span {
         let patience = self.patience(config, backoff);
-        // A few bytes every few seconds are no burden, and find the end of an outage soon.
+        // A few bytes every few seconds are no burden, and soon detect the end of an outage.
         let most = RETRY_MOST.max(self.patience(config, 0));
         if config.features == Features::PLAIN { patience } else { patience.min(most) }
     }
@@ -99,22 +100,23 @@ impl Timers {
 }
 
 impl<P: Contents, S: Source<P>> Connection<P, S> {
-    /// Returns true if packets are few enough to ask by bursts.
+    /// Returns true if the window is so small that the last packet of each burst carries the POLL.
     pub(super) fn small_window(&self) -> bool {
         let packets = self.controller.window() / self.sender.max_payload.max(1) as u64;
         packets <= u64::from(self.config.poll_threshold)
     }
 
-    /// Returns true if the window has room for one more packet of data.
+    /// Returns true if the window has room for another packet of data.
     pub(super) fn fits(&self) -> bool {
         let in_flight = self.sender.in_flight;
-        // A POLL that everything waits for goes in any case: data in flight may lie beyond the peer's edge and never be answered.
+        // A POLL that all else depends on is sent in any case: data in flight may lie beyond the peer's window and never be
+        // answered.
         in_flight == 0
             || self.sender.oldest_waits()
             || in_flight + self.sender.next_size() <= self.controller.window()
     }
 
-    /// Returns true if data could leave but for the pace.
+    /// Returns true if only the pace keeps data from being sent.
     pub(super) fn would_send(&self) -> bool {
         (self.sender.has_new() || self.sender.has_retransmissions())
             && self.fits()
@@ -122,7 +124,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
             && (self.initiator || self.established())
     }
 
-    /// Time at which the pace allows the next packet: its own time, or the tick after it.
+    /// Time at which the pace allows the next packet, rounded up to the tick of the timer.
     fn release(&self) -> Time {
         let at = self.timers.next_send.as_nanos();
         Time::from_nanos(Span::from_nanos(at).round_up(self.config.granularity).as_nanos())
@@ -132,7 +134,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
         self.release() <= now
     }
 
-    /// Notes that a packet of data of `bytes`, STP's header included, has left.
+    /// Records that a packet of data of `bytes`, STP's header included, has been sent.
     pub(super) fn paced(&mut self, now: Time, bytes: usize) {
         let gap = match self.controller.rate() {
             Some(rate) => {
@@ -140,7 +142,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
             }
             None => self.timers.interval,
         };
-        // A late timer is made up for, within what a path of this length has room for; time in which nothing could be sent is not.
+        // A late timer is made up for within the limits of the path's length; time in which nothing could be sent is not.
         let eighth = self.timers.srtt().map_or(Span::ZERO, |srtt| Span::from_nanos(srtt.as_nanos() / 8));
         let lateness = if self.timers.paces { self.config.catch_up.min(eighth) } else { Span::ZERO };
         let most = self.config.granularity.max(lateness);
@@ -148,19 +150,19 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
         self.timers.next_send = self.timers.next_send.max(earliest) + gap;
     }
 
-    /// Notes that nothing more leaves now. A late timer is only made up for where the pace alone held packets back.
+    /// Records that nothing more leaves now. A late timer is only made up for if the pace alone held packets back.
     pub(super) fn rest(&mut self, now: Time) {
         self.timers.paces = self.would_send();
         self.arm(now);
     }
 
-    /// Spreads the packets that the last answer allows over the round trip (HT §5.1.2).
+    /// Spreads the packets that the last answer allows over the round-trip time (HT §5.1.2).
     pub(super) fn spread(&mut self, now: Time) {
         let Some(srtt) = self.timers.srtt() else { return };
         let room = self.controller.window().saturating_sub(self.sender.in_flight)
             / self.sender.max_payload.max(1) as u64;
         let enabled = room.min(self.sender.waiting()).max(1);
-        // Before a path is known, a slow start that waits twice for each doubling would cost more than a burst does.
+        // Before the path is known, waiting twice for each doubling in slow start would cost more than a burst does.
         let part = if self.controller.measures_trains() { 0.25 } else { self.config.spread };
         let mut interval = srtt.as_secs_f64() * part / enabled as f64;
         let bits = f64::from(self.config.packet_size + self.config.overhead) * 8.0;
@@ -174,12 +176,12 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
         self.timers.next_send = self.timers.next_send.min(now + self.timers.interval);
     }
 
-    /// Returns true if all has been sent, and what is asked for now is only whether it has come.
+    /// Returns true if all data have been sent, so that POLLs only ask for their arrival.
     pub(super) fn last_word(&self) -> bool {
         self.config.features != Features::PLAIN && self.write_closed && self.sender.unsent() == 0
     }
 
-    /// Returns true if the next new packet of data, if it leaves now, is the last for the time being.
+    /// Returns true if the next new packet of data, sent now, would be the last for the time being.
     pub(super) fn would_be_last(&self, room: usize) -> bool {
         let sender = &self.sender;
         sender.unsent() <= room as u64
@@ -187,16 +189,16 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
             || (self.small_window() && sender.in_flight + 2 * room as u64 > self.controller.window())
     }
 
-    /// Returns true if a POLL belongs on the next new packet of data.
+    /// Returns true if the next new packet of data should carry a POLL.
     pub(super) fn poll_rides(&self, room: usize) -> bool {
-        // The first packet asks for the round trip; others cut a train into parts.
+        // The first packet measures the round-trip time; others divide a train into parts.
         let next = self.sender.next;
         let asks = self.config.features != Features::PLAIN
             && (next == self.first || self.controller.asks(next, self.first));
         self.timers.want_poll || asks || self.would_be_last(room)
     }
 
-    /// Returns true if a POLL has to go alone.
+    /// Returns true if a POLL must be sent alone.
     pub(super) fn poll_alone(&self, now: Time) -> bool {
         if !self.timers.want_poll {
             return false;
@@ -211,17 +213,17 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
         !rides_soon
     }
 
-    /// Sets the timers that follow from what is outstanding.
+    /// Sets the timers that follow from outstanding packets.
     pub(super) fn arm(&mut self, now: Time) {
         let waits_for_peer = self.waits_for_peer();
         let waited = std::mem::replace(&mut self.timers.waited, waits_for_peer);
         if waits_for_peer && !waited {
-            // Time in which nothing was asked of the peer does not count as its silence.
+            // Time in which the peer had nothing to answer does not count as its silence.
             self.timers.progress(now);
         }
         let waits = self.sender.outstanding() || self.waits_for_credit() || self.waits_for_proof();
         let interval = if waits {
-            // Who may not be at that address is asked less and less often.
+            // An address that may not be the peer's is polled at growing intervals.
             let answer = match self.waits_for_proof() {
                 true => self.timers.patience(&self.config, self.timers.poll_backoff),
                 false => self.timers.rto(&self.config, self.timers.poll_backoff),
@@ -234,7 +236,8 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
                         self.controller.eagerness().max(if self.last_word() { EAGER_AT_END } else { 1 });
                     let often = self.config.polls_per_rtt.max(1) * eager;
                     let part = Span::from_nanos(srtt.as_nanos() / u64::from(often));
-                    // A way back slower than the answers would queue more of them at each POLL; two round trips' POLLs are enough.
+                    // On a reverse path slower than the answers, each POLL would add to their queue; the POLLs of two round-trip
+                    // times are enough.
                     if self.config.features == Features::PLAIN
                         && self.sender.polls_asked() > 2 * often as usize
                     {
@@ -243,7 +246,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
                         part.max(self.config.poll_interval_min).max(POLL_INTERVAL_LEAST)
                     }
                 }
-                // A promised rate sends much before the first answer; a USTAT lost meanwhile is to be noticed.
+                // A promised rate sends much before the first answer; the loss of a USTAT in this time must be noticed.
                 None if self.controller.rate().is_some() && self.config.features != Features::PLAIN => {
                     answer.min(self.config.rto_min)
                 }
@@ -257,7 +260,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
             return;
         };
         if !self.timers.want_poll {
-            // Nothing has been asked yet: from the first time that something waits.
+            // Nothing has been polled yet: from the first time that data wait.
             let since = match (self.timers.last_poll, self.timers.poll_at) {
                 (Some(at), _) => at,
                 (None, Some(_)) => return,
@@ -301,32 +304,32 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
         }
     }
 
-    /// Returns true if data wait that the peer does not take.
+    /// Returns true if data wait that the peer does not accept.
     fn waits_for_credit(&self) -> bool {
         self.sender.unsent() > 0 && self.sender.next >= self.sender.limit
     }
 
-    /// Returns true if only the peer can bring this end further.
+    /// Returns true if only a packet from the peer can let this end continue.
     pub(super) fn waits_for_peer(&self) -> bool {
         let opening = self.initiator && !self.established() && self.begins_sent > 0;
         let ending = self.ends_sent > 0 && !self.end_acked;
-        // Who asks an idle peer, or one that takes nothing, whether it lives wants to know if it does not.
+        // An idle peer, or one that accepts nothing, is polled to find out whether it is alive.
         let asks = self.config.keep_alive.is_some() || self.waits_for_credit() || self.waits_for_proof();
         let asked = asks && self.sender.last_unanswered() && !self.over();
         !self.closed && (opening || ending || asked || self.sender.outstanding())
     }
 
-    /// All is answered: copies of the peer's END are, for a while.
+    /// Enters the state in which all is answered and copies of the peer's END are still answered.
     pub(super) fn linger(&mut self, now: Time) {
         if self.over() && !self.closed {
-            // A peer that has backed off comes back late: several of its silences are waited for.
+            // A peer that has backed off repeats its END late: several of its intervals are waited for.
             let silences = Span::from_nanos(self.timers.heard.1.as_nanos().saturating_mul(8));
             let wait = silences.min(self.config.silence).max(self.config.linger);
             self.timers.linger_until.get_or_insert(now + wait);
         }
     }
 
-    /// Time of the next call of [`Connection::handle_timeout`] and [`Connection::poll_transmit`].
+    /// Time at which [`Connection::handle_timeout`] and [`Connection::poll_transmit`] are due next.
     pub fn poll_timeout(&self) -> Option<Time> {
         if self.closed {
             return self.reset_due.map(|_| Time::ZERO);

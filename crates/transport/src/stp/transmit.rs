@@ -1,8 +1,8 @@
-//! Transmission: one packet at a time, with all that fits into it.
+//! Transmission: one packet at a time, filled with all contents that fit.
 //!
 //! Follows HT §5.1.1 (combinations), §5.1.2 (BGN with data, POLL on data); docs/stp.md §3.4 and §6.
-//! Differs: what answers the peer leaves at once and is not paced; it shares a packet with new data if that leaves now anyway.
-//! Leaves out whether the pace and the window allow it (`timers`, `congestion`).
+//! Differs: answers leave at once and are not paced; they share a packet with new data if such a packet leaves now.
+//! Leaves out the limits of pace and window (`timers`, `congestion`).
 
 use super::connection::Connection;
 use super::source::Source;
@@ -11,10 +11,10 @@ use skyhop_wire::stp::{
     Begin, Contents, Control, End, HEADER_LEN, Packet, Reason, SEQUENCE_MASK, wire_number,
 };
 
-/// Reports longer than this part of a packet travel alone.
+/// Reports longer than this fraction of a packet are sent alone.
 const SHARE: usize = 4;
 
-/// Control contents, which most packets do not have and are not to pay for.
+/// Control contents, boxed since most packets have none.
 type Rare = Option<Box<Control>>;
 
 fn wire_len(control: &Rare) -> usize {
@@ -83,7 +83,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
         (!control.is_empty()).then_some(control)
     }
 
-    /// The next packet to send, until there is none.
+    /// The next packet to send; `None` when there are no more.
     pub fn poll_transmit(&mut self, now: Time) -> Option<Packet<P>> {
         let packet = self.next_packet(now);
         if packet.is_none() && self.limits.counts() {
@@ -101,13 +101,13 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
         if self.closed || !(self.initiator || self.established()) {
             return None;
         }
-        // Silence counts from when the peer begins to owe an answer.
+        // Silence is measured from the time at which the peer first has something to answer.
         if !self.waits_for_peer() {
             self.timers.progress(now);
         }
         let control = self.answers(now);
         let Some(packet) = self.compose(now, control) else {
-            // The application may have written what the peer does not take yet.
+            // The application may have written data that the peer does not accept yet.
             self.rest(now);
             return None;
         };
@@ -126,13 +126,13 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
         let may_send = self.pace_allows(now) && self.fits() && self.allowed(wire_len(&control));
         self.timers.want_poll |= self.begins_to_wait();
         let small = wire_len(&control) <= self.mtu.size as usize / SHARE;
-        // A repeat was cut to its size before, and travels alone.
+        // A retransmission has its size already, and is sent alone.
         if may_send && !answers {
             let room = (self.mtu.size as usize).saturating_sub(HEADER_LEN);
             if let Some((number, data)) = self.sender.take_retransmission(now, room, self.copies()) {
                 let packet = self.packet(wire_number(number), Some(data), None, control);
                 self.paced(now, packet.wire_len());
-                // The last repair asks whether it has come through (Q.2110 allows this POLL).
+                // The last retransmission carries a POLL for its arrival (Q.2110 allows this).
                 self.timers.want_poll |= !self.sender.has_retransmissions() && !self.sender.has_new();
                 return Some(packet);
             }
@@ -163,7 +163,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
             return None;
         }
         if asks && !ends && self.last_word() && self.ends_sent > 0 && !self.end_acked {
-            // Four bytes, in case that the END is what was lost.
+            // Costs four bytes, in case the END was lost.
             control.get_or_insert_default().end = Some(End { reason: Reason::Finished });
         }
         let poll = asks.then(|| self.poll(now, false));
@@ -195,7 +195,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
         Some(packet)
     }
 
-    /// A POLL as large as the packets that might be sent, while data are under way (docs/stp.md §6.4).
+    /// A POLL padded to the size being probed, while data are in flight (docs/stp.md §6.4).
     fn compose_probe(&mut self, now: Time) -> Option<Packet<P>> {
         let size = self.mtu.wanted(now).filter(|_| self.established() && self.sender.outstanding())?;
         if !self.allowance.allows(u64::from(size)) {
@@ -210,7 +210,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
 
     fn end_is_due(&self) -> bool {
         let all_sent = self.write_closed && self.sender.unsent() == 0;
-        // An initiator without data opens first and ends with the same packet.
+        // An initiator without data first opens, and ends with the same packet.
         all_sent && !self.end_acked && (self.ends_sent == 0 || self.timers.end_due)
     }
 
@@ -225,13 +225,13 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
         self.sender.poll(now, rides)
     }
 
-    /// Further copies of a repair that everything waits for, and the time between them.
+    /// Further copies of a retransmission that all else depends on, and the interval between them.
     fn copies(&self) -> Option<(u32, Span)> {
         let apart = Span::from_nanos(self.timers.srtt()?.as_nanos() / 16);
         let most = self.config.tail_copies;
         let wanted = match most {
             0 => 0,
-            // A packet that is lost again and again blocks the receiver's window.
+            // A packet that is lost repeatedly blocks the receiver's window.
             _ if self.sender.repaired_before() && self.sender.few_copies(most) => most,
             _ if self.sender.unsent() == 0 => self.sender.copies_wanted(most),
             _ => 0,

@@ -1,8 +1,8 @@
-//! The time of an acknowledgment: at once, with every second segment, or when a timer has run out.
+//! The time of an acknowledgment: at once, with every second segment, or when a timer expires.
 //!
-//! Follows RFC 5681 §4.2 and RFC 9293 §3.8.6.3; RFC 3449 §5.1.1 for fewer acknowledgments where they are what fills a queue.
+//! Follows RFC 5681 §4.2 and RFC 9293 §3.8.6.3; RFC 3449 §5.1.1 for fewer acknowledgments where they fill a queue.
 //! Differs: the timer may also be a heartbeat, as in BSD, or follow the segments' intervals (`ato`).
-//! Leaves out what an acknowledgment says, which is `receiver`'s.
+//! Leaves out the contents of an acknowledgment (`receiver`).
 
 use super::ato::Ato;
 use super::config::{Config, DelayedAck};
@@ -13,20 +13,20 @@ pub(crate) struct Acknowledger {
     policy: DelayedAck,
     /// State of adaptive delayed acknowledgments.
     pub ato: Option<Box<Ato>>,
-    /// In-order segments that are acknowledged together: now, and unless acknowledgments are marked.
+    /// Number of in-order segments per acknowledgment: at present, and while acknowledgments are not marked.
     every: u32,
     usual: u32,
-    /// Time of the latest change of `every`, and the round trip after which it falls by one again.
+    /// Time of the latest change of `every`, and the round-trip time after which it falls by one.
     changed: Time,
     relax: Span,
-    /// Time at which acknowledgments were last halved.
+    /// Time at which the acknowledgment rate was last halved.
     halved: Option<Time>,
     /// True if a segment that fills a gap is acknowledged at once.
     pub gap_fillers: bool,
     unacknowledged: u32,
-    /// An acknowledgment is due now.
+    /// True if an acknowledgment is due now.
     pub now: bool,
-    /// A lone segment waits until then.
+    /// Time at which a single segment is acknowledged.
     pub at: Option<Time>,
 }
 
@@ -52,19 +52,19 @@ impl Acknowledger {
         (self.at, self.now) = (None, false);
     }
 
-    /// Returns true if what adapts wants a segment acknowledged at once.
+    /// Returns true if the adaptive policy wants a segment acknowledged at once.
     pub fn is_quick(&self) -> bool {
         self.ato.as_ref().is_some_and(|ato| ato.is_quick())
     }
 
-    /// The application has read all that has arrived.
+    /// Handles a read of all arrived data by the application.
     pub fn read_all(&mut self) {
         if self.unacknowledged > 0 {
             self.now |= self.ato.as_ref().is_some_and(|ato| ato.is_end());
         }
     }
 
-    /// Takes over the sending half's timers, and whether the segment that comes was pushed.
+    /// Takes the sending half's timers, and true if the arriving segment was pushed.
     #[cold]
     pub fn know(&mut self, rto: Span, srtt: Option<Span>, pushed: bool) {
         if let Some(ato) = &mut self.ato {
@@ -72,7 +72,7 @@ impl Acknowledger {
         }
     }
 
-    /// The lone segment has waited long enough.
+    /// Handles the expiry of the timer for a single segment.
     pub fn stop_waiting(&mut self) {
         (self.at, self.now) = (None, true);
         if let Some(ato) = &mut self.ato {
@@ -80,7 +80,7 @@ impl Acknowledger {
         }
     }
 
-    /// An acknowledgment has left, perhaps with data.
+    /// Records an acknowledgment that was sent, with data or alone.
     pub fn acknowledged(&mut self, now: Time, data: bool) {
         if let Some(ato) = &mut self.ato {
             ato.on_sent(now, data, self.now || self.unacknowledged > 0);
@@ -88,11 +88,11 @@ impl Acknowledger {
         (self.now, self.at, self.unacknowledged) = (false, None, 0);
     }
 
-    /// A lone acknowledgment was marked on its way: half as many from now on, once in two round trips, as RFC 3449 §5.1.1 has it
-    /// from Balakrishnan; at least four for a receive window of `window` bytes.
+    /// Halves the acknowledgment rate after a mark on an acknowledgment, at most once in two round-trip times (RFC 3449 §5.1.1,
+    /// after Balakrishnan); at least four acknowledgments remain for a receive window of `window` bytes.
     pub fn acknowledge_less(&mut self, now: Time, rtt: Option<Span>, window: u64, mss: u64) {
         let rtt = rtt.unwrap_or(Span::from_millis(500));
-        // The echo goes on until the sender has heard of it, a round trip or more.
+        // The echo continues until the sender has received it, for a round trip or more.
         if self.halved.is_some_and(|at| now.since(at) < rtt * 2) {
             return;
         }
@@ -101,7 +101,7 @@ impl Acknowledger {
         (self.changed, self.relax, self.halved) = (now, rtt, Some(now));
     }
 
-    /// A segment has come in order. It is acknowledged `at_once`, with others, or in time.
+    /// Handles a segment in order, to be acknowledged `at_once`, with others, or by the timer.
     #[inline]
     pub fn delay(&mut self, now: Time, at_once: bool) {
         if self.every > self.usual && now.since(self.changed) >= self.relax {
@@ -115,7 +115,7 @@ impl Acknowledger {
         }
         match self.policy {
             DelayedAck::None => self.now = true,
-            // The first that waits starts the timer.
+            // The first waiting segment starts the timer.
             DelayedAck::OneShot(timeout) => {
                 self.at.get_or_insert(now + timeout);
             }
@@ -126,7 +126,7 @@ impl Acknowledger {
             DelayedAck::Adaptive { least, .. } => {
                 let delay = self.ato.as_ref().and_then(|ato| ato.delay()).unwrap_or(least);
                 match self.at {
-                    // A timer that is about to run out is not waited for.
+                    // A timer that is about to expire is not waited for.
                     Some(at) if at <= now + delay / 4 => self.now = true,
                     Some(at) => self.at = Some(at.min(now + delay)),
                     None => self.at = Some(now + delay),
@@ -162,7 +162,8 @@ mod tests {
         assert_eq!((acks.now, acks.at), (true, None));
     }
 
-    // RFC 3449 §5.1.1: doubled by a mark, at most once in two round trips; a quarter of the window at most; one less each round trip.
+    // RFC 3449 §5.1.1: doubled by a mark, at most once in two round-trip times, up to a quarter of the window; less by one each
+    // round trip.
     #[test]
     fn marked_acknowledgments_become_half_as_many_and_slowly_as_many_again() {
         let rtt = Span::from_millis(100);

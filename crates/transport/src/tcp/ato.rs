@@ -1,40 +1,41 @@
-//! Adaptive delayed acknowledgments: at once at the start, later after a time that follows the intervals between segments.
+//! Adaptive delayed acknowledgments: at once at the start, later after a time that adapts to the spacing of segments.
 //!
-//! Follows Linux 6.18: `tcp_event_data_recv`, `tcp_incr_quickack`, `tcp_cleanup_rbuf`, `tcp_send_delayed_ack`, `tcp_delack_timer_handler`.
+//! Follows Linux 6.18: `tcp_event_data_recv`, `tcp_incr_quickack`, `tcp_cleanup_rbuf`, `tcp_send_delayed_ack`,
+//! `tcp_delack_timer_handler`.
 //! Differs: every second segment is acknowledged by their number (`ack_every`) and not by their bytes.
-//! Leaves out compressed SACKs (at most a millisecond for several segments out of order), and what offloading would join.
+//! Leaves out compressed SACKs (at most a millisecond for several segments out of order), and offloading.
 
 use super::config::{Config, DelayedAck};
 use skyhop_units::{Span, Time};
 
-/// Delays below this are not told apart (TCP_ATO_MIN); where the configuration says nothing, the first one.
+/// Smallest delay that is distinguished (TCP_ATO_MIN); also the initial one if the configuration has none.
 const ATO_MIN: Span = Span::from_millis(40);
 
-/// The acknowledgment timeout, and acknowledgments that do not wait for it.
+/// The acknowledgment timeout, and the number of immediate acknowledgments.
 #[derive(Debug, Clone)]
 pub(crate) struct Ato {
-    /// Shortest and longest delay; `None` if another policy says how long a lone segment waits.
+    /// Shortest and longest delay; `None` if another policy decides how long a single segment waits.
     bounds: Option<(Span, Span)>,
-    /// The most acknowledgments in a row that do not wait.
+    /// Largest number of immediate acknowledgments in a row.
     most_quick: u32,
-    /// The timeout, once data has come; and when the latest came.
+    /// The timeout, after the first data; and the arrival of the latest data.
     ato: Option<Span>,
     last_data: Time,
-    /// Acknowledgments that still go at once, unless this end answers data with data.
+    /// Immediate acknowledgments left, unless this end answers data with data.
     quick: u32,
     answers: bool,
     /// Payload of the largest segment.
     largest: u64,
-    /// Segments since the last acknowledgment that ended what the peer had to say: pushed, or short; and whether the latest was pushed.
+    /// Number of segments since the last acknowledgment that ended a message (pushed or short), and true if the latest was pushed.
     ends: u32,
     pushed: bool,
-    /// The sending half's timeout and smoothed round trip.
+    /// The sending half's retransmission timeout and smoothed round-trip time.
     rto: Span,
     srtt: Option<Span>,
 }
 
 impl Ato {
-    /// `None` where nothing adapts.
+    /// `None` if nothing adapts.
     pub fn new(config: &Config) -> Option<Box<Self>> {
         let bounds = match config.delayed_ack {
             DelayedAck::Adaptive { least, most } => Some((least, most)),
@@ -61,12 +62,12 @@ impl Ato {
         self.bounds.map_or(ATO_MIN, |(least, _)| least)
     }
 
-    /// Takes over the sending half's timers, and whether the segment that comes is a pushed one.
+    /// Takes the sending half's timers, and true if the arriving segment was pushed.
     pub fn know(&mut self, rto: Span, srtt: Option<Span>, pushed: bool) {
         (self.rto, self.srtt, self.pushed) = (rto, srtt, pushed);
     }
 
-    /// A segment of `len` bytes has come in order; `window` is what is announced.
+    /// Handles a segment of `len` bytes in order; `window` is the announced window.
     pub fn on_data(&mut self, now: Time, len: u64, window: u64) {
         self.largest = self.largest.max(len);
         self.ends += (self.pushed || len < self.largest) as u32;
@@ -83,7 +84,7 @@ impl Ato {
                 } else if interval < ato {
                     self.ato = Some((ato / 2 + interval).min(self.rto));
                 } else if interval > self.rto {
-                    // The sender begins again with a small window.
+                    // The sender restarts with a small window.
                     self.quicken(window);
                 }
             }
@@ -96,7 +97,7 @@ impl Ato {
         self.quick = self.quick.max(half.min(self.most_quick as u64) as u32);
     }
 
-    /// A segment has come that brought nothing new: the sender has missed acknowledgments.
+    /// Handles a segment without new data: the sender has missed acknowledgments.
     pub fn on_duplicate(&mut self, window: u64) {
         if self.most_quick > 0 {
             self.quicken(window);
@@ -104,7 +105,7 @@ impl Ato {
         }
     }
 
-    /// A segment has let the window grow, or there is little left of it.
+    /// Handles a segment that let the window grow, or after which little of it is left.
     pub fn on_window(&mut self, grew: bool, scarce: bool) {
         if scarce {
             self.quick = 0;
@@ -113,29 +114,28 @@ impl Ato {
         }
     }
 
-    /// Returns true if an application that has read everything acknowledges it by that: no more is to be expected soon
-    /// (`tcp_cleanup_rbuf`).
+    /// Returns true if a read of all data acknowledges them at once, since no more are expected soon (`tcp_cleanup_rbuf`).
     pub fn is_end(&self) -> bool {
         self.bounds.is_some() && self.ends > self.answers as u32
     }
 
-    /// Returns true if a segment is acknowledged without a wait.
+    /// Returns true if a segment is acknowledged without delay.
     pub fn is_quick(&self) -> bool {
         self.quick > 0 && !self.answers
     }
 
-    /// Wait of a lone segment, if this policy decides it.
+    /// Delay of a single segment's acknowledgment, if this policy decides it.
     pub fn delay(&self) -> Option<Span> {
         let (least, most) = self.bounds?;
         let mut delay = self.ato.unwrap_or(least);
         if delay > least {
-            // A round trip is patience enough.
+            // At most a round-trip time.
             delay = delay.min(self.srtt.map_or(most, |srtt| srtt.max(least)));
         }
         Some(delay.min(most))
     }
 
-    /// The wait is over and nothing has come that could have carried the acknowledgment.
+    /// Handles a delay in which no data was sent that could have carried the acknowledgment.
     pub fn on_missed(&mut self) {
         self.ato = Some(if self.answers {
             self.least()
@@ -145,7 +145,7 @@ impl Ato {
         self.answers = false;
     }
 
-    /// An acknowledgment has left, with `data` or alone; `due` if there was something to acknowledge.
+    /// Records an acknowledgment that was sent, with `data` or alone; `due` if there was something to acknowledge.
     pub fn on_sent(&mut self, now: Time, data: bool, due: bool) {
         self.ends = 0;
         if due && self.quick > 0 {
@@ -154,7 +154,7 @@ impl Ato {
                 self.ato = Some(self.least());
             }
         }
-        // Data soon after data is an answer: the next acknowledgment may travel with one, too.
+        // Data soon after data are an answer: the next acknowledgment may be carried by one, too.
         if data && self.ato.is_some_and(|ato| now.since(self.last_data) < ato) {
             self.answers = true;
         }
@@ -195,7 +195,7 @@ mod tests {
             a.on_data(at(now), 1460, 64_000);
             assert_eq!(a.ato.unwrap().as_nanos() / MS, expected, "after {interval} ms");
         }
-        // 300 ms are neither an interval of segments nor, with a timeout of 1 s, a silence.
+        // 300 ms is neither an interval between segments nor, with a timeout of 1 s, an idle time.
         now += 300;
         a.on_data(at(now), 1460, 64_000);
         assert_eq!((a.ato.unwrap().as_nanos() / MS, a.quick), (164, 0));
@@ -204,13 +204,13 @@ mod tests {
         assert_eq!(a.delay(), Some(ms(100)));
         a.know(ms(300), Some(ms(10)), false);
         assert_eq!(a.delay(), Some(ms(40)));
-        // The timer has run out: twice as long, up to the timeout of the other direction; but never above 200 ms.
+        // The timer has expired: twice as long, up to the timeout of the other direction; but never above 200 ms.
         a.know(ms(300), None, false);
         a.on_missed();
         assert_eq!((a.ato, a.delay()), (Some(ms(300)), Some(ms(200))));
     }
 
-    // tcp_incr_quickack: rcv_wnd / (2 rcv_mss) segments, 2 at least and 16 at most; again after a silence of more than a timeout.
+    // tcp_incr_quickack: rcv_wnd / (2 rcv_mss) segments, from 2 to 16; again after an idle time of more than a timeout.
     #[test]
     fn acknowledgments_are_quick_at_the_start_and_after_a_silence() {
         for (window, expected) in [(64_240, 16), (29_200, 10), (4_000, 2)] {
@@ -248,7 +248,7 @@ mod tests {
         assert!(!a.is_end());
     }
 
-    // tcp_enter_quickack_mode, and inet_csk_in_pingpong_mode: an end that answers waits for its answer to carry the acknowledgment.
+    // tcp_enter_quickack_mode, and inet_csk_in_pingpong_mode: an end that answers waits for an answer to carry the acknowledgment.
     #[test]
     fn an_end_that_answers_waits_and_a_duplicate_makes_it_quick_again() {
         let mut a = ato(16);
@@ -258,12 +258,12 @@ mod tests {
         assert!(!a.is_quick());
         a.on_duplicate(64_240);
         assert!(a.is_quick());
-        // Data 40 ms later is no answer.
+        // Data 40 ms later are no answer.
         let mut late = ato(16);
         late.on_data(at(1000), 200, 64_240);
         late.on_sent(at(1040), true, true);
         assert!(late.is_quick());
-        // Its wait was in vain: it does not answer any more.
+        // It waited in vain: it no longer counts as an end that answers.
         a.on_sent(at(1001), true, true);
         a.on_missed();
         assert_eq!((a.is_quick(), a.ato), (true, Some(ms(40))));

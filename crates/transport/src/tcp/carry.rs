@@ -1,8 +1,8 @@
-//! An end of TCP that carries bytes: applications write and read them, and packets are IPv4 and IPv6 as hosts send them.
+//! A TCP end that carries bytes: applications write and read them, and packets are IPv4 or IPv6 as on real hosts.
 //!
-//! Follows RFC 9293 §3.10.7.4 (what overlaps is trimmed: the first copy of a byte counts) around [`Connection`], whose offsets
-//! number the bytes. Differs from a socket: it is handed packets and `now`, and knows one peer; a `write` takes what has room and
-//! says how much. Leaves out urgent data, and addresses of IPv6 outside 2001:db8::/96, as [`skyhop_wire::Ip`] has none.
+//! Follows RFC 9293 §3.10.7.4 (overlaps are trimmed: the first copy of a byte counts) around [`Connection`], whose offsets number
+//! the bytes. Differs from a socket: it is handed packets and `now`, and has one peer; a `write` accepts the bytes for which there
+//! is room. Leaves out urgent data, and addresses of IPv6 outside 2001:db8::/96, as [`skyhop_wire::Ip`] has none.
 
 use super::config::Config;
 use super::connection::{Connection, Event};
@@ -13,26 +13,26 @@ use skyhop_wire::{Flags, Packet, ParseError, TcpHeader, Transport, emit_with, ex
 use std::net::SocketAddrV4;
 use std::ops::Range;
 
-/// Bytes that are taken from the application before any is acknowledged, unless [`Carry::with_capacity`] says otherwise.
+/// Default limit of written and unacknowledged bytes; [`Carry::with_capacity`] changes it.
 const CAPACITY: usize = 4 << 20;
 
-/// A packet that is to be sent: its header, and where in the stream its payload lies.
+/// A packet to be sent: its header, and the position of its payload in the stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Segment {
     /// Header, and length of the payload.
     pub packet: Packet,
-    /// Offsets of the payload, for [`Carry::payload`]; good until the next packet is handled.
+    /// Offsets of the payload, for [`Carry::payload`]; valid until the next packet is handled.
     pub payload: Range<u64>,
 }
 
-/// Packets that were not handed to the machine.
+/// Packets that did not reach the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Refused {
-    /// Packets with a checksum that does not match.
+    /// Packets with a wrong checksum.
     pub corrupt: u64,
     /// Packets that are too short, or whose length fields are wrong.
     pub malformed: u64,
-    /// Fragments, and packets of protocols and versions that are not handled here.
+    /// Fragments, and packets of unsupported protocols and versions.
     pub unsupported: u64,
     /// Packets of other connections.
     pub strays: u64,
@@ -44,9 +44,9 @@ pub struct Carry {
     machine: Connection,
     /// Bytes written and not acknowledged.
     written: Stretch,
-    /// The most that it holds.
+    /// Limit of `written`.
     capacity: usize,
-    /// Bytes that have arrived and are not read, those behind gaps included.
+    /// Bytes that have arrived and have not been read, including those behind gaps.
     arrived: Stretch,
     behind_gaps: Ranges,
     refused: Refused,
@@ -55,8 +55,8 @@ pub struct Carry {
 impl Carry {
     /// An end that opens the connection. `initial_seq` is its initial sequence number.
     ///
-    /// Without `config.link_mtu` this end's link carries the packet of an `mss`: options beside data take their room
-    /// from the data (RFC 6691), as real links carry no more.
+    /// Without `config.link_mtu` the MTU of this end's link is that of a packet with `mss`: options take their space from the data
+    /// (RFC 6691), as on real links.
     pub fn connect(config: Config, local: SocketAddrV4, remote: SocketAddrV4, initial_seq: u32) -> Self {
         Self::around(Connection::connect(bounded(config), local, remote, initial_seq))
     }
@@ -66,7 +66,7 @@ impl Carry {
         Self::around(Connection::listen(bounded(config), local, remote, initial_seq))
     }
 
-    /// The end that a SYN is for, whose ports and addresses it takes; the SYN is then to be handed to it. `None` for another packet.
+    /// The end for a SYN, with its ports and addresses; the SYN must then be passed to it. `None` for another packet.
     pub fn accept(config: Config, syn: &Packet, initial_seq: u32) -> Option<Self> {
         let Transport::Tcp(tcp) = &syn.transport else { return None };
         let opens = tcp.flags.has(Flags::SYN) && !tcp.flags.has(Flags::ACK) && !tcp.flags.has(Flags::RST);
@@ -87,34 +87,34 @@ impl Carry {
         }
     }
 
-    /// Limits the bytes that are written and not acknowledged.
+    /// Sets the limit of written and unacknowledged bytes.
     pub fn with_capacity(mut self, bytes: usize) -> Self {
         self.capacity = bytes;
         self
     }
 
-    /// The machine beneath: its state and counters.
+    /// The connection without bytes, for its state and counters.
     pub fn machine(&self) -> &Connection {
         &self.machine
     }
 
-    /// Counts from now on what holds its data up.
+    /// Starts counting the time by limiting cause.
     pub fn count_limits(&mut self, now: Time) {
         self.machine.count_limits(now);
     }
 
-    /// Packets that were turned away.
+    /// Packets that were refused.
     pub fn refused(&self) -> Refused {
         self.refused
     }
 
-    /// Bytes that [`Carry::write`] takes now: none after a shutdown or a reset.
+    /// Number of bytes that [`Carry::write`] accepts now: none after a shutdown or a reset.
     pub fn writable(&self) -> usize {
         let closed = self.machine.sender.buffer.fin_queued() || self.machine.state() == super::State::Closed;
         if closed { 0 } else { self.capacity.saturating_sub(self.written.len()) }
     }
 
-    /// Offers bytes to send. Returns how many were taken; there is room for more when some have been acknowledged.
+    /// Writes bytes to be sent. Returns the number accepted; acknowledgments make room for more.
     pub fn write(&mut self, bytes: &[u8]) -> usize {
         let taken = bytes.len().min(self.writable());
         if taken > 0 {
@@ -124,13 +124,13 @@ impl Carry {
         taken
     }
 
-    /// Bytes that are in order and not read.
+    /// Number of bytes in order that have not been read.
     pub fn readable(&self) -> usize {
         (1 + self.machine.delivered() - self.arrived.start()) as usize
     }
 
-    /// Takes bytes that are in order. Returns how many; the window opens by as much. It is 0 at the stream's end too, which
-    /// [`Event::PeerFinished`] tells.
+    /// Reads bytes in order. Returns their number, by which the window opens. It is also 0 at the end of the stream, which
+    /// [`Event::PeerFinished`] reports.
     pub fn read(&mut self, into: &mut [u8]) -> usize {
         let taken = into.len().min(self.readable());
         let start = self.arrived.start();
@@ -141,29 +141,29 @@ impl Carry {
         taken
     }
 
-    /// Sends a FIN behind all that was written; the other direction stays open.
+    /// Sends a FIN after all written data; the other direction stays open.
     pub fn shutdown(&mut self) {
         self.machine.shutdown();
     }
 
-    /// Takes back what was written and not yet sent, and closes this direction.
+    /// Withdraws data that were written and not yet sent, and closes this direction.
     pub fn stop_writing(&mut self) {
         self.machine.stop_writing();
         self.written.truncate(self.machine.sender.buffer.data_end);
     }
 
-    /// Breaks the connection: tells the peer, and forgets what was written.
+    /// Breaks the connection: tells the peer, and drops written data.
     pub fn reset(&mut self) {
         self.machine.reset();
         self.written.truncate(0);
     }
 
-    /// Bytes of an IP packet from the network. One that is not of this connection, or that its checksum does not fit, is
-    /// dropped and counted; the error says why.
+    /// Handles an IP packet from the network, as bytes. A packet of another connection, or with a wrong checksum, is dropped and
+    /// counted.
     ///
     /// # Errors
     ///
-    /// A packet that could not be read.
+    /// The reason for which a packet was dropped.
     pub fn handle_bytes(&mut self, now: Time, bytes: &[u8]) -> Result<(), ParseError> {
         let parsed = parse_with_payload(bytes);
         match &parsed {
@@ -175,7 +175,7 @@ impl Carry {
         parsed.map(|_| ())
     }
 
-    /// A packet from the network, whose checksums are right, and its payload.
+    /// Handles a packet whose checksums are right, and its payload.
     pub fn handle_packet(&mut self, now: Time, packet: &Packet, payload: &[u8]) {
         if !self.concerns(packet) {
             self.refused.strays += 1;
@@ -191,7 +191,7 @@ impl Carry {
         self.written.release(self.machine.sender.flight.snd_una.max(1));
     }
 
-    /// Returns true if a packet is of this connection, or speaks of a packet of it.
+    /// Returns true if a packet belongs to this connection, or is a message about one of its packets.
     fn concerns(&self, packet: &Packet) -> bool {
         let Connection { local, remote, .. } = &self.machine;
         match &packet.transport {
@@ -208,8 +208,7 @@ impl Carry {
         }
     }
 
-    /// The machine has taken something of a segment: keeps those of its bytes that lie in the window and are not here yet, as all below
-    /// `ordered` are.
+    /// Stores the bytes of an accepted segment that are within the window and have not arrived before; all below `ordered` have.
     fn keep(&mut self, tcp: &TcpHeader, payload: &[u8], ordered: u64) {
         let receiver = &self.machine.receiver;
         let Some(seq) = expand(receiver.irs, tcp.seq, receiver.rcv_nxt) else { return };
@@ -228,7 +227,7 @@ impl Carry {
         self.behind_gaps.remove_below(1 + receiver.delivered);
     }
 
-    /// Next segment to be sent, until there is none.
+    /// Next segment to send; `None` when there are no more.
     pub fn poll_transmit(&mut self, now: Time) -> Option<Segment> {
         let packet = self.machine.poll_transmit(now)?;
         let mut start = self.written.start();
@@ -246,19 +245,19 @@ impl Carry {
         self.written.get(segment.payload.clone())
     }
 
-    /// Appends the next packet to `out`, with its checksums. False if there is none.
+    /// Appends the next packet to `out`, with its checksums. Returns false if there is none.
     pub fn transmit(&mut self, now: Time, out: &mut Vec<u8>) -> bool {
         let Some(segment) = self.poll_transmit(now) else { return false };
         emit_with(&segment.packet, self.payload(&segment), usize::MAX, out);
         true
     }
 
-    /// Time of the next call of [`Carry::handle_timeout`].
+    /// Time at which [`Carry::handle_timeout`] is due next.
     pub fn poll_timeout(&self) -> Option<Time> {
         self.machine.poll_timeout()
     }
 
-    /// The clock has reached [`Carry::poll_timeout`].
+    /// Handles the timers that are due at [`Carry::poll_timeout`].
     pub fn handle_timeout(&mut self, now: Time) {
         self.machine.handle_timeout(now);
     }
@@ -269,7 +268,7 @@ impl Carry {
     }
 }
 
-/// The same, with the size of packets bounded.
+/// The configuration with a limited packet size.
 fn bounded(mut config: Config) -> Config {
     config.link_mtu.get_or_insert(config.mss + config.headers());
     config

@@ -1,32 +1,32 @@
 //! TCP's parameters.
 //!
-//! Follows the names of the RFCs that define them; what a current kernel adds has the names of this file.
+//! Follows the names of the RFCs that define them; parameters of current kernels have names of this file.
 //! Differs from a kernel's: buffers are counted in payload bytes, not in memory.
 //! Leaves out per-route metrics.
 //!
-//! A list of parameters, so that it has as many fields as there are of them.
+//! [`Config`] is a list of parameters, which explains its number of fields.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use skyhop_units::Span;
 use skyhop_wire::Version;
 
-/// A TCP by its loss recovery and the law of its congestion window.
+/// A TCP: its loss recovery, and the law of its congestion window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Variant {
-    /// A loss empties the window: slow start from the oldest hole on, what arrived is sent again too (4.3BSD).
+    /// A loss empties the window: slow start from the oldest hole, in which data that have arrived are sent again too (4.3BSD).
     Tahoe,
-    /// Fast retransmit and fast recovery that ends with the first new acknowledgment (RFC 2001).
+    /// Fast retransmit, and a fast recovery that ends with the first new acknowledgment (RFC 2001).
     Reno,
-    /// Recovery lasts until all that was outstanding is acknowledged; the timer restarts at the first partial acknowledgment only
-    /// (RFC 6582, "impatient").
+    /// Recovery lasts until all data outstanding at the signal are acknowledged; the timer restarts at the first partial
+    /// acknowledgment only (RFC 6582, "impatient").
     #[serde(rename = "newreno")]
     NewReno,
     /// As `newreno`, but the timer restarts at each partial acknowledgment (HT 4.2.3).
     #[serde(rename = "newreno-slow-but-steady")]
     NewRenoSlowButSteady,
-    /// Selective acknowledgments for repeats, Reno for the window (HT 4.2.3).
+    /// Retransmissions by selective acknowledgments, Reno's window (HT 4.2.3).
     SackReno,
     /// Selective acknowledgments with NewReno's recovery: the seven rules of HK's appendix.
     #[serde(rename = "sack-newreno")]
@@ -37,17 +37,17 @@ pub enum Variant {
     Sack1,
     /// Forward acknowledgments, as in ns-2.
     Fack,
-    /// The window follows what it keeps in the queue, by RTTs (Brakmo and Peterson 1995), as in ns-2.
+    /// The window is set once per RTT by the estimated number of segments in the queue (Brakmo and Peterson 1995), as in ns-2.
     Vegas,
     /// CUBIC (RFC 9438) with HyStart++ (RFC 9406), RACK-TLP (RFC 8985) and proportional rate reduction (RFC 6937).
     Cubic,
     /// Hybla (Caini and Firrincieli 2004): grows as if the RTT were 25 ms.
     Hybla,
-    /// BBR version 3 (draft-ietf-ccwg-bbr-06) over RACK-TLP: a model of bandwidth and RTT paces what is sent; losses below 2 % do
-    /// not slow it down.
+    /// BBR version 3 (draft-ietf-ccwg-bbr-06) over RACK-TLP: paced by a model of bandwidth and RTT; losses below 2 % do not slow it
+    /// down.
     Bbr,
-    /// BBR version 1 (draft-cardwell-iccrg-bbr-congestion-control-00) over RACK-TLP, as Linux ships it as `bbr`; `"linux-bbr"`
-    /// means it too. Keeps two bandwidth-delay products in flight, whatever is lost.
+    /// BBR version 1 (draft-cardwell-iccrg-bbr-congestion-control-00) over RACK-TLP, as shipped by Linux as `bbr`; `"linux-bbr"` is
+    /// another name. It keeps two bandwidth-delay products in flight, whatever the losses.
     #[serde(alias = "linux-bbr")]
     #[schemars(extend("aliases" = ["linux-bbr"]))]
     Bbr1,
@@ -79,10 +79,10 @@ pub enum LossRecovery {
     Fack,
     /// RACK-TLP (RFC 8985), as variant `cubic`.
     Rack,
-    /// Tahoe's, which is its own only: counting duplicates, and everything from the hole on is sent again.
+    /// Loss recovery of variant `tahoe` only: duplicates are counted, and everything from the hole on is sent again.
     #[serde(skip)]
     Tahoe,
-    /// Vegas' fine-grained timeouts on duplicates, which are its own only.
+    /// Loss recovery of variant `vegas` only: fine-grained timeouts on duplicates.
     #[serde(skip)]
     Vegas,
 }
@@ -134,104 +134,104 @@ impl Variant {
         }
     }
 
-    /// Returns true if it is Reno's window over a recovery of its own, so that its name means nothing where the host has another.
+    /// Returns true if it is Reno's window with a recovery of its own, so that its name means nothing with the recovery of another
+    /// host.
     pub fn is_recovery(self) -> bool {
         self.law() == Law::Reno && !matches!(self, Variant::Tahoe | Variant::Reno)
     }
 }
 
 impl Law {
-    /// Returns true if it is a model of the path, which has to know what has been delivered, and paces.
+    /// Returns true if it models the path, for which it needs delivery rates and pacing.
     pub fn needs_model(self) -> bool {
         matches!(self, Law::Bbr | Law::Bbr1)
     }
 }
 
 impl LossRecovery {
-    /// Returns true if it lives on selective acknowledgments.
+    /// Returns true if it requires selective acknowledgments.
     pub fn sack(self) -> bool {
         use LossRecovery::*;
         matches!(self, SackReno | SackNewReno | Rfc6675 | Sack1 | Fack | Rack)
     }
 
-    /// Returns true if what is in flight is known segment by segment, so that a pipe and not the count of duplicates says what
-    /// may be sent.
+    /// Returns true if segments in flight are tracked individually, so that a pipe, not the number of duplicates, limits sending.
     pub(crate) fn pipe(self) -> bool {
         use LossRecovery::*;
         matches!(self, Rfc6675 | Sack1 | Fack | Rack)
     }
 }
 
-/// Growth of a Reno's window in congestion avoidance.
+/// Growth of Reno's window in congestion avoidance.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Increase {
-    /// One segment a round trip.
+    /// One segment per round-trip time.
     One,
-    /// `k` segments a round trip, at most one an acknowledgment (HT 4.1.5).
+    /// `k` segments per round-trip time, at most one per acknowledgment (HT 4.1.5).
     By(f64),
-    /// The sending rate grows by `c` segments a second each second: c rtt^2 segments a round trip, at most one an
+    /// Growth of the sending rate by `c` segments per second each second: c rtt^2 segments per round-trip time, at most one per
     /// acknowledgment (HT 4.1.4, after Floyd).
     ConstantRate(f64),
 }
 
-/// Policy for acknowledging data that arrived in order.
+/// Policy for acknowledging data that arrive in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DelayedAck {
     /// Each segment at once.
     None,
-    /// Every second segment, or a lone one after this time.
+    /// Every second segment, or a single one after this time.
     OneShot(Span),
-    /// Every second segment, or a lone one at the next beat of a clock with this period.
+    /// Every second segment, or a single one at the next tick of a clock with this period.
     Heartbeat(Span),
-    /// Every second segment, or a lone one after a time that follows the intervals between segments, as in Linux.
+    /// Every second segment, or a single one after a time that adapts to the spacing of segments, as in Linux.
     Adaptive {
-        /// The shortest time: a smoothed interval below it counts as this. 40 ms in Linux.
+        /// Shortest time; a smoothed interval below it counts as this. 40 ms in Linux.
         least: Span,
-        /// The longest. 200 ms in Linux.
+        /// Longest time. 200 ms in Linux.
         most: Span,
     },
 }
 
-/// Exit from slow start.
+/// Algorithm that ends slow start before a loss.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Hystart {
-    /// Slow start ends with a loss or a mark.
+    /// None: slow start ends with a loss or a mark.
     Off,
-    /// Slow start ends when RTTs grow (HyStart++, RFC 9406), as in Windows.
+    /// HyStart++ (RFC 9406), as in Windows: slow start ends when RTTs grow.
     Rfc9406,
-    /// Slow start ends when RTTs grow or acknowledgments arrive in a train as long as half an RTT (HyStart), as in Linux.
+    /// HyStart, as in Linux: slow start ends when RTTs grow or a train of acknowledgments is as long as half an RTT.
     Linux,
 }
 
-/// Opening of a connection.
+/// Establishment of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Open {
     /// The three-way handshake (RFC 9293).
     Handshake,
-    /// T/TCP (RFC 1644): a server that knows the client's last connection takes data with the SYN.
+    /// T/TCP (RFC 1644): a server that knows the client's last connection accepts data with the SYN.
     Transactions {
-        /// The hosts have spoken before.
+        /// True if the hosts have communicated before.
         known: bool,
     },
-    /// TCP Fast Open (RFC 7413): a server takes data with a SYN that shows its cookie.
+    /// TCP Fast Open (RFC 7413): a server accepts data with a SYN that has its cookie.
     FastOpen {
-        /// The hosts have spoken before.
+        /// True if the hosts have communicated before.
         known: bool,
     },
 }
 
-/// The congestion window after a silence.
+/// The congestion window after an idle time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum AfterIdle {
-    /// The whole window may go at once.
+    /// Unchanged; the whole window may be sent at once.
     Keep,
-    /// Slow start from the initial window (RFC 5681 4.1).
+    /// Slow start from the initial window (RFC 5681 §4.1).
     Restart,
-    /// Half of it for each timeout that has passed, but no less than the initial window (RFC 2861), as Linux has it.
+    /// Halved for each timeout that has passed, but not below the initial window (RFC 2861), as in Linux.
     Decay,
-    /// The whole window, spread over an RTT (Visweswaraiah and Heidemann 1997).
+    /// Unchanged, but spread over an RTT (Visweswaraiah and Heidemann 1997).
     Spread,
 }
 
@@ -243,16 +243,16 @@ pub enum PathMtu {
     None,
     /// Routers' messages (RFC 1191).
     Icmp,
-    /// Probes (RFC 4821, RFC 8899): from 1200 B on, smaller in a black hole, then larger, one at a time. Routers' messages help.
+    /// Probes (RFC 4821, RFC 8899): from 1200 B, smaller in a black hole, then larger, one at a time; and routers' messages.
     Probe,
 }
 
 /// State of the path saved by an earlier connection (RFC 9959 §3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Saved {
-    /// Its smallest round trip.
+    /// Smallest round-trip time.
     pub rtt: Span,
-    /// Its congestion window, bytes.
+    /// Congestion window, bytes.
     pub cwnd: u64,
 }
 
@@ -261,9 +261,9 @@ pub struct Saved {
 pub struct Config {
     /// Loss recovery and the law of the window.
     pub variant: Variant,
-    /// Another way of finding and repairing losses than the variant's own.
+    /// Loss recovery, if it is not the variant's own.
     pub recovery: Option<LossRecovery>,
-    /// Version of the network layer beneath.
+    /// Version of IP.
     pub ip: Version,
     /// Largest payload plus options of a segment, as announced to the peer (RFC 6691).
     pub mss: u32,
@@ -271,100 +271,100 @@ pub struct Config {
     pub path_mtu: PathMtu,
     /// MTU of this end's own link, bytes, if it is known: larger packets are never sent.
     pub link_mtu: Option<u32>,
-    /// Receive window, bytes; where it tunes itself, the first.
+    /// Receive window, bytes; the initial one if it tunes itself.
     pub window: u64,
-    /// The receive window tunes itself up to this, bytes (dynamic right-sizing, as in Linux): twice of what arrives in a
-    /// round trip, and more while that grows. Not above `window`: it is fixed.
+    /// Largest receive window to which it tunes itself, bytes (dynamic right-sizing, as in Linux): twice the data that arrive in a
+    /// round-trip time, and more while they grow. Constant if this is not above `window`.
     pub window_max: u64,
-    /// The most payload that is written and not acknowledged at first, bytes: what the application offers beyond waits outside.
-    /// `u64::MAX` is without limit.
+    /// Send buffer: largest number of bytes written and not acknowledged, initially; further data wait in the application.
+    /// `u64::MAX` for no limit.
     pub send_buffer: u64,
-    /// The send buffer grows with the congestion window up to this, bytes: `send_buffer` is for ten segments, half as much
-    /// again for BBR. Not above `send_buffer`: it is fixed.
+    /// Largest send buffer to which it grows with the congestion window, bytes: `send_buffer` is for ten segments, and half as much
+    /// again for BBR. Constant if this is not above `send_buffer`.
     pub send_buffer_max: u64,
     /// Congestion window after the handshake, bytes.
     pub initial_window: u64,
-    /// First slow-start threshold, bytes; `None` is without limit.
+    /// Initial slow-start threshold, bytes; `None` for no limit.
     pub initial_ssthresh: Option<u64>,
-    /// Duplicate acknowledgments that signal a loss.
+    /// Number of duplicate acknowledgments that signal a loss.
     pub dupack_threshold: u32,
-    /// Raise the threshold when a repeat proves to have been needless (DSACK), as RFC 4653 and Linux do.
+    /// True to raise that threshold when a retransmission proves needless (DSACK), as RFC 4653 and Linux do.
     pub adaptive_reordering: bool,
-    /// New data on the duplicates before that (RFC 3042).
+    /// True to send new data on the first duplicates (RFC 3042).
     pub limited_transmit: bool,
-    /// When recovery ends, take the whole of ssthresh at once (RFC 6582 step 3, option 2) and not what is outstanding
+    /// True to reopen the window to ssthresh at the end of recovery (RFC 6582 step 3, option 2), and not to the outstanding data
     /// plus a segment (option 1).
     pub burst_after_recovery: bool,
-    /// The most new segments that one acknowledgment may release during fast recovery; `None` is without limit.
+    /// Largest number of new segments that one acknowledgment may release during fast recovery; `None` for no limit.
     pub recovery_burst: Option<u32>,
-    /// Growth of a Reno in congestion avoidance.
+    /// Growth of Reno's window in congestion avoidance.
     pub increase: Increase,
-    /// Count bytes and not acknowledgments, up to so many segments an acknowledgment (RFC 3465: L is 1 or 2).
+    /// Byte counting in place of counting acknowledgments, at most this many segments for each (RFC 3465: L is 1 or 2).
     pub byte_counting: Option<u32>,
-    /// Windows grow as in Linux: by what an acknowledgment tells of first, so that bytes that SACK has told of before do not count again;
-    /// and CUBIC's as `congestion/cubic.rs` says.
+    /// True for growth as in Linux: bytes count once, when SACK or an acknowledgment first reports them; CUBIC's as in
+    /// `congestion/cubic_linux.rs`.
     pub linux_windows: bool,
-    /// Leave slow start before it overflows the queue; for laws whose slow start is Reno's.
+    /// Algorithm that ends slow start before the queue overflows; for laws with Reno's slow start.
     pub hystart: Hystart,
-    /// Reduce the window in proportion to what arrives (RFC 9937) and not by silence.
+    /// True for proportional rate reduction in recovery (RFC 9937).
     pub rate_reduction: bool,
-    /// Take back a reduction of the window, and a timeout's slow start, that prove to have been needless: by timestamps
-    /// (RFC 3522, 4015), by reports of duplicates (RFC 3708), or by F-RTO (RFC 5682). With the recoveries RACK and RFC 6675.
+    /// True to undo a reduction of the window, and a timeout's slow start, that prove needless: by timestamps (RFC 3522, 4015),
+    /// duplicate reports (RFC 3708), or F-RTO (RFC 5682). For recoveries RACK and RFC 6675.
     pub undo: bool,
-    /// Spread a window over its round trip.
+    /// True to spread a window over its round-trip time.
     pub pacing: bool,
-    /// Explicit congestion notification (RFC 3168).
+    /// True for explicit congestion notification (RFC 3168).
     pub ecn: bool,
-    /// Opening of the connection.
+    /// Establishment of the connection.
     pub open: Open,
-    /// The window after a silence.
+    /// Effect of an idle time on the congestion window.
     pub after_idle: AfterIdle,
-    /// Connections between two hosts begin with what others have learnt (RFC 9040).
+    /// True if connections between two hosts start from the state of others (RFC 9040).
     pub share: bool,
-    /// Acknowledgments may be marked, and become fewer by it (Balakrishnan 1997, RFC 3449 §5.1.1); needs `ecn`.
+    /// True if acknowledgments may be marked, and then become fewer (Balakrishnan 1997, RFC 3449 §5.1.1); needs `ecn`.
     pub ack_congestion: bool,
     /// Saved state from which to start (RFC 9959).
     pub resume: Option<Saved>,
     /// True if the timestamps option is offered.
     pub timestamps: bool,
-    /// SACK blocks in an acknowledgment, 1 to 4.
+    /// Number of SACK blocks in an acknowledgment, 1 to 4.
     pub sack_blocks: u8,
-    /// Report what arrived twice (RFC 2883).
+    /// True to report duplicate segments (RFC 2883).
     pub dsack: bool,
     /// Policy for acknowledging data.
     pub delayed_ack: DelayedAck,
-    /// Segments in order that are acknowledged together, if acknowledgments are delayed.
+    /// Number of in-order segments per acknowledgment, if acknowledgments are delayed.
     pub ack_every: u32,
-    /// Acknowledge at once what fills a gap (RFC 5681 §4.2).
+    /// True to acknowledge at once a segment that fills a gap (RFC 5681 §4.2).
     pub ack_gap_fillers: bool,
-    /// Segments that are acknowledged one by one at the start, after a silence of a timeout and after a duplicate, at most
-    /// half a window's (Linux: 16); while it is not 0, also each that lets a window grow which tunes itself.
+    /// Number of segments acknowledged individually at the start, after an idle time of a timeout and after a duplicate, at most
+    /// half a window's (Linux: 16). If it is not 0, each segment by which a self-tuning window grows is also acknowledged at once.
     pub quick_acks: u32,
-    /// Duplicates of what a recovery or a timeout has sent again begin no other recovery (RFC 6582 §3.2, step 1); for recoveries
-    /// that count duplicates.
+    /// True if duplicates of data sent again by a recovery or a timeout begin no other recovery (RFC 6582 §3.2, step 1); for
+    /// recoveries that count duplicates.
     pub avoid_multiple_fast_retransmits: bool,
-    /// A segment waits for room for all of it (RFC 9293 §3.8.6.2.1); otherwise a part of it uses up the window to the byte.
+    /// True if a segment waits for room for all of it (RFC 9293 §3.8.6.2.1); otherwise parts of segments use up the window to the
+    /// byte.
     pub silly_window_avoidance: bool,
-    /// The window grows even where the peer's is the smaller, as in ns-2.
+    /// True if the window grows even beyond the peer's, as in ns-2.
     pub grow_unused: bool,
-    /// The window grows only where it was what held the sender up in the last round trip, as in Linux; not for laws that own
-    /// their window.
+    /// True if the window grows only if it limited the sender in the last round-trip time, as in Linux; not for laws that control
+    /// it entirely.
     pub validate_window: bool,
-    /// A halved window keeps its fraction of a segment, as in ns-2; for laws that are Reno's.
+    /// True if a halved window keeps its fraction of a segment, as in ns-2; for Reno's laws.
     pub precise_halving: bool,
-    /// A host's own delay: each chance to send waits a random time up to this, to break phase effects (ns-2's
-    /// `overhead_`).
+    /// Largest random delay of a host before each transmission, which breaks phase effects (ns-2's `overhead_`).
     pub overhead: Span,
     /// Retransmission timeout before the first sample.
     pub rto_initial: Span,
     /// Smallest retransmission timeout.
     pub rto_min: Span,
-    /// Smallest of what a timeout has above the smoothed round trip (Linux: 200 ms). Where there is one, the variation is
-    /// measured over round trips and not over samples, as there.
+    /// Smallest difference between the timeout and the smoothed round-trip time (Linux: 200 ms). If there is one, the variation is
+    /// measured over round trips and not over samples, as in Linux.
     pub rto_variation_min: Span,
     /// Largest retransmission timeout.
     pub rto_max: Span,
-    /// Step of the clock that measures round trips.
+    /// Granularity of the clock that measures round-trip times.
     pub rto_granularity: Span,
 }
 
@@ -440,7 +440,7 @@ impl Config {
         self.recovery.unwrap_or(self.variant.recovery())
     }
 
-    /// Returns true if packets may have to wait for their turn by a rate.
+    /// Returns true if pacing may delay packets.
     pub(crate) fn pacing_possible(&self) -> bool {
         self.pacing
             || self.after_idle == AfterIdle::Spread

@@ -1,10 +1,10 @@
-//! One end of a TCP connection: data both ways, close.
+//! One end of a TCP connection: data in both directions, and closing.
 //!
 //! Follows the state diagram of RFC 9293 §3.3.2; names of states and variables are the RFC's.
-//! Differs: the application writes and reads numbers of bytes; TIME-WAIT lasts twice `rto_min`.
-//! Leaves out simultaneous open and urgent data; how it opens is `opening`'s.
+//! Differs: the application writes and reads byte counts; TIME-WAIT lasts twice `rto_min`.
+//! Leaves out simultaneous open and urgent data; `opening` has the handshake.
 //!
-//! Its methods are more lines than an object should have: a third are the verbs that applications and drivers call, and their documents.
+//! It has more lines of methods than an object should: a third are the calls of applications and drivers, with their documentation.
 
 use super::agreed::Agreed;
 use super::config::Config;
@@ -41,17 +41,17 @@ pub enum State {
 /// Events for the application.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event {
-    /// The handshake is done.
+    /// The handshake is complete.
     Connected,
-    /// Bytes that have come into order since the last event of this kind.
+    /// Number of bytes that have come into order since the last event of this kind.
     Received(u64),
-    /// Everything written so far has been acknowledged.
+    /// All data written so far have been acknowledged.
     AllAcknowledged,
-    /// The peer has sent all it will.
+    /// The peer has closed its direction; no more data will arrive.
     PeerFinished,
     /// Both directions are closed and acknowledged.
     Closed,
-    /// The peer refused or broke the connection.
+    /// The peer has refused or reset the connection.
     Reset,
 }
 
@@ -66,18 +66,18 @@ pub struct Connection {
     pub(super) receiver: Receiver,
     pub(super) agreed: Agreed,
     pub(super) timestamps: Timestamping,
-    /// The marks that this end echoes.
+    /// Echo of marks by this end.
     echo: MarkEcho,
     /// Time of the latest answer to an acknowledgment of data never sent.
     challenged_at: Option<Time>,
     pub(super) time_wait_until: Option<Time>,
-    /// The answer to a segment for a connection that does not exist: sequence number and acknowledgment.
+    /// Reset due for a segment without a connection: sequence number and acknowledgment.
     reset_due: Option<(u32, Option<u32>)>,
     identification: u16,
     pub(super) events: VecDeque<Event>,
     reported_all: bool,
     pub(super) beginning: Beginning,
-    /// The next lone acknowledgment says that there will be fewer.
+    /// True if the next pure acknowledgment announces that there will be fewer.
     reduced_acks: bool,
     pub(super) limits: Limits,
 }
@@ -117,13 +117,13 @@ impl Connection {
         }
     }
 
-    /// Gives this end a stream for what is random in it: the host's delay, BBR's waits.
+    /// Sets the stream of random numbers for the host's delay and BBR's waits.
     pub fn with_chance(mut self, chance: Stream) -> Self {
         self.sender.set_chance(chance);
         self
     }
 
-    /// Lets this end begin with what earlier connections between the two hosts have left.
+    /// Starts from the state that earlier connections between the two hosts have left.
     pub fn with_memory(mut self, memory: Memory) -> Self {
         self.beginning = Beginning::new(memory);
         if let Some(path) = memory.path {
@@ -135,13 +135,13 @@ impl Connection {
         self
     }
 
-    /// State that this end leaves to a later connection between the two hosts.
+    /// State that this end leaves for a later connection between the two hosts.
     pub fn memory(&self) -> Memory {
         let path_mtu = self.sender.size_found().or(self.beginning.memory.path_mtu);
         Memory { path: self.sender.learnt(), path_mtu, ..self.beginning.memory }
     }
 
-    /// Makes the congestion window `share / of` of what it is, and a segment at least.
+    /// Multiplies the congestion window by `share / of`, but leaves at least a segment.
     pub fn scale_window(&mut self, share: u64, of: u64) {
         self.sender.scale_window(share, of);
     }
@@ -161,7 +161,7 @@ impl Connection {
         self.sender.congestion.cwnd()
     }
 
-    /// Slow-start threshold, bytes; `None` is without limit.
+    /// Slow-start threshold, bytes; `None` without limit.
     pub fn ssthresh(&self) -> Option<u64> {
         Some(self.sender.congestion.ssthresh()).filter(|s| *s < u64::MAX)
     }
@@ -181,40 +181,39 @@ impl Connection {
         self.receiver.delivered
     }
 
-    /// Offers `bytes` more to send.
+    /// Writes `bytes` more to be sent.
     pub fn write(&mut self, bytes: u64) {
         self.reported_all = false;
         self.sender.write(bytes);
     }
 
-    /// Takes all that has arrived in order. Returns how much that was.
+    /// Reads all data that have arrived in order. Returns their number of bytes.
     pub fn read(&mut self) -> u64 {
         self.receiver.read()
     }
 
-    /// Takes at most `bytes` of what has arrived in order; what is left keeps the window closed by as much. Returns how
-    /// much that was.
+    /// Reads at most `bytes` of the data that have arrived in order; data left keep the window closed. Returns the number of bytes.
     pub fn read_up_to(&mut self, bytes: u64) -> u64 {
         self.receiver.read_up_to(bytes)
     }
 
-    /// Bytes that have arrived and were not read, in order or not: never more than the receive window.
+    /// Bytes that have arrived and have not been read, in order or not: never more than the receive window.
     pub fn held(&self) -> u64 {
         self.receiver.held()
     }
 
-    /// Holds the peer's FIN back, with all before it acknowledged, until [`Connection::release_fin`]: for
-    /// somebody in the middle, who must not say of a whole transfer that it has arrived before it has.
+    /// Holds the peer's FIN back, with all before it acknowledged, until [`Connection::release_fin`]: for a relay, which must not
+    /// confirm a whole transfer before the far end has it.
     pub fn hold_fin(&mut self, hold: bool) {
         self.receiver.hold_fin = hold;
     }
 
-    /// Returns true if the peer's FIN has come into order and waits.
+    /// Returns true if the peer's FIN is in order and is held back.
     pub fn fin_waits(&self) -> bool {
         self.receiver.fin_waits()
     }
 
-    /// Acknowledges the FIN that waits. There is an event if there was one.
+    /// Acknowledges a FIN that was held back, and reports it with an event.
     pub fn release_fin(&mut self, now: Time) {
         self.receiver.hold_fin = false;
         if self.receiver.take_fin() {
@@ -222,25 +221,25 @@ impl Connection {
         }
     }
 
-    /// Returns true if the peer has acknowledged the FIN, and so all that was written.
+    /// Returns true if the peer has acknowledged the FIN, and so all written data.
     pub fn fin_acknowledged(&self) -> bool {
         self.sender.fin_acknowledged()
     }
 
-    /// Breaks the connection: tells the peer, and forgets what was written (RFC 9293 §3.10.5). There is no event.
+    /// Breaks the connection: tells the peer, and drops written data (RFC 9293 §3.10.5). There is no event.
     pub fn reset(&mut self) {
         if matches!(self.state, State::Closed | State::Listen | State::TimeWait) {
             return;
         }
         if self.state != State::SynSent {
-            // The highest number ever sent: one below what the peer expects would be ignored.
+            // The highest number ever sent: a reset below the number that the peer expects would be ignored.
             let seq = wire_number(self.iss, self.sender.flight.snd_max.max(1));
             self.reset_due = Some((seq, Some(wire_number(self.receiver.irs, self.receiver.rcv_nxt))));
         }
         self.abandon();
     }
 
-    /// Sends a FIN behind all that was written; the other direction stays open.
+    /// Sends a FIN after all written data; the other direction stays open.
     pub fn shutdown(&mut self) {
         match self.state {
             State::Established | State::SynReceived | State::SynSent => self.state_after_fin(State::FinWait1),
@@ -250,7 +249,7 @@ impl Connection {
         }
     }
 
-    /// Takes back what was written and not yet sent, and closes this direction.
+    /// Withdraws data that were written and not yet sent, and closes this direction.
     pub fn stop_writing(&mut self) {
         self.sender.buffer.forget_unsent(self.sender.flight.snd_max);
         self.shutdown();
@@ -258,13 +257,13 @@ impl Connection {
 
     fn state_after_fin(&mut self, next: State) {
         self.sender.buffer.close();
-        // Before the handshake is done the FIN waits behind it.
+        // Before the end of the handshake the FIN waits.
         if !matches!(self.state, State::SynSent | State::SynReceived) {
             self.state = next;
         }
     }
 
-    /// A packet from the network.
+    /// Handles a packet from the network.
     pub fn handle_packet(&mut self, now: Time, packet: &Packet) {
         let tcp = match &packet.transport {
             Transport::Tcp(tcp) => tcp,
@@ -283,7 +282,7 @@ impl Connection {
         }
     }
 
-    /// RFC 3168 §6.1.3: a mark is echoed until the sender says that it has reduced its window.
+    /// RFC 3168 §6.1.3: a mark is echoed until the sender reports that it has reduced its window.
     fn take_mark(&mut self, packet: &Packet, tcp: &TcpHeader) {
         if !self.agreed.ecn {
             return;
@@ -293,7 +292,7 @@ impl Connection {
         self.receiver.acks.now |= marked && packet.payload_len > 0;
     }
 
-    /// §3.10.7.1: a reset that the peer can tell is meant for the segment it sent.
+    /// §3.10.7.1: answers a segment that belongs to no connection with a reset that the peer can relate to it.
     fn refuse(&mut self, tcp: &TcpHeader, payload_len: u32) {
         let len = payload_len + tcp.flags.has(Flags::SYN) as u32 + tcp.flags.has(Flags::FIN) as u32;
         self.reset_due = if tcp.flags.has(Flags::RST) {
@@ -309,7 +308,7 @@ impl Connection {
         let len = payload + tcp.flags.has(Flags::SYN) as u64 + tcp.flags.has(Flags::FIN) as u64;
         let Some(seq) = expand(self.receiver.irs, tcp.seq, self.receiver.rcv_nxt) else { return };
         if !self.receiver.acceptable(seq, len) {
-            // §3.10.7.4: what lies outside the window is answered, so that the peer learns where it is.
+            // §3.10.7.4: a segment outside the window is acknowledged, so that the peer learns the window.
             if !tcp.flags.has(Flags::RST) {
                 self.receiver.acks.now |= len > 0;
                 self.restart_time_wait(now);
@@ -322,7 +321,7 @@ impl Connection {
             // RFC 5961: only the exact next number resets.
             if seq == self.receiver.rcv_nxt {
                 match self.state {
-                    // §3.10.7.4: all has been exchanged, and the peer has forgotten the connection.
+                    // §3.10.7.4: all data have been exchanged, and the peer has removed the connection.
                     State::Closing | State::LastAck => self.closed(),
                     State::TimeWait => {
                         self.state = State::Closed;
@@ -331,14 +330,14 @@ impl Connection {
                     _ => self.abort(),
                 }
             } else if seq > self.receiver.rcv_nxt {
-                // The challenge of RFC 5961 §3.2: a peer that means it answers with the exact number.
+                // The challenge of RFC 5961 §3.2: a genuine peer answers with the exact number.
                 self.receiver.acks.now = true;
             }
             return;
         }
         if tcp.flags.has(Flags::SYN) {
             if self.sender.flight.snd_una == 0 {
-                // The SYN again: its answer was lost, the timer will repeat it.
+                // The SYN again: its answer was lost, and the timer will repeat it.
                 return;
             }
             self.receiver.acks.now = true;
@@ -357,7 +356,7 @@ impl Connection {
         self.take_data(now, seq, payload, tcp.flags.has(Flags::FIN));
     }
 
-    /// Prepares adaptive acknowledgments and windows for a segment, before its data are taken.
+    /// Prepares adaptive acknowledgments and windows for a segment, before its data are handled.
     #[cold]
     #[inline(never)]
     pub(super) fn before_data(&mut self, now: Time, tcp: &TcpHeader, payload: u64) {
@@ -371,7 +370,7 @@ impl Connection {
         self.receiver.acks.know(rto, srtt, tcp.flags.has(Flags::PSH));
     }
 
-    /// Takes a segment's payload.
+    /// Handles a segment's payload.
     pub(super) fn take_data(&mut self, now: Time, seq: u64, payload: u64, fin: bool) {
         if payload == 0 && !fin {
             return;
@@ -399,12 +398,12 @@ impl Connection {
         }
     }
 
-    /// The acknowledgment field. False if the segment is to be ignored.
+    /// Handles the acknowledgment field. Returns false if the segment is to be ignored.
     fn handle_ack(&mut self, now: Time, tcp: &TcpHeader, payload: u64) -> bool {
         let Some(ack) = expand(self.iss, tcp.ack, self.sender.flight.snd_una) else { return false };
         if ack > self.sender.flight.snd_max {
-            // An acknowledgment of what was never sent. RFC 5961 §7: two ends that have been lied to would answer each
-            // other for ever, so such answers keep a distance.
+            // An acknowledgment of data never sent. RFC 5961 §7: two ends that were deceived would answer each other for ever, so
+            // such answers are limited in rate.
             let quiet = self.challenged_at.is_none_or(|at| now.since(at) >= CHALLENGE_INTERVAL);
             if quiet || payload > 0 {
                 self.challenged_at = Some(now);
@@ -427,7 +426,7 @@ impl Connection {
         self.sender.begin_ack();
         if self.agreed.ecn && tcp.flags.has(Flags::ECE) && !tcp.flags.has(Flags::SYN) {
             if self.sender.config.ack_congestion && self.sender.flight.len() == 0 {
-                // Only acknowledgments are under way from here, so that the mark was on one of them.
+                // Only acknowledgments are in flight from this end, so one of them was marked.
                 let rtt = self.sender.timer.rtt.smoothed();
                 self.receiver.acknowledge_less(now, rtt);
                 self.reduced_acks = true;
@@ -442,7 +441,7 @@ impl Connection {
             self.sender.handle_ack(now, ack, sample, dsack);
             self.after_ack(now);
         } else if ack == self.sender.flight.snd_una {
-            // RFC 5681 §2: a duplicate carries no data, moves no window, and something is outstanding.
+            // RFC 5681 §2: a duplicate carries no data, does not change the window, and something is outstanding.
             let duplicate = !opens
                 && payload == 0
                 && !tcp.flags.has(Flags::FIN)
@@ -455,7 +454,7 @@ impl Connection {
         true
     }
 
-    /// The SACK blocks. True if the first of them reports a duplicate (RFC 2883 §4): it lies below the acknowledgment, or
+    /// Handles the SACK blocks. Returns true if the first reports a duplicate (RFC 2883 §4): it lies below the acknowledgment, or
     /// within the second.
     fn take_blocks(&mut self, now: Time, tcp: &TcpHeader, ack: u64) -> bool {
         let blocks = tcp.sack.as_slice();
@@ -507,7 +506,7 @@ impl Connection {
         }
     }
 
-    /// The wait is over.
+    /// Ends the wait in TIME-WAIT.
     pub(super) fn forget_wait(&mut self) {
         self.abandon();
         self.time_wait_until = None;
@@ -535,7 +534,7 @@ impl Connection {
         self.events.pop_front()
     }
 
-    /// The next packet to send, until there is none.
+    /// The next packet to send; `None` when there are no more.
     pub fn poll_transmit(&mut self, now: Time) -> Option<Packet> {
         let packet = self.next_packet(now);
         if packet.is_none() && self.limits.counts() {
@@ -562,11 +561,11 @@ impl Connection {
                     return Some(self.packet(header, 0));
                 }
             }
-            // The other end's SYN was enough to open the connection; its answer is still to be sent, or to be sent again.
+            // The other end's SYN sufficed to open the connection; its answer is still to be sent, or repeated.
             _ if self.sender.flight.snd_una == 0 && self.sender.flight.snd_nxt == 0 => {
                 return self.poll_syn(now);
             }
-            // An acknowledgment of the FIN that was due when the last state was left still goes out below.
+            // An acknowledgment of the FIN that was due in the last state is still sent below.
             _ => {}
         }
         if !matches!(self.state, State::Closed | State::TimeWait | State::FinWait2)
@@ -588,7 +587,7 @@ impl Connection {
                 header.flags |= Flags::CWR;
             }
             let mut packet = self.acknowledging(now, header, len);
-            // §6.1.5: repeats and probes are not marked, nor are packets without data (§6.1.4).
+            // §6.1.5: retransmissions and probes are not marked ECN-capable, nor are packets without data (§6.1.4).
             if self.agreed.ecn && fresh && len > 1 {
                 packet.ip.ecn = Ecn::Capable0;
             }
@@ -612,7 +611,7 @@ impl Connection {
         }
     }
 
-    /// Completes a segment with acknowledgment, window and SACK blocks, and takes note that they have left.
+    /// Completes a segment with acknowledgment, window and SACK blocks, and records that they were sent.
     fn acknowledging(&mut self, now: Time, mut header: TcpHeader, len: u32) -> Packet {
         header.flags |= Flags::ACK;
         if self.echo.on {
@@ -624,7 +623,8 @@ impl Connection {
             let mut room = (40 - header.options_len() as usize - 2) / 8;
             let path = &self.sender.path;
             if path.limit < u32::MAX {
-                // Blocks, their option's own two bytes and its padding have to fit the path, and what the peer takes, beside the payload.
+                // Blocks, the two bytes of their option and padding must fit the path and the peer's limit together with the
+                // payload.
                 let size = 4 + self.sender.config.headers() + header.options_len() + len;
                 room = room.min(path.size().saturating_sub(size) as usize / 8);
             }
@@ -657,5 +657,5 @@ impl Connection {
     }
 }
 
-/// The least time between two answers to acknowledgments of what was never sent.
+/// Smallest interval between two answers to acknowledgments of data never sent.
 const CHALLENGE_INTERVAL: Span = Span::from_millis(500);

@@ -1,34 +1,34 @@
 //! Data sent and not acknowledged: the send sequence space, and the peer's reports of it.
 //!
 //! Follows RFC 9293 §3.3.1 (SND.UNA, SND.NXT) and RFC 6675 §2 (the scoreboard); `snd_max` is BSD's.
-//! Differs: a recovery that counts duplicates has a scoreboard of ranges, one that knows its pipe has segments.
-//! Leaves out what the peer's window allows, which is `peer_window`'s, and what may be sent, which is `sender`'s.
+//! Differs: a recovery that counts duplicates has a scoreboard of ranges, one with a pipe has segments.
+//! Leaves out the peer's window (`peer_window`) and the choice of segments (`sender`).
 
 use super::config::LossRecovery;
 use super::scoreboard::Ranges;
 use super::segments::{Keep, Segments};
 
-/// The most duplicates that an adapted threshold waits for, as in Linux.
+/// Largest duplicate threshold reached by adaptation, as in Linux.
 const MOST_DUPLICATES: u32 = 300;
 
-/// Offsets count from the initial sequence number: the SYN is 0, data begins at 1.
+/// The send sequence space. Offsets count from the initial sequence number: the SYN is 0, data begin at 1.
 #[derive(Debug)]
 pub(crate) struct Flight {
-    /// How losses are found and repaired, once the peer's options are known: it says what is kept of each segment.
+    /// Loss recovery, once the peer's options are known; it determines the state kept of each segment.
     pub how: LossRecovery,
-    /// Duplicates that signal a loss; it may grow.
+    /// Number of duplicates that signal a loss; it may grow.
     pub threshold: u32,
-    /// Oldest byte not acknowledged.
+    /// Oldest unacknowledged byte.
     pub snd_una: u64,
-    /// Next to send; behind `snd_max` after a timeout.
+    /// Next byte to send; below `snd_max` after a timeout.
     pub snd_nxt: u64,
-    /// One past the highest sent.
+    /// One past the highest byte sent.
     pub snd_max: u64,
     /// Payload of a full segment.
     pub mss: u32,
     pub scoreboard: Ranges,
     pub segments: Segments,
-    /// True if segments are kept track of one by one.
+    /// True if segments are tracked individually.
     pub tracked: bool,
 }
 
@@ -49,7 +49,7 @@ impl Flight {
         flight
     }
 
-    /// Losses are repaired in this way from now on.
+    /// Changes the loss recovery.
     pub fn repair_by(&mut self, how: LossRecovery) {
         self.how = how;
         self.tracked = how.pipe() || how == LossRecovery::Vegas;
@@ -60,7 +60,7 @@ impl Flight {
         };
     }
 
-    /// All that is outstanding is as if it had not been sent.
+    /// Marks all outstanding data as not sent.
     pub fn take_back(&mut self) {
         (self.snd_nxt, self.snd_max) = (self.snd_una, self.snd_una);
         self.segments.take_back();
@@ -72,13 +72,13 @@ impl Flight {
         self.snd_max - self.snd_una
     }
 
-    /// Bytes that count against the congestion window: those outstanding, or the pipe if it is known.
+    /// Bytes that count against the congestion window: the outstanding ones, or the pipe if it is known.
     #[inline]
     pub fn in_window(&self) -> u64 {
         if self.how.pipe() { self.segments.pipe } else { self.len() }
     }
 
-    /// Segments that came late, as Linux finds them: the threshold becomes what would have been patient enough.
+    /// Raises the threshold after late segments, as Linux does: to the number of duplicates that would have sufficed.
     pub fn adapt_to_reordering(&mut self) {
         if let Some(distance) = self.segments.progress.reordered {
             let segments = distance.div_ceil(self.mss as u64) as u32;
@@ -86,7 +86,7 @@ impl Flight {
         }
     }
 
-    /// A repeat was needless: one duplicate more is waited for.
+    /// Raises the threshold by one after a needless retransmission.
     pub fn adapt_to_duplicate(&mut self) {
         self.threshold = (self.threshold + 1).min(MOST_DUPLICATES);
     }

@@ -1,8 +1,8 @@
-//! The limit of a sender that has nothing more to send at an instant.
+//! The limit of a sender that may not send anything more at an instant.
 //!
-//! Follows the order in which RFC 9293 §3.8 and RFC 5681 bound what may be sent; docs/results.md has the priorities and their reasons.
-//! Differs from Linux's chronograph: a pace that spreads a window is that window, and recovery is told apart from it.
-//! Leaves out how long, which [`Limits`] counts, and whether the path is there.
+//! Follows the order in which RFC 9293 §3.8 and RFC 5681 limit sending; docs/results.md has the priorities and their reasons.
+//! Differs from Linux's chronograph: a pace that spreads a window counts as that window, and recovery is a separate cause.
+//! Leaves out durations, which [`Limits`] counts, and the state of the path.
 
 use super::connection::Connection;
 use super::recovery::pipe::RecoveryPhase;
@@ -10,37 +10,37 @@ use super::sender::Sender;
 use crate::limits::{Cause, HoldState, Limits};
 use skyhop_units::Time;
 
-/// An estimated rate that fills the peer's window to this part of it cannot find a higher one: BBR probes with 1.25 times its rate
-/// (draft-ietf-ccwg-bbr-06 §5.6.1).
+/// Probing gain of BBR (draft-ietf-ccwg-bbr-06 §5.6.1): an estimated rate that fills the peer's window to 1/1.25 of its size cannot
+/// find a higher one.
 const PROBING_GAIN: f64 = 1.25;
 
 impl Connection {
-    /// Counts from now on what holds this end's data up: from the application's call to connect, or to listen.
+    /// Starts counting the time by limiting cause: from the application's call to connect, or to listen.
     pub fn count_limits(&mut self, now: Time) {
         self.limits.begin(now);
     }
 
-    /// Time of this end's data by limit, if [`Connection::count_limits`] was called.
+    /// Time of this end's data by limiting cause, if [`Connection::count_limits`] was called.
     pub fn limits(&self) -> &Limits {
         &self.limits
     }
 
-    /// Tells that there is a path to the peer and back, or none, as the driver of this end knows; there is one at first.
+    /// Informs that there is a path to the peer and back, or none; initially there is one.
     pub fn set_path_up(&mut self, now: Time, up: bool) {
         self.limits.set_path_up(now, up);
     }
 }
 
 impl Sender {
-    /// The present limit, the handshake apart. Asked when `poll` has given nothing.
+    /// The present limit, apart from the handshake, at a time when `poll` returns nothing.
     #[inline]
     pub(super) fn held_by(&self) -> HoldState {
-        // Until all that was outstanding at the signal is acknowledged, whatever a variant calls its recovery.
+        // Until all data outstanding at the signal are acknowledged, even if a variant ends its recovery earlier.
         let repairing = match self.flight.how.pipe() {
             true => self.pipe.phase != RecoveryPhase::Open,
             false => self.flight.snd_una < self.counting.recover,
         };
-        // Set whenever the pace or the host's delay has turned something away.
+        // Set whenever the pace or the host's delay has held something back.
         if repairing || self.pacer.hold_at.is_some() {
             return self.held_in_between(repairing);
         }
@@ -57,7 +57,7 @@ impl Sender {
                 false => HoldState::Held(Cause::Application),
             };
         }
-        // Where both windows are in use it is the peer's: the congestion window stops growing there.
+        // If both windows are used up, the cause is the peer's: the congestion window stops growing there.
         let next = (self.flight.mss as u64).min(self.buffer.unsent(self.flight.snd_max));
         HoldState::Held(match self.flight.snd_max + next > self.peer.edge {
             true => Cause::ReceiveWindow,
@@ -70,7 +70,7 @@ impl Sender {
         if self.flight.snd_una >= self.buffer.end() && self.buffer.withheld == 0 {
             return self.held_by_windows();
         }
-        // A model of the path that losses do not cut sends at its pace during repairs too.
+        // A model of the path that losses do not reduce is paced during repairs, too.
         let by_model = self.congestion.owns_recovery() && self.pipe.phase != RecoveryPhase::Timeout;
         if repairing && !by_model {
             return HoldState::Held(Cause::Recovery);
@@ -96,7 +96,7 @@ impl Sender {
                 false => Cause::Pacing,
             };
         }
-        // The window that it spreads over the round trip.
+        // The window that the pace spreads over the RTT.
         match self.peer.window <= self.congestion.cwnd() {
             true => Cause::ReceiveWindow,
             false => Cause::CongestionWindow,

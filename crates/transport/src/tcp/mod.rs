@@ -1,39 +1,59 @@
 //! TCP: a byte-stream endpoint with real headers.
 //!
 //! Follows RFC 9293, 5681, 6298, 6582, 7323, 2018 and the seven rules of HK's appendix.
-//! Differs: bytes are counted and stored only by [`Carry`]; a connection is one peer and one peer only.
+//! Differs: bytes are counted, and stored only by [`Carry`]; a connection has exactly one peer.
 //! Leaves out urgent data, simultaneous open and keep-alives.
 //!
 //! | file | holds |
 //! |---|---|
-//! | `connection` | segments, close, timers, the public verbs |
+//! | `connection`
+//! segments, closing, timers, the public calls |
 //! | `carry` | an end with the bytes themselves, and packets as bytes |
 //! | `stretch` | the bytes of a stream by their offsets |
 //! | `opening` | the handshake, T/TCP, Fast Open |
 //! | `agreed` | what both ends have agreed on by their SYNs |
 //! | `timestamps` | this end's clock in each segment, and the peer's echoed |
-//! | `time_wait` | the wait behind a close, and T/TCP's short cut |
-//! | `memory` | what is remembered from one connection to the next |
-//! | `sender` | what is sent next, acknowledgments, timeouts |
-//! | `flight` | what is outstanding: the send sequence space |
-//! | `send_buffer` | what is written, and how much of it ahead |
-//! | `peer_window` | what the peer allows, and the persist timer |
-//! | `marks` | what ECN's marks make of either end |
-//! | `window_use` | when the congestion window grows |
-//! | `path_mtu` | how large a packet the path carries: by routers' words or by probes |
-//! | `held` | what holds the sender up when it sends nothing more |
-//! | `pacing` | when: paces, hosts' delays, silences |
-//! | `recovery` | finding losses and repairing them: counting duplicates, or knowing what is in flight |
+//! | `time_wait`
+//! TIME-WAIT after a close, and T/TCP's truncation of it |
+//! | `memory`
+//! state kept from one connection to the next |
+//! | `sender`
+//! the next segment, acknowledgments, timeouts |
+//! | `flight`
+//! outstanding data: the send sequence space |
+//! | `send_buffer`
+//! written data, and their limit |
+//! | `peer_window`
+//! the peer's window, and the persist timer |
+//! | `marks`
+//! the reactions of both ends to ECN marks |
+//! | `window_use`
+//! the use of the congestion window, without which it does not grow |
+//! | `path_mtu`
+//! the path's MTU, by routers' messages or by probes |
+//! | `held`
+//! the limit of a sender that may not send anything more |
+//! | `pacing`
+//! the times of packets: paces, hosts' delays, idle times |
+//! | `recovery`
+//! loss detection and repair, by counting duplicates or by a pipe |
 //! | `congestion` | the laws of cwnd and ssthresh |
-//! | `segments` | what is in flight, segment by segment |
-//! | `retransmission_timer` | when it runs out, and which acknowledgments measure a round trip |
-//! | `rtt` | its estimate |
-//! | `scoreboard` | what the peer has selectively acknowledged |
+//! | `segments`
+//! data in flight, segment by segment |
+//! | `retransmission_timer`
+//! the timer, and the acknowledgments that measure an RTT |
+//! | `rtt`
+//! the estimate of the RTT |
+//! | `scoreboard`
+//! selectively acknowledged data |
 //! | `timers` | the timers of a connection, and which is due next |
 //! | `receiver` | reassembly, SACK blocks, the window |
-//! | `acknowledger` | when what has arrived is acknowledged |
-//! | `receive_tuning` | how the receive window follows what arrives |
-//! | `ato` | how long an acknowledgment waits where that adapts |
+//! | `acknowledger`
+//! the times of acknowledgments |
+//! | `receive_tuning`
+//! the receive window that tunes itself |
+//! | `ato`
+//! adaptive delayed acknowledgments |
 
 mod acknowledger;
 mod agreed;

@@ -1,8 +1,8 @@
-//! Opening of a connection: the three-way handshake, T/TCP and TCP Fast Open.
+//! Establishment of a connection: the three-way handshake, T/TCP and TCP Fast Open.
 //!
 //! Follows RFC 9293 §3.5; RFC 1644 (T/TCP: data and FIN on SYNs, connection counts, the test of TAO); RFC 7413 (Fast Open).
-//! Differs: data on a SYN that is not accepted is sent again and not kept; a repeated SYN carries none.
-//! Leaves out T/TCP's half-synchronised states by name; its short TIME-WAIT is `time_wait`'s.
+//! Differs: data on a SYN that are not accepted are sent again and not kept; a repeated SYN carries none.
+//! Leaves out T/TCP's half-synchronised states by name; its short TIME-WAIT is in `time_wait`.
 
 use super::config::Open;
 use super::connection::{Connection, Event, State};
@@ -12,18 +12,18 @@ use super::timestamps::clock;
 use skyhop_units::Time;
 use skyhop_wire::{Flags, Opening, Packet, TcpHeader, Timestamps, expand, wire_number};
 
-/// State for the opening, and for T/TCP in each segment.
+/// State of the handshake, and for T/TCP the numbers in each segment.
 #[derive(Debug, Default)]
 pub(super) struct Beginning {
     pub memory: Memory,
-    /// This connection's number, and the peer's once each segment carries them.
+    /// This connection's number, and the peer's once each segment carries it.
     count: u32,
     peer_count: Option<u32>,
     /// Time at which the first SYN was sent or received.
     pub opened_at: Option<Time>,
-    /// The peer's number waits for the end of a handshake.
+    /// The peer's number, until the handshake confirms it.
     unconfirmed: Option<u32>,
-    /// A cookie to be granted with the SYN's acknowledgment.
+    /// A cookie to be granted with the acknowledgment of the SYN.
     grant: Option<u64>,
 }
 
@@ -33,17 +33,17 @@ impl Beginning {
         Self { memory: Memory { count, ..memory }, count, ..Self::default() }
     }
 
-    /// The option that each segment behind the SYN carries.
+    /// The option in each segment after the SYN.
     pub fn in_each_segment(&self) -> Option<Opening> {
         self.peer_count.map(|_| Opening::Count(self.count))
     }
 
-    /// Returns true if `count` is of a later connection of the peer's than this one.
+    /// Returns true if `count` belongs to a later connection of the peer.
     pub fn follows(&self, count: u32) -> bool {
         self.peer_count.is_some_and(|last| count.wrapping_sub(last) as i32 > 0)
     }
 
-    /// RFC 1644 §3.4: whether a segment is of this connection and not of an earlier one between the same ports.
+    /// RFC 1644 §3.4: returns true if a segment belongs to this connection and not to an earlier one between the same ports.
     pub fn belongs(&self, tcp: &TcpHeader) -> bool {
         let exempt = tcp.flags.has(Flags::SYN) || tcp.flags.has(Flags::RST);
         exempt || self.peer_count.is_none_or(|count| tcp.opening == Some(Opening::Count(count)))
@@ -62,14 +62,14 @@ impl Connection {
         self.sender.set_window(0, tcp.window as u64);
         self.state = State::SynReceived;
         if accepted {
-            // This end's own SYN goes out with the next packet; the rest is as after a handshake.
+            // This end's own SYN is sent with the next packet; from here on all is as after a handshake.
             self.connected();
             self.before_data(now, tcp, payload);
             self.take_data(now, 1, payload, tcp.flags.has(Flags::FIN));
         }
     }
 
-    /// Takes a SYN at a server that can do without a handshake. Returns true if the SYN allows that.
+    /// Handles a SYN at a server that supports opening without a handshake. Returns true if the SYN allows that.
     fn take_opening(&mut self, tcp: &TcpHeader) -> bool {
         let client = *self.remote.ip();
         let beginning = &mut self.beginning;
@@ -114,7 +114,7 @@ impl Connection {
         match (self.sender.config.open, tcp.opening) {
             (Open::Transactions { .. }, Some(Opening::EchoedCount { count, echo })) => {
                 if echo != beginning.count {
-                    // The answer to another connection's SYN.
+                    // The answer to the SYN of another connection.
                     return;
                 }
                 beginning.peer_count = Some(count);
@@ -133,7 +133,7 @@ impl Connection {
         self.sender.set_window(ack, tcp.window as u64);
         self.connected();
         if snd_max > 1 {
-            // The SYN had data. What was not accepted goes again at once, in segments that fit what the peer has said.
+            // The SYN had data. Those not accepted are sent again at once, in segments that fit the peer's limit.
             if ack > 1 {
                 self.sender.begin_ack();
                 self.sender.handle_ack(now, ack, None, false);
@@ -147,7 +147,7 @@ impl Connection {
         self.take_data(now, 1, payload, tcp.flags.has(Flags::FIN));
     }
 
-    /// Options of the peer's SYN, and what follows from both.
+    /// Handles the options of the peer's SYN.
     fn take_syn(&mut self, tcp: &TcpHeader) {
         self.receiver.start(tcp.seq);
         self.timestamps.on &= tcp.timestamps.is_some();
@@ -158,7 +158,7 @@ impl Connection {
         self.sender.config.timestamps = self.timestamps.on;
         let announced = tcp.mss.map_or(536, u32::from);
         self.beginning.memory.mss = Some(announced);
-        // RFC 6691: the announced size does not count options, so they come out of the payload.
+        // RFC 6691: the announced size does not count options, so they reduce the payload.
         let header = TcpHeader {
             timestamps: self.timestamps.on.then(Timestamps::default),
             opening: self.beginning.in_each_segment(),
@@ -183,7 +183,7 @@ impl Connection {
         }
     }
 
-    /// The SYN, or its answer, if it is to be sent now.
+    /// The SYN, or its answer, if it is due.
     pub(super) fn poll_syn(&mut self, now: Time) -> Option<Packet> {
         if self.sender.flight.snd_nxt > 0 {
             return None;
@@ -227,7 +227,7 @@ impl Connection {
         Some(self.packet(header, len))
     }
 
-    /// The option of a SYN, and whether data may go with it.
+    /// The option of a SYN, and true if data may be sent with it.
     fn opening(&self, answering: bool, first: bool) -> (Option<Opening>, bool) {
         let Beginning { memory, count, peer_count, grant, .. } = &self.beginning;
         let count = *count;
@@ -239,7 +239,7 @@ impl Connection {
                 let early = first && self.state != State::SynReceived;
                 (peer_count.map(|echo| Opening::EchoedCount { count, echo }), early)
             }
-            // RFC 7413 §4.2.1: a SYN that had to be repeated is a plain one.
+            // RFC 7413 §4.2.1: a SYN that is repeated is a plain one.
             (Open::FastOpen { .. }, false) if !first => (None, false),
             (Open::FastOpen { .. }, false) => match memory.cookie {
                 Some(cookie) => (Some(Opening::Cookie(cookie)), true),
@@ -249,7 +249,7 @@ impl Connection {
         }
     }
 
-    /// The part of the data, and of the FIN, that has room in a SYN.
+    /// The part of the data, and of the FIN, that fits a SYN.
     fn data_on_syn(&mut self, now: Time, header: &TcpHeader) -> NextSegment {
         let mss = self.beginning.memory.mss.unwrap_or(536).min(self.sender.config.mss);
         let mss = mss.min(self.sender.path.limit.saturating_sub(self.sender.config.headers()));

@@ -1,8 +1,9 @@
-//! Times at which packets leave: by a pace, after a host's own delay, after a silence.
+//! Sending times of packets: by a pace, after a host's own delay, after an idle time.
 //!
-//! Follows TH 3.6.2 (pacing), RFC 5681 §4.1 (slow start after a silence), Visweswaraiah and Heidemann 1997 (or a paced window).
-//! Differs: a silence is noticed when there is data again, and counts from the last segment sent.
-//! Leaves out what may be sent at all, which is `sender`'s.
+//! Follows TH 3.6.2 (pacing), RFC 5681 §4.1 (slow start after an idle time), Visweswaraiah and Heidemann 1997 (a paced window
+//! instead).
+//! Differs: an idle time is noticed when there are data again, and counts from the last segment sent.
+//! Leaves out the limits of sending (`sender`).
 
 use super::config::{AfterIdle, Law};
 use super::sender::Sender;
@@ -11,12 +12,12 @@ use skyhop_units::{Span, Time};
 
 #[derive(Debug)]
 pub(crate) struct Pacer {
-    /// The next packet may leave, by the pace; or the host's own delay is over.
+    /// Time at which the pace or the host's own delay allows the next packet.
     pub hold_at: Option<Time>,
     pace_from: Time,
-    /// The host's delay has passed, and what the windows allow may go.
+    /// True if the host's delay has passed, so that the segments which the windows allow may be sent.
     pub released: bool,
-    /// When the last segment left; and while a window is spread over a round trip, one past the highest sent before it.
+    /// Sending time of the last segment; and while a window is spread over an RTT, one past the highest byte sent before.
     pub last_sent: Time,
     spread_until: Option<u64>,
     pub chance: Option<Stream>,
@@ -36,14 +37,14 @@ impl Default for Pacer {
 }
 
 impl Pacer {
-    /// `bytes` leave now, at `rate` bytes a second: the next packet waits for them.
+    /// Sets the timer for the packet after one of `bytes` at `rate` bytes per second.
     #[inline]
     fn pace(&mut self, now: Time, bytes: u64, rate: f64) {
         let gap = Span::from_secs_f64(bytes as f64 / rate.max(1.0));
         self.pace_from = self.pace_from.max(now) + gap;
     }
 
-    /// The host's own random delay of at most `overhead` begins, unless it has.
+    /// Starts the host's own random delay of at most `overhead`, unless it has begun.
     fn begin_overhead(&mut self, now: Time, overhead: Span) {
         if self.hold_at.is_none() {
             let share = self.chance.as_mut().map_or(0.0, Stream::uniform);
@@ -51,7 +52,7 @@ impl Pacer {
         }
     }
 
-    /// The hold timer has run out.
+    /// Handles the expiry of the hold timer.
     pub fn handle_hold(&mut self) {
         self.hold_at = None;
         self.released = true;
@@ -59,7 +60,7 @@ impl Pacer {
 }
 
 impl Sender {
-    /// Returns true if the pace lets a packet go now; else sets the timer for when it will.
+    /// Returns true if the pace allows a packet now; otherwise sets the timer.
     pub(super) fn pace_allows(&mut self, now: Time) -> bool {
         // Only a host with something to send needs the timer.
         if self.pacer.pace_from <= now || !self.would_send() {
@@ -72,18 +73,18 @@ impl Sender {
     pub(super) fn pace(&mut self, now: Time, bytes: u64) {
         let srtt = self.timer.rtt.smoothed();
         let rate = match self.pacer.spread_until {
-            // The window of before the silence, once, over a round trip.
+            // The window from before the idle time, once, over an RTT.
             Some(_) => srtt.map(|srtt| self.congestion.cwnd() as f64 / srtt.as_secs_f64().max(1e-9)),
             None => self.congestion.pacing_rate(srtt),
         };
         let Some(rate) = rate else { return };
-        // BBR's version 1 paces what it measures, which is payload, as Linux does.
+        // BBR version 1 paces the measured quantity, which is payload, as Linux does.
         let headers =
             if self.config.variant.law() == Law::Bbr1 { 0 } else { u64::from(self.config.headers()) };
         self.pacer.pace(now, bytes + headers, rate);
     }
 
-    /// Changes the window after a silence of more than a timeout (RFC 5681 §4.1), when there is data again.
+    /// Changes the window after an idle time of more than a timeout (RFC 5681 §4.1), when there are data again.
     pub(super) fn note_idle(&mut self, now: Time) {
         if self.pacer.spread_until.is_some_and(|until| self.flight.snd_una > until) {
             self.pacer.spread_until = None;
@@ -110,7 +111,7 @@ impl Sender {
         }
     }
 
-    /// Returns true if the host's own random delay is still to pass before anything may go.
+    /// Returns true if the host's own random delay must still pass before a packet is sent.
     pub(super) fn held_up(&mut self, now: Time) -> bool {
         if self.config.overhead == Span::ZERO || self.pacer.released || !self.would_send() {
             return false;
@@ -123,7 +124,7 @@ impl Sender {
         true
     }
 
-    /// Returns true if the windows would let something go.
+    /// Returns true if the windows would allow a packet.
     pub(super) fn would_send(&self) -> bool {
         if self.flight.how.pipe() {
             return self.pipe_would_send();

@@ -1,8 +1,8 @@
 //! Path MTU discovery: by routers' messages, or by probes.
 //!
 //! Follows RFC 1191 §6 and RFC 8201 §4 (routers' messages), RFC 4821 §7 and RFC 8899 §5 (probes and black holes), RFC 5927 §4.1
-//! (whom to believe). Differs: sizes are tried from a table of those that occur; ssthresh is what it was once a black hole is found
-//! to be one. Leaves out cutting packets up on the way, and the ageing of what routers have said (RFC 1191 §6.3).
+//! (validation of messages). Differs: sizes are tried from a table of common ones; ssthresh is restored once a black hole is
+//! certain. Leaves out fragmentation, and the ageing of routers' messages (RFC 1191 §6.3).
 
 use super::config::{Config, PathMtu};
 use super::connection::{Connection, State};
@@ -11,65 +11,65 @@ use super::sender::{NextSegment, Sender};
 use skyhop_units::{Span, Time};
 use skyhop_wire::{TooLarge, Version, expand};
 
-/// The size at which the search begins, bytes, unless every link carries more (RFC 8899 §5.1.2, BASE_PLPMTU).
+/// Size at which the search begins, bytes, unless every link carries more (RFC 8899 §5.1.2, BASE_PLPMTU).
 const BASE: u32 = 1200;
-/// RFC 8899 §5.1.2 MAX_PROBES: losses of one size until it is taken for too large.
+/// RFC 8899 §5.1.2, MAX_PROBES: losses of one size after which it counts as too large.
 const MOST_TRIES: u32 = 3;
-/// Timeouts without an acknowledgment between that look like a black hole (RFC 4821 §7.7).
+/// Successive timeouts without an acknowledgment that indicate a black hole (RFC 4821 §7.7).
 const BLACK_HOLE: u32 = 2;
-/// RFC 8899 §5.1.1 PMTU_RAISE_TIMER.
+/// RFC 8899 §5.1.1, PMTU_RAISE_TIMER.
 const RAISE_AFTER: Span = Span::from_secs(600);
-/// MTUs tried in a black hole: the base, the size that every host accepts (RFC 1122), RFC 1191's lowest, the least.
+/// MTUs tried in a black hole: 1280, the base, the size that every host accepts (RFC 1122), RFC 1191's lowest plateau, the minimum.
 const STEPS: [u32; 5] = [1280, BASE, 576, 296, 68];
-/// Time after which a smaller MTU is forgotten (RFC 1191 §7.1).
+/// Plateaus of RFC 1191 §7.1.
 const PLATEAUS: [u32; 11] = [65_535, 32_000, 17_914, 8166, 4352, 2002, 1492, 1006, 508, 296, 68];
-/// Sizes that occur: those, and tunnels and large frames of today.
+/// Common sizes: the plateaus, and those of tunnels and present-day large frames.
 const SIZES: [u32; 22] = [
     68, 296, 508, 576, 1006, 1200, 1280, 1400, 1420, 1440, 1460, 1472, 1480, 1492, 1500, 2002, 4352, 8166,
     9000, 17_914, 32_000, 65_535,
 ];
 
-/// An end's knowledge of its path's MTU. Sizes are whole packets, bytes.
+/// An end's knowledge of its path's MTU. Sizes are of whole packets, bytes.
 #[derive(Debug, Clone)]
 pub(crate) struct Path {
-    /// Largest packet that is sent, probes excepted; `u32::MAX` while nothing is known.
+    /// Largest packet sent, except for probes; `u32::MAX` while nothing is known.
     pub limit: u32,
-    /// The size that every link carries.
+    /// Size that every link carries.
     least: u32,
     /// Largest packet that both ends accept.
     most: u32,
     /// IP and TCP headers with the options of each segment.
     headers: u32,
-    /// A full segment of this size has been acknowledged.
+    /// True if a full segment of this size has been acknowledged.
     confirmed: bool,
-    /// There is something to be tried.
+    /// True if there is a size to be probed.
     pub seeking: bool,
-    /// The smallest size that is known not to pass.
+    /// Smallest size that is known not to pass.
     high: u32,
-    /// No size has been tried yet: the largest comes first.
+    /// True if no size has been probed yet: the largest comes first.
     fresh: bool,
-    /// Losses of the size that is being tried.
+    /// Losses of the size that is being probed.
     tries: u32,
-    /// A probe that is under way: where it begins and ends, and its size.
+    /// The outstanding probe: beginning, end and size.
     pub probe: Option<(u64, u64, u32)>,
-    /// Range of a lost probe, to be sent again: begin and end. Unused if segments are tracked one by one.
+    /// Range of a lost probe, to be sent again: beginning and end. Unused if segments are tracked individually.
     pub repeat: Option<(u64, u64)>,
-    /// Time at which larger sizes are tried again.
+    /// Time at which larger sizes are probed again.
     raise_at: Option<Time>,
     /// Timeouts since the last acknowledgment, and ssthresh before the first of them.
     timeouts: u32,
     before: u64,
-    /// ssthresh to be restored, once it is certain that the losses were a black hole's.
+    /// Slow-start threshold to be restored once it is certain that a black hole caused the losses.
     ssthresh: Option<u64>,
 }
 
-/// A search's use of the next new data.
+/// The search's use of the next new data.
 pub(super) enum ProbeTurn {
-    /// The data go as a probe.
+    /// The data are sent as a probe.
     Probe(NextSegment),
     /// The data wait until the window has room for a probe.
     Wait,
-    /// The data go as usual.
+    /// The data are sent as usual.
     Pass,
 }
 
@@ -94,7 +94,7 @@ impl Path {
         }
     }
 
-    /// The largest packet that is sent, but for probes.
+    /// Largest packet sent, except for probes.
     pub fn size(&self) -> u32 {
         self.limit.min(self.most)
     }
@@ -103,7 +103,7 @@ impl Path {
         self.size().saturating_sub(self.headers).max(1)
     }
 
-    /// The next size to try, between what passes and what does not.
+    /// The next size to probe, between the largest that passes and the smallest that does not.
     fn candidate(&self) -> Option<u32> {
         let (low, high) = (self.size(), self.high.min(self.most + 1));
         if low >= self.most {
@@ -117,21 +117,21 @@ impl Path {
         between.get(between.len() / 2).copied()
     }
 
-    /// The largest size below `len` that routers of old would have meant (RFC 1191 §7.1).
+    /// Largest plateau below `len`, for routers that do not report an MTU (RFC 1191 §7.1).
     fn plateau(len: u32) -> u32 {
         PLATEAUS.iter().copied().find(|size| *size < len).unwrap_or(68)
     }
 }
 
 impl Connection {
-    /// Tells a new connection's end the MTU of its own link, bytes.
+    /// Sets the MTU of this end's own link, bytes.
     pub fn over_link(mut self, mtu: Option<u32>) -> Self {
         self.sender.config.link_mtu = mtu;
         self.sender.path = Path::new(&self.sender.config);
         self
     }
 
-    /// A router says that a packet was too large.
+    /// Handles a router's message that a packet was too large.
     pub(super) fn handle_too_large(&mut self, now: Time, message: &TooLarge) {
         let Some((source, destination, seq)) = message.segment() else { return };
         let ends = [(message.ip.source, source), (message.ip.destination, destination)];
@@ -139,7 +139,7 @@ impl Connection {
         if ends != ours || matches!(self.state, State::Closed | State::Listen | State::TimeWait) {
             return;
         }
-        // RFC 5927 §4.1: only what is outstanding can have been too large.
+        // RFC 5927 §4.1: only an outstanding packet can have been too large.
         let outstanding = self.sender.flight.snd_una..self.sender.flight.snd_max;
         let Some(seq) = expand(self.iss, seq, self.sender.flight.snd_una).filter(|s| outstanding.contains(s))
         else {
@@ -150,8 +150,8 @@ impl Connection {
 }
 
 impl Sender {
-    /// Settles the size of a full segment, once both ends have named theirs: `most` bytes without the IP and TCP headers,
-    /// of which `options` come out of each segment (RFC 6691).
+    /// Sets the size of a full segment, once both ends have announced theirs: `most` bytes without the IP and TCP headers, of which
+    /// `options` are taken from each segment (RFC 6691).
     pub(super) fn settle_size(&mut self, most: u32, options: u32) {
         let path = &mut self.path;
         let own = self.config.link_mtu.unwrap_or(u32::MAX);
@@ -170,13 +170,13 @@ impl Sender {
         self.set_mss(mss);
     }
 
-    /// Begins with what another connection has found.
+    /// Starts with the size found by another connection.
     pub(super) fn begin_with_size(&mut self, size: u32) {
         self.path.limit = self.path.limit.min(size.max(self.path.least));
         self.path.confirmed = true;
     }
 
-    /// MTU with which another connection may begin.
+    /// MTU from which another connection may start.
     pub(super) fn size_found(&self) -> Option<u32> {
         let path = &self.path;
         match self.config.path_mtu {
@@ -187,19 +187,19 @@ impl Sender {
     }
 
     fn handle_too_large(&mut self, now: Time, seq: u64, next_hop_mtu: u32, total_len: u32) {
-        // RFC 8201 §4: no router of IPv6 means less than what every link carries. IPv4's are believed as far as that.
+        // RFC 8201 §4: no IPv6 router reports less than every link carries. IPv4 routers are believed down to the minimum.
         let nonsense = self.config.ip == Version::V6 && next_hop_mtu < self.path.least;
         if self.config.path_mtu == PathMtu::None || nonsense {
             return;
         }
         let mtu = if next_hop_mtu == 0 { Path::plateau(total_len) } else { next_hop_mtu };
-        // RFC 8899 §4.6.2: a size that is not below the packet's says nothing.
+        // RFC 8899 §4.6.2: a size that is not below the packet's is ignored.
         if mtu >= total_len {
             return;
         }
         let mtu = mtu.max(self.path.least);
         if self.path.probe.is_some_and(|(start, _, _)| start == seq) && mtu >= self.path.size() {
-            // Only the probe was too large, and the next one is as large as the router says.
+            // Only the probe was too large; the next one has the router's size.
             (self.path.high, self.path.fresh) = (mtu + 1, true);
             self.path.most = self.path.most.min(mtu);
             self.probe_failed(now, true);
@@ -216,21 +216,21 @@ impl Sender {
         }
         self.apply_size();
         if self.flight.snd_una == 0 {
-            // Data sent with the SYN waits for the SYN's own timer.
+            // Data sent with the SYN wait for the SYN's own timer.
             self.flight.segments.cut(self.flight.mss.into(), self.buffer.fin_at(), true);
         } else if self.flight.mss < before && self.flight.snd_max > self.flight.snd_una {
             self.send_smaller(now);
         }
     }
 
-    /// The size has changed: windows stay what they are in bytes (RFC 4821 §6.1).
+    /// Applies a new size: windows stay the same in bytes (RFC 4821 §6.1).
     fn apply_size(&mut self) {
         self.flight.mss = self.path.mss();
         self.congestion.set_mss(self.flight.mss);
     }
 
-    /// Sends outstanding data that are too large again at once, in smaller segments. The window is not cut: nothing was lost to
-    /// congestion (RFC 1191 §6.5).
+    /// Sends outstanding data that are too large again at once, in smaller segments. The window is not reduced, since nothing was
+    /// lost to congestion (RFC 1191 §6.5).
     fn send_smaller(&mut self, now: Time) {
         self.path.probe = None;
         self.path.repeat = None;
@@ -245,13 +245,13 @@ impl Sender {
         self.timer.restart(now);
     }
 
-    /// Repairs segments marked as lost as after a timeout, without a congestion signal.
+    /// Repairs segments marked as lost, as after a timeout but without a congestion signal.
     fn repair_without_signal(&mut self) {
         let mss = u64::from(self.flight.mss);
         self.pipe.without_signal((self.flight.segments.pipe / mss) as i64, self.flight.snd_max);
     }
 
-    /// An acknowledgment has come that moves snd_una by `newly` to `ack`.
+    /// Handles an acknowledgment that moves snd_una by `newly` to `ack`.
     pub(super) fn note_size(&mut self, now: Time, ack: u64, newly: u64) {
         let path = &mut self.path;
         path.timeouts = 0;
@@ -278,7 +278,7 @@ impl Sender {
         }
     }
 
-    /// Decides a search's use of the next new data, from `snd_max` on. `room` is the space left in the congestion window.
+    /// Decides on the search's use of the next new data, from `snd_max` on. `room` is the space left in the congestion window.
     pub(super) fn probe_turn(&mut self, now: Time, room: u64) -> ProbeTurn {
         let repairing = self.counting.active || self.pipe.phase != RecoveryPhase::Open;
         let path = &mut self.path;
@@ -293,7 +293,7 @@ impl Sender {
             return ProbeTurn::Pass;
         };
         let len = u64::from(size.saturating_sub(path.headers));
-        // RFC 4821 §7.4: enough behind it that its loss would be noticed without the timer.
+        // RFC 4821 §7.4: enough data after it that its loss would be noticed without the timer.
         let needed = len + u64::from(self.flight.threshold + 1) * u64::from(self.flight.mss);
         if self.buffer.unsent(self.flight.snd_max) < needed || self.window() < needed {
             return ProbeTurn::Pass;
@@ -305,7 +305,7 @@ impl Sender {
         ProbeTurn::Probe(NextSegment { seq: self.flight.snd_max, len: len as u32, fin: false })
     }
 
-    /// Returns true if all that is lost is a probe; then it was too large, and its loss is no signal (RFC 4821 §7.6.1).
+    /// Returns true if only a probe is lost: then it was too large, and its loss is no congestion signal (RFC 4821 §7.6.1).
     pub(super) fn only_probe_lost(&mut self, now: Time) -> bool {
         let Some((start, _, _)) = self.path.probe else { return false };
         let index = self.flight.segments.starting_at(start);
@@ -317,7 +317,8 @@ impl Sender {
         alone
     }
 
-    /// A duplicate: whether it is the third that asks for a probe. Then that was too large, and they are no signal.
+    /// Handles a duplicate. Returns true if it is the third that asks for a probe: then that was too large, and the duplicates are
+    /// no signal.
     pub(super) fn duplicates_ask_for_probe(&mut self, now: Time) -> bool {
         // Vegas does not wait for the third.
         let enough = self.counting.duplicates == self.flight.threshold || self.vegas_expired(now);
@@ -328,7 +329,7 @@ impl Sender {
         asks
     }
 
-    /// A probe did not pass, as a router has said or as its loss suggests.
+    /// Handles the failure of a probe, reported by a router (`told`) or inferred from its loss.
     fn probe_failed(&mut self, now: Time, told: bool) {
         let Some((start, end, size)) = self.path.probe.take() else { return };
         self.count_failure(size, told);
@@ -340,7 +341,7 @@ impl Sender {
             self.path.repeat = Some((start, end));
             self.counting.probe_repaired = true;
         }
-        // Karn's rule for the probe itself; a later segment's sample has the repair in it, which makes the timer patient.
+        // Karn's rule for the probe itself; the sample of a later segment includes the repair, which lengthens the timeout.
         self.timer.timed = self.timer.timed.and_then(|timed| timed.unless_sent_again(start, end));
         self.timer.restart(now);
     }
@@ -357,7 +358,7 @@ impl Sender {
         }
     }
 
-    /// Losses are being repaired, or a repeat has gone: what becomes of a probe says nothing (RFC 4821 §7.6.3).
+    /// Abandons a probe while losses are repaired or after a retransmission, since its fate then shows nothing (RFC 4821 §7.6.3).
     pub(super) fn abandon_probe(&mut self) {
         if self.path.probe.take().is_some() && self.flight.how.pipe() {
             self.flight.segments.cut(self.flight.mss.into(), self.buffer.fin_at(), false);
@@ -376,7 +377,7 @@ impl Sender {
         Some(NextSegment { seq: start, len, fin: false })
     }
 
-    /// The retransmission timer has run out.
+    /// Handles a retransmission timeout.
     pub(super) fn suspect_size(&mut self) {
         let tail = self.path.probe.take();
         self.path.repeat = None;
@@ -398,7 +399,7 @@ impl Sender {
         let steps = if path.least > BASE { &STEPS[..1] } else { &STEPS[1..] };
         let below = steps.iter().copied().find(|step| *step < largest);
         if let Some(step) = below.filter(|_| path.timeouts >= BLACK_HOLE) {
-            // The search begins anew from here.
+            // The search restarts here.
             (path.limit, path.confirmed, path.seeking) = (step, false, true);
             path.ssthresh = Some(path.before);
             (path.high, path.fresh, path.tries) = (u32::MAX, false, 0);

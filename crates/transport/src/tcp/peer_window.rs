@@ -1,7 +1,7 @@
-//! The window that the peer offers, and the persist timer that asks for one where there is none.
+//! The peer's window, and the persist timer that probes a closed one.
 //!
 //! Follows RFC 9293 §3.8.6.1 (probes of a closed window) and §3.8.6.2.1 (the sender's side of the silly window syndrome).
-//! Differs: the right edge never moves back, whatever the peer says.
+//! Differs: the right edge never moves back, even if the peer shrinks its window.
 //! Leaves out the override timeout of §3.8.6.2.1: a window below half of the largest waits for the peer or the persist timer.
 
 use super::sender::NextSegment;
@@ -9,17 +9,17 @@ use skyhop_units::{Span, Time};
 
 #[derive(Debug)]
 pub(crate) struct PeerWindow {
-    /// SND.WND: what the latest acknowledgment offered.
+    /// SND.WND: the window in the latest acknowledgment.
     pub window: u64,
-    /// One past the last byte the peer allows.
+    /// One past the last byte that the peer allows.
     pub edge: u64,
-    /// The largest window the peer has ever offered.
+    /// Largest window that the peer has offered.
     largest: u64,
     /// Time of the next window probe.
     pub persist_at: Option<Time>,
-    /// The byte is to go now.
+    /// True if a probe of one byte is due.
     probe: bool,
-    /// Probes since the window closed.
+    /// Number of probes since the window closed.
     probes: u32,
 }
 
@@ -30,7 +30,7 @@ impl Default for PeerWindow {
 }
 
 impl PeerWindow {
-    /// A segment that acknowledged up to `ack` offers `window`; `nxt` is next to be sent.
+    /// Handles a segment that acknowledges up to `ack` and offers `window`; `nxt` is the next byte to send.
     #[inline]
     pub fn set(&mut self, ack: u64, window: u64, nxt: u64) {
         self.window = window;
@@ -41,7 +41,7 @@ impl PeerWindow {
         }
     }
 
-    /// §3.8.6.2.1: less than a full segment is sent into a window too small for one if it is half of the largest seen.
+    /// §3.8.6.2.1: allows less than a full segment if the window is too small for one but at least half of the largest.
     #[inline]
     pub fn cut(&self, segment: NextSegment) -> NextSegment {
         let usable = self.edge.saturating_sub(segment.seq);
@@ -51,19 +51,19 @@ impl PeerWindow {
         segment
     }
 
-    /// §3.8.6.1: nothing is under way that would bring a new window, so it is asked for after a timeout.
+    /// §3.8.6.1: starts the timer if nothing in flight could bring a new window.
     pub fn ask(&mut self, now: Time, rto: Span) {
         self.persist_at.get_or_insert(now + rto);
     }
 
-    /// The persist timer has run out: a byte asks for the window, and the next one later.
+    /// Handles the expiry of the persist timer: a byte probes the window, and the interval grows.
     pub fn handle_persist(&mut self, now: Time, rto: Span, most: Span) {
         self.probe = true;
         self.probes = (self.probes + 1).min(16);
         self.persist_at = Some(now + (rto * (1 << self.probes)).min(most));
     }
 
-    /// Returns true, once, if a byte is to ask for the window now.
+    /// Returns true, once, if a probe of the window is due.
     #[inline]
     pub fn take_probe(&mut self) -> bool {
         std::mem::take(&mut self.probe)
@@ -89,7 +89,7 @@ mod tests {
             assert_eq!(peer.persist_at, Some(now + s(wait)));
             assert!(peer.take_probe() && !peer.take_probe());
         }
-        // A window that moves nothing leaves the timer; one that does stops it, and the next wait is short again.
+        // A segment that does not open the window leaves the timer; one that does stops it, and the next interval is short again.
         peer.set(4001, 0, 4001);
         assert!(peer.persist_at.is_some());
         peer.set(4001, 500, 4001);
@@ -107,7 +107,7 @@ mod tests {
         let cut = |seq, len| peer.cut(NextSegment { seq, len, fin: true });
         assert_eq!(cut(1001, 3000), NextSegment { seq: 1001, len: 3000, fin: true });
         assert_eq!(cut(2001, 3000), NextSegment { seq: 2001, len: 2000, fin: false });
-        // 1999 bytes are less than half, and none are nothing to be cut to.
+        // 1999 bytes are less than half, and an empty window allows nothing.
         assert_eq!(cut(2002, 3000).len, 3000);
         assert_eq!(cut(4001, 3000).len, 3000);
     }

@@ -1,38 +1,39 @@
-//! A receive window that tunes itself: twice of what arrives in a round trip, and more while that grows.
+//! A receive window that tunes itself: twice the data that arrive in an RTT, and more while they grow.
 //!
-//! Follows dynamic right-sizing (Fisk and Feng 2001) as Linux 6.18 has it: `tcp_rcv_rtt_measure`, `tcp_rcv_space_adjust`,
+//! Follows dynamic right-sizing (Fisk and Feng 2001) as in Linux 6.18: `tcp_rcv_rtt_measure`, `tcp_rcv_space_adjust`,
 //! `tcp_rcvbuf_grow`, `tcp_grow_window`, `__tcp_select_window`.
-//! Differs: what is a share of memory there (`tcp_rmem`, and the window in it) is window here, and a frame's memory that of a full one.
+//! Differs: Linux's shares of memory (`tcp_rmem`, and the window in it) are windows here, and each frame takes the memory of a full
+//! one.
 //! Leaves out memory pressure and the collapsing of queues.
 
 use super::config::Config;
 use skyhop_units::{Span, Time};
 
-/// Segments of a first window, which is all that is expected in the first round trip (TCP_INIT_CWND).
+/// Segments of a first window, the data expected in the first round trip (TCP_INIT_CWND).
 const FIRST_SEGMENTS: u64 = 10;
-/// The first window counts on frames of which half the memory is payload; the first frame says that it is 162 of 256 (measured over
-/// veth with 6.18; 160 with network cards that give a frame half a page), and the buffer holds that much more.
+/// Growth of the first window: it assumes frames of which half the memory is payload; the first frame shows that it is 162 of 256
+/// (measured over veth with 6.18; 160 with network cards that give a frame half a page), so the buffer holds more.
 const FIRST_GAIN: (u64, u64) = (162, 128);
-/// Shorter segments say nothing of how much memory large ones take.
+/// Payload below which segments say nothing about the memory of large ones.
 const SHORTEST: u64 = 128;
 
 #[derive(Debug, Clone)]
 pub(crate) struct Tuning {
     max: u64,
-    /// The window that the buffer has room for (`window_clamp`), and what of it is announced (`rcv_ssthresh`).
+    /// Window for which the buffer has room (`window_clamp`), and the part that is announced (`rcv_ssthresh`).
     clamp: u64,
     announced: u64,
     mss: u64,
     /// Payload of the largest segment.
     largest: u64,
-    /// Most bytes read in a round trip; sequence number and time at which the present one began.
+    /// Largest number of bytes read in a round trip; sequence number and time at which the present one began.
     space: u64,
     read_to: u64,
     began: Time,
-    /// The round trip as this end sees it, and the peer's latest echo of this end's clock.
+    /// RTT as seen by this end, and the peer's latest echo of this end's clock.
     rtt: Option<Span>,
     echo: Option<u32>,
-    /// End of a window's worth of data, which takes a round trip or more to arrive, and the start of this measurement.
+    /// End of a window's worth of data, which takes an RTT or more to arrive, and the start of this measurement.
     window_end: Option<(u64, Time)>,
     latest: Time,
 }
@@ -59,10 +60,10 @@ impl Tuning {
         })
     }
 
-    /// The window, with `unread` bytes held in order and `out_of_order` beyond a gap.
+    /// The window with `unread` bytes held in order and `out_of_order` beyond a gap.
     pub fn window(&self, unread: u64, out_of_order: u64) -> u64 {
         let free = self.clamp.saturating_sub(unread + out_of_order);
-        // The rest of a full buffer is too small to announce.
+        // The space left in a full buffer is too small to announce.
         if free < self.clamp / 16 || free < self.largest.min(self.clamp) {
             0
         } else {
@@ -75,19 +76,19 @@ impl Tuning {
         held > self.clamp / 2
     }
 
-    /// Returns true if the application has made so much room that the sender should hear of it: a window of at least twice `left`.
+    /// Returns true if the application has made so much room that the sender should be told: a window of at least twice `left`.
     pub fn reopened(&self, left: u64, window: u64) -> bool {
         2 * left <= self.clamp && window > 0 && window >= 2 * left
     }
 
-    /// The peer's echo of this end's clock came with a segment of `len` bytes, after a round trip of `sample`.
+    /// Handles the peer's echo of this end's clock in a segment of `len` bytes, after an RTT of `sample`.
     pub fn on_echo(&mut self, echo: u32, sample: Span, len: u64, unread: u64) {
         if self.echo.replace(echo) != Some(echo) && len >= self.largest && sample > Span::ZERO {
             self.sample(sample, unread == 0);
         }
     }
 
-    /// A smaller round trip counts at once, a larger one by an eighth if it is to be trusted.
+    /// Adds an RTT sample: a smaller one counts at once, a larger one by an eighth if it is reliable.
     fn sample(&mut self, rtt: Span, trusted: bool) {
         self.rtt = match self.rtt {
             Some(old) if rtt >= old => Some(if trusted { old - old / 8 + rtt / 8 } else { old }),
@@ -95,8 +96,8 @@ impl Tuning {
         };
     }
 
-    /// A segment of `len` bytes has come into order: all below `rcv_nxt` is here, of which `unread` were waiting before; `window` is
-    /// what the peer was allowed. True if the window has grown.
+    /// Handles a segment of `len` bytes in order: all below `rcv_nxt` has arrived, of which `unread` bytes waited before; `window`
+    /// is the announced window. Returns true if the window has grown.
     pub fn on_data(&mut self, now: Time, len: u64, rcv_nxt: u64, window: u64, held: u64) -> bool {
         self.latest = now;
         match self.window_end {
@@ -112,15 +113,15 @@ impl Tuning {
         self.announce_more(len, held)
     }
 
-    /// A segment of `len` bytes has come out of order, and `beyond` is how far behind the gap what is held reaches.
+    /// Handles a segment of `len` bytes out of order; `beyond` is the distance from the gap to the end of the data held.
     pub fn on_gap(&mut self, now: Time, len: u64, beyond: u64, held: u64) {
         self.latest = now;
         self.announce_more(len, held);
         self.make_room(self.space, beyond);
     }
 
-    /// Grows the announced window by two segments for each that comes (check 2 of `tcp_grow_window`: if such segments would fill the
-    /// window before the memory).
+    /// Grows the announced window by two segments for each that arrives (check 2 of `tcp_grow_window`: whether such segments would
+    /// fill the window before the memory).
     fn announce_more(&mut self, len: u64, held: u64) -> bool {
         let room = self.clamp.saturating_sub(held).saturating_sub(self.announced);
         if len < SHORTEST || room == 0 {
@@ -142,7 +143,7 @@ impl Tuning {
         0
     }
 
-    /// The application has read all below `read_to`, and `unread` bytes are left.
+    /// Handles a read: the application has read all below `read_to`, and `unread` bytes are left.
     pub fn on_read(&mut self, read_to: u64, unread: u64, beyond: u64) {
         let Some(rtt) = self.rtt else { return };
         if self.latest.since(self.began) < rtt {
@@ -155,8 +156,8 @@ impl Tuning {
         (self.read_to, self.began) = (read_to, self.latest);
     }
 
-    /// Makes room for the next round trip: twice the bytes of the last one, more by twice the growth since the one before, and what waits
-    /// behind a gap.
+    /// Makes room for the next round trip: twice the bytes of the last one, more by twice the growth since the one before, and the
+    /// data behind a gap.
     fn make_room(&mut self, read: u64, beyond: u64) {
         let old = std::mem::replace(&mut self.space, read) as u128;
         let twice = 2 * read as u128;
@@ -193,15 +194,15 @@ mod tests {
         }
     }
 
-    // By hand from the kernel's text: 10, 20, 40, 80 segments in round trips of 600 ms. The first measurement begins with the first
-    // segment. A round trip later 10 have been read, as many as were expected. Another later 20: 2 * 20 + 2 * (2 * 20 * (20 - 10)
-    // / 10) = 120 segments. Then 40: 80 + 2 * 80 * 20 / 20 = 240; then 80: 480.
+    // Computed by hand from the kernel's source: 10, 20, 40, 80 segments in round trips of 600 ms. The first measurement begins
+    // with the first segment. An RTT later 10 have been read, as expected. After another one 20: 2 * 20 + 2 * (2 * 20 * (20 - 10) /
+    // 10) = 120 segments. Then 40: 80 + 2 * 80 * 20 / 20 = 240; then 80: 480.
     #[test]
     fn the_buffer_is_three_times_a_doubling_flow_ahead() {
         let (mut t, mut nxt) = (tuning(), 1);
         assert_eq!((t.window(0, 0), t.clamp, t.space), (64_240, 81_162, 14_480));
         arrive(&mut t, 1000, 10, &mut nxt);
-        // Two segments more are announced for each, until the first buffer is used up.
+        // Two more segments are announced for each, until the first buffer is used up.
         assert_eq!((t.window(0, 0), t.clamp), (81_162, 81_162));
         arrive(&mut t, 1600, 20, &mut nxt);
         assert_eq!((t.space, t.clamp), (14_480, 81_162));
@@ -214,7 +215,7 @@ mod tests {
         assert_eq!((t.space, t.clamp), (40 * MSS, 240 * MSS));
         arrive(&mut t, 3400, 160, &mut nxt);
         assert_eq!((t.space, t.clamp), (80 * MSS, 480 * MSS));
-        // A flow that does not grow any more leaves it where it is.
+        // A flow that no longer grows leaves it unchanged.
         for round in 0..10 {
             arrive(&mut t, 4000 + 600 * round, 160, &mut nxt);
         }
@@ -226,7 +227,7 @@ mod tests {
         let (mut t, mut nxt) = (tuning(), 1);
         let mut n = 10;
         for round in 0..16 {
-            // Many in the last millisecond, so that a round trip stays one.
+            // Most arrive in the last millisecond, so that the round trip keeps its length.
             for i in 0..n {
                 let now = at(1000 + 600 * round + (i > 0) as u64);
                 t.on_echo((round * 2 + (i > 0) as u64) as u32, Span::from_millis(600), MSS, 0);
@@ -245,8 +246,8 @@ mod tests {
         assert!(!t.reopened(10_616_833, 21_233_664));
     }
 
-    // tcp_rcv_rtt_update: the smallest at once; larger ones by an eighth from timestamps, and only where nothing waits to be read; never by
-    // the time that a window's worth took.
+    // tcp_rcv_rtt_update: the smallest at once; larger ones by an eighth from timestamps, and only if no data wait to be read;
+    // never by the time that a window's worth took.
     #[test]
     fn the_receivers_round_trip() {
         let mut t = tuning();

@@ -1,8 +1,8 @@
 //! The receiving half: reassembly, selective and delayed acknowledgments, the window.
 //!
-//! Follows RFC 9293 §3.10.7, RFC 2018 §4 (which blocks, in which order), RFC 5681 §4.2 (when to acknowledge), RFC 2883 (DSACK).
-//! Differs: data that arrives in order is only counted; the window counts what the application has not read.
-//! Leaves out how a window tunes itself, which is `receive_tuning`'s.
+//! Follows RFC 9293 §3.10.7, RFC 2018 §4 (choice and order of blocks), RFC 5681 §4.2 (times of acknowledgments), RFC 2883 (DSACK).
+//! Differs: data that arrive in order are only counted; the window counts unread data.
+//! Leaves out the tuning of the window (`receive_tuning`).
 
 use super::acknowledger::Acknowledger;
 use super::config::Config;
@@ -22,18 +22,18 @@ pub(crate) struct Receiver {
     tuning: Option<Box<Tuning>>,
     mss: u64,
     unread: u64,
-    /// One past the last byte the peer has been allowed to send.
+    /// One past the last byte that the peer has been allowed to send.
     announced: u64,
     out_of_order: Ranges,
     /// Sequence numbers of segments that arrived out of order, most recent first.
     recent: [u64; MAX_SACK_BLOCKS],
     fin_at: Option<u64>,
-    /// A FIN in order is not acknowledged yet.
+    /// True if a FIN in order is held back, unacknowledged.
     pub hold_fin: bool,
     pub acks: Acknowledger,
     /// True if acknowledgments or the window adapt.
     pub adapts: bool,
-    /// True if duplicates are reported; `duplicate` is the one to report next.
+    /// True if duplicates are reported; `duplicate` is the next to report.
     dsack: bool,
     duplicate: Option<(u64, u64)>,
     /// Payload delivered in order.
@@ -63,25 +63,26 @@ impl Receiver {
         }
     }
 
-    /// Takes note of the peer's SYN.
+    /// Starts with the peer's SYN.
     pub fn start(&mut self, irs: u32) {
         (self.irs, self.rcv_nxt, self.announced) = (irs, 1, 1 + self.window);
     }
 
-    /// Returns true if any of [seq, seq + len) lies in the window, or stands right behind a full one: a FIN, or an acknowledgment
-    /// that follows it. (§3.10.7.4 by the letter turns away all acknowledgments from a peer that has used its window.)
+    /// Returns true if any of [seq, seq + len) is within the window, or just after a full one: a FIN, or an acknowledgment that
+    /// follows it. (§3.10.7.4 literally rejects all acknowledgments from a peer that has used up its window.)
     pub fn acceptable(&self, seq: u64, len: u64) -> bool {
         let edge = self.announced.max(self.rcv_nxt) + (len == 0) as u64;
         seq <= edge && seq + len.max(1) > self.rcv_nxt.saturating_sub((len == 0) as u64)
     }
 
-    /// A segment of `len` payload bytes at `seq`, perhaps with FIN behind them. Returns the bytes that came into order.
+    /// Handles a segment of `len` payload bytes at `seq`, with a FIN after them if `fin`. Returns the number of bytes that came
+    /// into order.
     pub fn handle_data(&mut self, now: Time, seq: u64, len: u64, fin: bool) -> u64 {
         let mut end = (seq + len).min(self.announced.max(self.rcv_nxt));
         if fin && seq + len == end && end >= self.rcv_nxt {
             self.fin_at.get_or_insert(end);
         }
-        // A peer that sends on after its FIN is not listened to.
+        // Data that a peer sends after its FIN are ignored.
         let last = self.fin_at.unwrap_or(u64::MAX);
         end = end.min(last);
         if len == 0 && !fin {
@@ -108,7 +109,7 @@ impl Receiver {
             let quick = self.adapts && self.adapt(now, len, before);
             self.acks.delay(now, quick || (filled_gap && self.acks.gap_fillers));
         } else {
-            // Nothing new: the peer has missed an acknowledgment.
+            // No new data: the peer has missed an acknowledgment.
             self.acks.now = true;
             if self.adapts {
                 self.adapt_to_disorder(now, None);
@@ -124,7 +125,7 @@ impl Receiver {
         fresh
     }
 
-    /// The peer echoes this end's clock with a segment of `len` bytes, after a round trip of `sample`.
+    /// Handles the peer's echo of this end's clock in a segment of `len` bytes, after an RTT of `sample`.
     #[cold]
     pub fn take_echo(&mut self, echo: u32, sample: Span, len: u64) {
         if let Some(tuning) = &mut self.tuning {
@@ -132,7 +133,7 @@ impl Receiver {
         }
     }
 
-    /// Adapts to a segment of `len` bytes in order. Returns true if it is to be acknowledged at once.
+    /// Adapts to a segment of `len` bytes in order. Returns true if it must be acknowledged at once.
     #[cold]
     #[inline(never)]
     fn adapt(&mut self, now: Time, len: u64, before: u64) -> bool {
@@ -150,7 +151,7 @@ impl Receiver {
         self.acks.is_quick()
     }
 
-    /// The same for one of which the first `len` bytes came out of order, or all again.
+    /// Adapts to a segment whose first `len` bytes arrived out of order, or, if `None`, whose bytes had all arrived before.
     #[cold]
     #[inline(never)]
     fn adapt_to_disorder(&mut self, now: Time, len: Option<u64>) {
@@ -174,7 +175,7 @@ impl Receiver {
         self.out_of_order.highest().map_or(0, |highest| highest.saturating_sub(self.rcv_nxt))
     }
 
-    /// Takes a FIN that has come into order, unless it is held. Returns true if it did.
+    /// Accepts a FIN that is in order, unless it is held. Returns true if it did.
     pub fn take_fin(&mut self) -> bool {
         let takes = self.fin_at == Some(self.rcv_nxt) && !self.hold_fin;
         self.rcv_nxt += takes as u64;
@@ -182,7 +183,7 @@ impl Receiver {
         takes
     }
 
-    /// Returns true if a FIN in order is held.
+    /// Returns true if a FIN in order is held back.
     pub fn fin_waits(&self) -> bool {
         self.fin_at == Some(self.rcv_nxt)
     }
@@ -192,27 +193,27 @@ impl Receiver {
         self.announced.max(self.rcv_nxt)
     }
 
-    /// Bytes in order, and bytes held behind gaps: one or the other changes with each segment that brings anything.
+    /// Bytes in order, and bytes held behind gaps: each segment with new data changes one of them.
     pub fn progress(&self) -> (u64, u64) {
         (self.delivered, self.out_of_order.total())
     }
 
-    /// Bytes that have arrived and were not read.
+    /// Bytes that have arrived and have not been read.
     pub fn held(&self) -> u64 {
         self.unread + self.out_of_order.total()
     }
 
-    /// Returns true if the peer's FIN has come into order.
+    /// Returns true if the peer's FIN has been accepted in order.
     pub fn finished(&self) -> bool {
         self.fin_at.is_some_and(|at| self.rcv_nxt > at)
     }
 
-    /// The application takes all that is in order. Returns how much that was.
+    /// Reads all data in order. Returns the number of bytes.
     pub fn read(&mut self) -> u64 {
         self.read_up_to(u64::MAX)
     }
 
-    /// The application takes at most `bytes`.
+    /// Reads at most `bytes`.
     pub fn read_up_to(&mut self, bytes: u64) -> u64 {
         if self.adapts {
             return self.read_adapting(bytes);
@@ -224,8 +225,8 @@ impl Receiver {
     }
 
     fn reopen(&mut self) {
-        // RFC 9293 §3.8.6.2.2: announce a window that has opened by a segment or half the buffer, not each byte; and
-        // only to a peer that it holds up, since others learn of it with their next acknowledgment.
+        // RFC 9293 §3.8.6.2.2: a window is announced that has opened by a segment or half the buffer, not by each byte; and only to
+        // a peer that it limits, since others get it with their next acknowledgment.
         let opened = (self.rcv_nxt + self.window - self.unread).saturating_sub(self.announced);
         let left = self.announced.saturating_sub(self.rcv_nxt);
         if opened >= self.mss.min(self.window / 2) && left < self.mss.max(self.window / 4) {
@@ -233,7 +234,7 @@ impl Receiver {
         }
     }
 
-    /// The application takes at most `bytes`, and what adapts takes note.
+    /// Reads at most `bytes`, and informs the adaptive parts.
     #[cold]
     #[inline(never)]
     fn read_adapting(&mut self, bytes: u64) -> u64 {
@@ -253,7 +254,7 @@ impl Receiver {
         taken
     }
 
-    /// Window to be announced, for one that may tune itself.
+    /// The window to announce, if it may tune itself.
     #[cold]
     #[inline(never)]
     fn adapted_window(&mut self) -> u64 {
@@ -265,7 +266,7 @@ impl Receiver {
         tuning.window(self.unread, self.out_of_order.total())
     }
 
-    /// The window to announce, never taking back what was announced. The bytes themselves, not yet scaled.
+    /// The window to announce, in scaled form; announced space is never withdrawn.
     pub fn announce(&mut self, scale: u8) -> u16 {
         let room = if self.adapts { self.adapted_window() } else { self.window.saturating_sub(self.unread) };
         let edge = (self.rcv_nxt + room).max(self.announced);
@@ -274,7 +275,7 @@ impl Receiver {
         field as u16
     }
 
-    /// SACK blocks: first the one that holds the latest arrival, then earlier ones (RFC 2018 §4).
+    /// SACK blocks: first the one with the latest arrival, then earlier ones (RFC 2018 §4).
     pub fn sack_blocks(&mut self, most: usize) -> SackBlocks {
         let mut blocks = SackBlocks::default();
         let mut most = most;
@@ -300,12 +301,12 @@ impl Receiver {
         blocks
     }
 
-    /// A lone acknowledgment was marked on its way: there will be fewer.
+    /// Reduces the rate of acknowledgments after a mark on one.
     pub fn acknowledge_less(&mut self, now: Time, rtt: Option<Span>) {
         self.acks.acknowledge_less(now, rtt, self.window, self.mss);
     }
 
-    /// RFC 2883 §4: the first part of [seq, end) that is here already.
+    /// RFC 2883 §4: records the first part of [seq, end) that has arrived before.
     fn note_duplicate(&mut self, seq: u64, end: u64) {
         if !self.dsack || seq >= end {
             return;
@@ -318,7 +319,7 @@ impl Receiver {
     }
 
     fn remember(&mut self, seq: u64) {
-        // Blocks are told apart by range, not by arrival: a segment that extends the latest block only renews it.
+        // Blocks are distinguished by range, not by arrival: a segment that extends the latest block only renews it.
         let range = self.out_of_order.containing(seq);
         let mut kept = [u64::MAX; MAX_SACK_BLOCKS];
         kept[0] = seq;
@@ -385,7 +386,7 @@ mod tests {
         config.dsack = true;
         let play = |segments: &[(u64, u64)]| {
             let mut r = Receiver::new(&config);
-            // The examples' numbers are offsets, 1 further on here.
+            // The examples' numbers are offsets, here larger by 1.
             r.start(0u32.wrapping_sub(1));
             r.handle_data(Time::ZERO, 1, 3000, false);
             let mut last = Vec::new();
@@ -397,7 +398,7 @@ mod tests {
         };
         // §4.1.1: 3000-3499 and 3500-3999 arrive, their ACKs are lost, 3000-3499 again: ACK 4000, SACK 3000-3500.
         assert_eq!(play(&[(3000, 3500), (3500, 4000), (3000, 3500)]), (4000, vec![(3000, 3500)]));
-        // §4.1.2: 3500 to 5000 are missing but for 4500-5000; 3000-3500 a second time: ACK 4000, SACK 3000-3500, 4500-5000.
+        // §4.1.2: 3500 to 5000 are missing except 4500-5000; 3000-3500 arrives again: ACK 4000, SACK 3000-3500, 4500-5000.
         assert_eq!(
             play(&[(3000, 3500), (3500, 4000), (4500, 5000), (3000, 3500)]),
             (4000, vec![(3000, 3500), (4500, 5000)])
@@ -425,7 +426,7 @@ mod tests {
         assert_eq!(r.announce(0), 10_000);
         r.handle_data(Time::ZERO, 1, 9_000, false);
         assert_eq!(r.announce(0), 1_000);
-        // A peer that sends beyond the window is cut off at it.
+        // Data of a peer beyond the window are cut off.
         assert_eq!(r.handle_data(Time::ZERO, 9_001, 3_000, false), 1_000);
         assert_eq!(r.announce(0), 0);
         assert!(!r.acceptable(10_002, 10));

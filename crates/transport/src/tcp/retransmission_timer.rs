@@ -1,15 +1,15 @@
-//! The retransmission timer: when it runs out, and which acknowledgments measure the round trip behind it.
+//! The retransmission timer: its expiry, and the acknowledgments that measure its RTT.
 //!
-//! Follows RFC 6298 §3 (Karn's rule) and §5, RFC 7323 §4.1 (timestamps), Linux where every segment is timed; ns-2's agents where
-//! they differ. Differs from a kernel: one segment a round trip is timed but for RACK, which needs each.
-//! Leaves out what the samples become, which is `rtt`'s.
+//! Follows RFC 6298 §3 (Karn's rule) and §5, RFC 7323 §4.1 (timestamps), Linux for timing every segment, and ns-2's agents where
+//! they differ. Differs from a kernel: one segment per RTT is timed, except with RACK, which needs all.
+//! Leaves out the estimate from the samples (`rtt`).
 
 use super::config::{Config, LossRecovery};
 use super::rtt::RttEstimator;
 use super::sender::Sender;
 use skyhop_units::{Span, Time};
 
-/// The timer, and the segment that is timed for it.
+/// The timer, and the segment that is timed.
 #[derive(Debug)]
 pub(crate) struct RetransmissionTimer {
     pub at: Option<Time>,
@@ -23,13 +23,13 @@ impl RetransmissionTimer {
         Self { at: None, rtt: RttEstimator::new(config), timed: None }
     }
 
-    /// §5.1: runs from now on, whether it did or not.
+    /// §5.1: starts or restarts the timer.
     #[inline]
     pub fn restart(&mut self, now: Time) {
         self.at = Some(now + self.rtt.rto());
     }
 
-    /// Runs from now on, if it does not.
+    /// Starts the timer, if it does not run.
     #[inline]
     pub fn start(&mut self, now: Time) {
         if self.at.is_none() {
@@ -37,21 +37,21 @@ impl RetransmissionTimer {
         }
     }
 
-    /// Runs from now on, if it does.
+    /// Restarts the timer, if it runs.
     pub fn put_off(&mut self, now: Time) {
         if self.at.is_some() {
             self.restart(now);
         }
     }
 
-    /// §5.5 and §5.6: it has run out, and waits twice as long for the next time. Karn's rule: nothing is timed any more.
+    /// §5.5 and §5.6: handles an expiry, and doubles the next timeout. Karn's rule: no segment is timed any more.
     pub fn back_off(&mut self, now: Time) {
         self.rtt.back_off();
         self.timed = None;
         self.restart(now);
     }
 
-    /// A segment up to `end` has been sent for the first time: it is timed if none is.
+    /// Times a segment up to `end`, sent for the first time, if none is timed.
     #[inline]
     pub fn time(&mut self, now: Time, end: u64) {
         if self.timed.is_none() {
@@ -59,7 +59,7 @@ impl RetransmissionTimer {
         }
     }
 
-    /// [start, end) is sent again: nothing is timed any more, or in ns-2's way nothing but other segments.
+    /// Records that [start, end) is sent again: no segment is timed any more, or, as in ns-2, none but others.
     pub fn time_no_repeat(&mut self, how: LossRecovery, start: u64, end: u64) {
         use LossRecovery::*;
         self.timed = self
@@ -69,7 +69,7 @@ impl RetransmissionTimer {
             .map(|timed| Timed { in_repair: true, ..timed });
     }
 
-    /// The segment that is timed, if all below `ack` having arrived ends that.
+    /// The timed segment, if the arrival of all below `ack` ends its timing.
     #[inline]
     fn take_timed(&mut self, ack: u64) -> Option<Timed> {
         let timed = self.timed.filter(|timed| ack >= timed.end);
@@ -80,13 +80,13 @@ impl RetransmissionTimer {
     }
 }
 
-/// The segment being timed.
+/// A segment being timed.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Timed {
     /// One past its last byte.
     pub end: u64,
     at: Time,
-    /// Another segment was sent again meanwhile, so that its age may be that of a repair.
+    /// True if another segment was retransmitted meanwhile, so that its age may include a repair.
     in_repair: bool,
 }
 
@@ -95,14 +95,14 @@ impl Timed {
         Self { end, at, in_repair: false }
     }
 
-    /// The same, if [start, end) sent again is not what is timed.
+    /// The segment, unless [start, end), sent again, is part of it.
     pub fn unless_sent_again(self, start: u64, end: u64) -> Option<Self> {
         (self.end <= start || self.end > end).then_some(self)
     }
 }
 
 impl Sender {
-    /// Everything below `ack` is acknowledged; `sample` is what a timestamp says, if there is one.
+    /// Handles an acknowledgment of everything below `ack`; `sample` is the RTT by a timestamp, if there is one.
     pub(super) fn measure(&mut self, now: Time, ack: u64, sample: Option<Span>) {
         if self.flight.how == LossRecovery::Fack && self.fack_ages(now, ack) {
             return;
@@ -113,7 +113,7 @@ impl Sender {
         }
         match (sample, timed) {
             (None, Some(Timed { at, in_repair: true, .. })) => {
-                // It is the timer's, and no round trip to be told.
+                // For the timer only, and not reported as an RTT.
                 self.timer.rtt.smooth(now.since(at));
                 self.timer.rtt.reset_backoff();
             }
@@ -127,7 +127,7 @@ impl Sender {
         }
     }
 
-    /// The round trip of what has been delivered; where that was sent twice only what a timestamp says, if one was `echoed`.
+    /// Adds the RTT of delivered data; for retransmitted data only that of a timestamp, if one was `echoed`.
     pub(super) fn note_rtt(&mut self, echoed: Option<Span>) {
         let measured = self.flight.segments.progress.rtt();
         if let Some(rtt) = measured {
@@ -136,7 +136,7 @@ impl Sender {
         if self.flight.how == LossRecovery::Rack
             && let Some(rtt) = measured.or(echoed)
         {
-            // Each segment is timed: one at a time would be spoilt by each repeat, while the queue grows.
+            // Each segment is timed: with one at a time, each retransmission would spoil the sample while the queue grows.
             self.timer.rtt.sample(rtt);
             self.pipe.rack.measured = true;
         }

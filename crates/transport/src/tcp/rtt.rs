@@ -1,13 +1,13 @@
-//! The retransmission timeout: smoothed round trip and its variation.
+//! The retransmission timeout: smoothed RTT and its variation.
 //!
 //! Follows RFC 6298 §2, with alpha 1/8, beta 1/4 and K 4; or Linux 6.18 for the variation (`tcp_rtt_estimator`).
-//! Differs: samples are rounded to the granularity, as a clock of that step would measure them.
-//! Leaves out the variance correction for many samples per round trip (RFC 7323 appendix G).
+//! Differs: samples are rounded to the granularity, as a clock with such ticks would measure them.
+//! Leaves out the variance correction for many samples per RTT (RFC 7323 appendix G).
 
 use super::config::Config;
 use skyhop_units::Span;
 
-/// Smoothed round trip and its variation (RFC 6298 §2.2 and §2.3), for TCP and STP.
+/// Smoothed RTT and its variation (RFC 6298 §2.2 and §2.3), for TCP and STP.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Smoothed(Option<(Span, Span)>);
 
@@ -24,27 +24,27 @@ impl Smoothed {
         self.0 = Some((Span::from_nanos(srtt), Span::from_nanos(rttvar)));
     }
 
-    /// Begins with what another connection has measured, varied by half of it as after a first sample.
+    /// Starts from another connection's measurement, with half of it as the variation, as after a first sample.
     pub fn seed(&mut self, srtt: Span) {
         self.0.get_or_insert((srtt, srtt / 2));
     }
 
-    /// Smoothed round-trip time, SRTT.
+    /// Smoothed RTT, SRTT.
     pub fn srtt(&self) -> Option<Span> {
         self.0.map(|(srtt, _)| srtt)
     }
 
-    /// SRTT and what is to be added to it for a timeout: four times the variation, or `least` if that is more.
+    /// SRTT plus four times the variation, or plus `least` if that is more.
     pub fn patience(&self, least: Span) -> Option<Span> {
         self.0.map(|(srtt, rttvar)| srtt + (rttvar * 4).max(least))
     }
 }
 
-/// Four times the variation as Linux keeps it: the largest of a round trip, never below a minimum.
+/// Four times the variation as in Linux: the largest of a round trip, never below a minimum.
 #[derive(Debug, Clone)]
 struct Variation {
     least: Span,
-    /// Four times the mean deviation, its largest in this round trip, and what the timeout has above SRTT.
+    /// Four times the mean deviation, its largest value in this round trip, and the timeout's excess over SRTT.
     mdev: Span,
     mdev_max: Span,
     rttvar: Span,
@@ -59,12 +59,12 @@ impl Variation {
         (self.mdev_max, self.round_end) = (self.rttvar, u64::MAX);
     }
 
-    /// A sample, and SRTT before it.
+    /// Adds a sample; `srtt` is SRTT before it.
     fn add(&mut self, rtt: Span, srtt: Span) {
         let (rtt, srtt, mdev) = (rtt.as_nanos() as i64, srtt.as_nanos() as i64, self.mdev.as_nanos() as i64);
         let mut change = (rtt - srtt).abs() - mdev / 4;
         if rtt < srtt && change > 0 {
-            // A round trip that is suddenly shorter is no reason for much more patience.
+            // An RTT that suddenly falls does not lengthen the timeout much.
             change /= 8;
         }
         self.mdev = Span::from_nanos((mdev + change).max(0) as u64);
@@ -72,7 +72,7 @@ impl Variation {
         self.rttvar = self.rttvar.max(self.mdev_max);
     }
 
-    /// All below `una` is acknowledged, and the next byte sent will be `nxt`.
+    /// Handles an acknowledgment of all below `una`; the next byte to send is `nxt`.
     fn acknowledged(&mut self, una: u64, nxt: u64) {
         if una > self.round_end {
             self.rttvar = self.rttvar - self.rttvar.saturating_sub(self.mdev_max) / 4;
@@ -83,7 +83,7 @@ impl Variation {
     }
 }
 
-/// Smoothed round trip, timeout, and statistics of the samples.
+/// Smoothed RTT, timeout, and statistics of the samples.
 #[derive(Debug, Clone)]
 pub(crate) struct RttEstimator {
     smoothed: Smoothed,
@@ -96,7 +96,7 @@ pub(crate) struct RttEstimator {
     pub samples: RttSamples,
 }
 
-/// Statistics of round-trip samples, before rounding.
+/// Statistics of RTT samples, before rounding.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct RttSamples {
     /// Number of samples.
@@ -156,7 +156,7 @@ impl RttEstimator {
         self.reset_backoff();
     }
 
-    /// Feeds the timeout a time that is no round trip of a segment.
+    /// Adds a time to the timeout's estimate that is no segment's RTT.
     pub fn smooth(&mut self, rtt: Span) {
         let step = self.granularity.as_nanos().max(1);
         let rtt = Span::from_nanos(((rtt.as_nanos() + step / 2) / step).max(1) * step);
@@ -173,7 +173,7 @@ impl RttEstimator {
         self.backoff = 0;
     }
 
-    /// After an acknowledgment and its samples: all below `una` has arrived, and the next byte sent will be `nxt`.
+    /// Handles an acknowledgment after its samples: all below `una` has arrived, and the next byte to send is `nxt`.
     #[inline]
     pub fn acknowledged(&mut self, una: u64, nxt: u64) {
         if let Some(variation) = &mut self.variation {
@@ -181,7 +181,7 @@ impl RttEstimator {
         }
     }
 
-    /// Begins with another connection's smoothed round trip.
+    /// Starts from another connection's smoothed RTT.
     pub fn seed(&mut self, srtt: Span) {
         if let Some(variation) = &mut self.variation {
             variation.begin(srtt);
@@ -189,7 +189,7 @@ impl RttEstimator {
         self.smoothed.seed(srtt);
     }
 
-    /// The smoothed round trip.
+    /// Smoothed RTT.
     pub fn smoothed(&self) -> Option<Span> {
         self.smoothed.srtt()
     }
@@ -202,7 +202,7 @@ impl RttEstimator {
         (base.max(self.min) * (1 << self.backoff)).min(self.max)
     }
 
-    /// §5.5: the timer doubles at each timeout until a sample of new data arrives.
+    /// §5.5: doubles the timeout, until a sample of new data arrives.
     pub fn back_off(&mut self) {
         self.backoff = (self.backoff + 1).min(16);
     }
@@ -229,14 +229,15 @@ mod tests {
             rtt.back_off();
         }
         assert_eq!(rtt.rto(), Span::from_secs(60));
-        // (2.4) the minimum, however short the path.
+        // (2.4) the minimum, for any shorter path.
         let mut short = RttEstimator::new(&config);
         short.sample(Span::from_millis(20));
         assert_eq!(short.rto(), Span::from_secs(1));
     }
 
-    // tcp_rtt_estimator with tcp_rto_min 200 ms, by hand: m is 4 times the mean deviation; a sample of 640 over SRTT 600 changes m by
-    // 40 - m/4; one of 560 by an eighth of that, if it is positive. The timeout has m's largest of a round trip above SRTT, or 200 ms.
+    // tcp_rtt_estimator with tcp_rto_min 200 ms, by hand: m is 4 times the mean deviation; a sample of 640 over SRTT 600 changes m
+    // by 40 - m/4; one of 560 by an eighth of that, if it is positive. The timeout exceeds SRTT by m's largest value in a round
+    // trip, or by 200 ms.
     #[test]
     fn the_variation_is_kept_as_linux_keeps_it() {
         let ms = Span::from_millis;
@@ -258,9 +259,9 @@ mod tests {
             rtt.acknowledged(una, 100);
             m *= 0.75;
         }
-        // The first round goes on until more than 100 is acknowledged, and what it began with is its largest.
+        // The first round lasts until more than 100 is acknowledged, and its initial value is its largest.
         assert_eq!((rtt.rto(), m < 1.0), (ms(1800), true));
-        // From round to round a quarter of what is above the largest of that round, 200 ms, is given up.
+        // From round to round the excess over the largest value of the round, or over 200 ms, falls by a quarter.
         let mut above: f64 = 1200.0;
         for round in 1..20u64 {
             rtt.sample(ms(600));
@@ -270,14 +271,15 @@ mod tests {
             let rto = rtt.rto().as_secs_f64() * 1e3;
             assert!((rto - 600.0 - above).abs() < 0.01, "round {round}: {rto} and {above}");
         }
-        // The end of it: SRTT + 200 ms, however little round trips vary.
+        // The limit: SRTT + 200 ms, however little RTTs vary.
         for round in 20..60u64 {
             rtt.sample(ms(600));
             rtt.acknowledged(round * 100 + 1, round * 100 + 100);
         }
         let rto = rtt.rto().as_secs_f64() * 1e3;
         assert!((800.0..800.1).contains(&rto), "{rto}");
-        // A step up by 600 ms counts at once: m = 600, SRTT = 675. The same down: 1/8 of (525 + 75 - 150) more, so not more than before.
+        // A step up by 600 ms counts at once: m = 600, SRTT = 675. Down: 1/8 of (525 + 75 - 150) more, so not above the value
+        // before.
         rtt.sample(ms(1200));
         let rto = rtt.rto().as_secs_f64() * 1e3;
         assert!((1274.9..1275.1).contains(&rto), "{rto}");

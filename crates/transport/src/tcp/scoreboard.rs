@@ -1,6 +1,6 @@
 //! Ranges that the peer has selectively acknowledged.
 //!
-//! Follows RFC 2018 §5: ranges reported are not sent again until a timeout forgets them.
+//! Follows RFC 2018 §5: ranges reported are not retransmitted, until a timeout forgets them.
 //! Differs: ranges of bytes in an ordered map, so that the cost of an acknowledgment does not grow with the window.
 //! Leaves out per-segment state.
 
@@ -23,12 +23,12 @@ impl Ranges {
         self.total = 0;
     }
 
-    /// Adds [start, end) and merges what it touches.
+    /// Adds [start, end) and merges it with the ranges that it touches.
     pub fn insert(&mut self, mut start: u64, mut end: u64) {
         if start >= end {
             return;
         }
-        // New data behind a gap nearly always follows the highest range, or extends it.
+        // New data behind a gap nearly always follow the highest range, or extend it.
         if let Some(mut last) = self.map.last_entry() {
             let (s, e) = (*last.key(), *last.get());
             if (s..=e).contains(&start) {
@@ -89,7 +89,7 @@ impl Ranges {
         self.map.range(from + 1..).next().map(|(&start, _)| start)
     }
 
-    /// Takes the range that begins at `start`, if there is one, and returns its end.
+    /// Removes the range that begins at `start`, if there is one, and returns its end.
     pub fn take_at(&mut self, start: u64) -> Option<u64> {
         let end = self.map.remove(&start)?;
         self.total -= end - start;

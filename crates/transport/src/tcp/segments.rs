@@ -1,8 +1,8 @@
-//! Segments sent and not yet acknowledged, with the time at which each was sent and its fate.
+//! Segments sent and not yet acknowledged, with the sending time and state of each.
 //!
 //! Follows RFC 6675 §2 (pipe), RFC 8985 §5 (per-segment times) and draft-ietf-ccwg-bbr-06 §4.1 (delivery-rate samples).
-//! Differs: one flag says whether a segment counts as in flight, so that the pipe is a sum kept up and never recounted.
-//! Leaves out splitting by the peer: a segment of which a part is selectively acknowledged waits for the rest.
+//! Differs: one flag says whether a segment counts as in flight, so that the pipe is maintained as a sum and never recounted.
+//! Leaves out splitting by the peer: a segment acknowledged selectively in part waits for the remainder.
 
 use skyhop_units::{Span, Time};
 use std::collections::{BTreeMap, VecDeque};
@@ -16,16 +16,16 @@ pub(crate) struct SentSegment {
     /// Number of times it was sent.
     pub sent: u16,
     pub sacked: bool,
-    /// Thought lost since it was last sent, or after an earlier sending.
+    /// True if it counts as lost since its latest transmission, or after an earlier one.
     pub lost: bool,
-    /// Counted in the pipe.
+    /// True if it is counted in the pipe.
     pub in_pipe: bool,
-    /// The connection's state when it was last sent, for a rate sample.
+    /// The connection's state at its latest transmission, for a rate sample.
     pub delivered: u64,
     pub delivered_at: Time,
     pub first_sent_at: Time,
     pub app_limited: bool,
-    /// snd_max when it was last sent again; 0 if it went as if for the first time.
+    /// snd_max at its latest retransmission; 0 if it was sent as if for the first time.
     pub next_at: u64,
     /// Bytes in flight just after it was sent, and bytes lost until then.
     pub in_flight: u64,
@@ -41,16 +41,16 @@ impl SentSegment {
 /// Rate sample of one acknowledgment (draft-ietf-ccwg-bbr-06 §4.1.2.3).
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RateSample {
-    /// Bytes a second; `None` if the interval is shorter than the smallest round trip.
+    /// Bytes per second; `None` if the interval is shorter than the smallest RTT.
     pub rate: Option<f64>,
     pub app_limited: bool,
     /// C.delivered when the segment was sent.
     pub prior_delivered: u64,
     /// Bytes in flight when the segment was sent.
     pub tx_in_flight: u64,
-    /// Bytes lost between its sending and now.
+    /// Bytes lost between its transmission and now.
     pub lost: u64,
-    /// Bytes delivered between its sending and now.
+    /// Bytes delivered between its transmission and now.
     pub delivered: u64,
 }
 
@@ -61,35 +61,35 @@ pub(crate) struct AckProgress {
     pub delivered: u64,
     /// Bytes newly found lost.
     pub lost: u64,
-    /// The newly delivered segment that was sent last: when, whether only once, its end.
+    /// The newly delivered segment that was sent last: its time, true if it was sent once, and its end.
     pub newest: Option<(Time, bool, u64)>,
-    /// The round trip of the newest segment sent only once, and whether a segment sent more often was delivered beside it.
+    /// RTT of the newest segment sent only once, and true if a retransmitted segment was also delivered.
     rtt: Option<Span>,
     repeated: bool,
-    /// The lowest end of those sent only once.
+    /// Lowest end of the segments sent only once.
     pub original: Option<u64>,
-    /// The age of the segment delivered last, if it was sent only once.
+    /// Age of the segment delivered last, if it was sent only once.
     pub last_rtt: Option<Span>,
-    /// Reordering in bytes: a segment that was sent only once arrived after a higher one.
+    /// Extent of reordering, bytes: a segment sent only once arrived after a higher one.
     pub reordered: Option<u64>,
     /// The segment for the rate sample: delivered, delivered_at, first_sent_at, sent_at, app-limited, in flight, lost.
     sample: Option<SentSegment>,
 }
 
 impl AckProgress {
-    /// The peer says that a segment that it had came again.
+    /// Records that the peer reports a duplicate of a segment.
     pub fn answers_repeat(&mut self) {
         self.repeated = true;
     }
 
-    /// A round trip that the acknowledgment has measured. None if it delivers a repeat (Karn's rule, as Linux has it): what answers a
-    /// repeat may name other segments whose acknowledgments were lost, and they are as old as the outage.
+    /// RTT measured by the acknowledgment. `None` if it delivers a retransmission (Karn's rule, as in Linux): such an answer may
+    /// also cover segments whose acknowledgments were lost, and these are as old as the outage.
     pub fn rtt(&self) -> Option<Span> {
         self.rtt.filter(|_| !self.repeated)
     }
 }
 
-/// Segments whose order of sending is kept.
+/// Segments whose order of transmission is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Keep {
     #[default]
@@ -105,18 +105,18 @@ pub(crate) struct Segments {
     pub pipe: u64,
     /// Number of bytes selectively acknowledged.
     pub sacked: u64,
-    /// Bytes lost and not yet sent again.
+    /// Bytes lost and not yet retransmitted.
     pub lost_waiting: u64,
-    /// No segment below this waits to be sent again.
+    /// No segment below this waits for retransmission.
     next_lost: u64,
     /// One past the highest byte selectively acknowledged.
     pub highest_sacked: u64,
-    /// All unsacked segments below this are known lost; see `mark_lost_below`.
+    /// All segments below this that are not selectively acknowledged are known to be lost; see `mark_lost_below`.
     lost_edge: u64,
-    /// Order of sending, for losses found by time: start and when. Stale entries are skipped.
+    /// Order of transmission, for loss detection by time: start and time. Stale entries are skipped.
     pub order: VecDeque<(u64, Time)>,
     pub keep: Keep,
-    /// The smallest round trip: a repeat acknowledged sooner than this was not what the peer answered (RFC 8985 §6.2).
+    /// Smallest RTT: a retransmission acknowledged sooner than this was not what the peer answered (RFC 8985 §6.2).
     pub min_rtt: Option<Span>,
     /// C.delivered, C.delivered_time and C.first_send_time of the draft.
     pub delivered: u64,
@@ -130,7 +130,7 @@ pub(crate) struct Segments {
 }
 
 impl Segments {
-    /// All that is outstanding is as if it had not been sent; what counts for the whole connection stays, since others have noted it.
+    /// Marks all outstanding data as not sent; totals of the connection stay, since others refer to them.
     pub fn take_back(&mut self) {
         let Segments { keep, min_rtt, delivered, delivered_at, first_sent_at, lost, app_limited, .. } = *self;
         let kept = Segments {
@@ -173,7 +173,7 @@ impl Segments {
         self.ring.get(index).is_some_and(|s| s.start == start).then_some(index)
     }
 
-    /// A segment has been sent for the first time.
+    /// Adds a segment sent for the first time.
     pub fn push(&mut self, now: Time, start: u64, end: u64, in_pipe: bool) {
         self.stamp(now);
         if in_pipe {
@@ -203,7 +203,7 @@ impl Segments {
         self.ring.push_back(segment);
     }
 
-    /// A segment has been sent again, when `next` was one past the highest sent; 0 if that is not to be told from the first time.
+    /// Records a retransmission, at which `next` was one past the highest byte sent; 0 if it counts as the first transmission.
     pub fn sent_again(&mut self, now: Time, index: usize, next: u64) {
         self.stamp(now);
         let mut segment = self.ring[index];
@@ -221,7 +221,7 @@ impl Segments {
         self.ring[index] = segment;
     }
 
-    /// After a silence the interval of rate samples begins anew (§4.1.2.2).
+    /// Restarts the interval of rate samples after an idle time (§4.1.2.2).
     fn stamp(&mut self, now: Time) {
         if self.pipe == 0 {
             (self.first_sent_at, self.delivered_at) = (now, now);
@@ -240,7 +240,7 @@ impl Segments {
         }
     }
 
-    /// Bytes [start, end) are selectively acknowledged. True if any segment is newly so.
+    /// Handles a selective acknowledgment of [start, end). Returns true if any segment is newly covered.
     pub fn sack(&mut self, now: Time, start: u64, end: u64) -> bool {
         let mut index = self.ring.partition_point(|s| s.start < start);
         let mut news = false;
@@ -266,14 +266,14 @@ impl Segments {
         news
     }
 
-    /// Everything below `una` is acknowledged.
+    /// Handles an acknowledgment of everything below `una`.
     pub fn acknowledge(&mut self, now: Time, una: u64) {
         while let Some(segment) = self.ring.front_mut() {
             if segment.start >= una {
                 break;
             }
             if segment.end > una {
-                // The peer took a part: what is left is a segment of its own.
+                // The peer accepted a part: the remainder becomes a segment.
                 let taken = una - segment.start;
                 if segment.in_pipe {
                     self.pipe -= taken;
@@ -359,9 +359,9 @@ impl Segments {
         })
     }
 
-    /// Cuts what carries more than `mss` bytes into segments that do not; a FIN, which stands at `fin_at`, counts beside
-    /// them. What is selectively acknowledged has passed and stays as it is. With `lose` the large segments are known
-    /// not to have passed: they wait to be sent again, and are not counted as lost to congestion.
+    /// Splits segments with more than `mss` bytes; a FIN, at `fin_at`, counts in addition. Selectively acknowledged segments have
+    /// passed and stay. With `lose`, the large segments are known not to have passed: they wait for retransmission, without
+    /// counting as lost to congestion.
     pub fn cut(&mut self, mss: u64, fin_at: Option<u64>, lose: bool) {
         let data_end = |s: &SentSegment| fin_at.map_or(s.end, |fin| s.end.min(fin));
         let fits = |s: &SentSegment| s.sacked || data_end(s) <= s.start + mss;
@@ -386,7 +386,7 @@ impl Segments {
                 self.next_lost = self.next_lost.min(segment.start);
             }
             match &mut run {
-                // Full segments and not remainders, where nothing else tells them apart.
+                // Full segments and not remainders, if nothing else distinguishes them.
                 Some(run) if lose && run.end == segment.start => {
                     (run.end, run.sent) = (segment.end, run.sent.max(segment.sent));
                 }
@@ -426,7 +426,7 @@ impl Segments {
         }
     }
 
-    /// Takes a segment for lost: out of the pipe, and to be sent again.
+    /// Marks a segment as lost: removes it from the pipe, to be sent again.
     pub fn mark_lost(&mut self, index: usize) {
         let segment = &mut self.ring[index];
         if segment.sacked || (segment.lost && !segment.in_pipe) {
@@ -443,8 +443,8 @@ impl Segments {
         self.progress.lost += len;
     }
 
-    /// Takes all below `edge` for lost that is neither selectively acknowledged nor lost already. What has been sent again
-    /// since stays in flight.
+    /// Marks as lost all below `edge` that is neither selectively acknowledged nor lost already. Segments retransmitted since stay
+    /// in flight.
     pub fn mark_lost_below(&mut self, edge: u64) {
         if edge <= self.lost_edge {
             return;
@@ -459,7 +459,8 @@ impl Segments {
         self.lost_edge = edge;
     }
 
-    /// RFC 6675 §4 IsLost: below this, so much is selectively acknowledged above that what is missing is lost.
+    /// RFC 6675 §4 IsLost: the sequence number below which missing data are lost, since enough above them is selectively
+    /// acknowledged.
     pub fn rfc6675_edge(&self, threshold: u32, mss: u64) -> u64 {
         let mut index = self.index_of(self.highest_sacked.saturating_sub(1));
         let (mut runs, mut bytes, mut in_run) = (0, 0, false);
@@ -483,7 +484,7 @@ impl Segments {
         0
     }
 
-    /// A timeout: everything that is not selectively acknowledged is taken for lost.
+    /// Handles a timeout: everything that is not selectively acknowledged is lost.
     pub fn mark_all_lost(&mut self) {
         for index in 0..self.ring.len() {
             self.mark_lost(index);
@@ -492,12 +493,12 @@ impl Segments {
         self.order.clear();
     }
 
-    /// After a timeout that forgets everything: what is sent now may be lost again below whatever the peer then holds.
+    /// After a timeout that forgets all: data sent now may be lost again below the data that the peer then holds.
     pub fn lose_again(&mut self) {
         self.lost_edge = self.ring.front().map_or(self.lost_edge, |s| s.start);
     }
 
-    /// A timeout by RFC 8985 §6.3: the oldest is lost, and of the others what was sent a round trip ago or earlier.
+    /// Handles a timeout by RFC 8985 §6.3: the oldest segment is lost, and those sent an RTT ago or earlier.
     pub fn mark_old_lost(&mut self, now: Time, patience: Span) {
         for index in 0..self.ring.len() {
             if index == 0 || self.ring[index].sent_at + patience <= now {
@@ -506,12 +507,12 @@ impl Segments {
         }
     }
 
-    /// Segments sent again that are neither acknowledged nor thought lost since.
+    /// Number of retransmitted segments that are neither acknowledged nor marked as lost since.
     pub fn repeats_in_flight(&self) -> u32 {
         self.ring.iter().filter(|s| s.sent > 1 && s.in_pipe).count() as u32
     }
 
-    /// Puts segments thought lost, which were late, in flight again; they may be found lost anew.
+    /// Marks segments that were thought lost, but were late, as in flight; they may be found lost again.
     pub fn unmark_lost(&mut self) {
         for segment in &mut self.ring {
             if std::mem::take(&mut segment.lost) && !segment.in_pipe && !segment.sacked {
@@ -530,7 +531,7 @@ impl Segments {
         }
     }
 
-    /// Forgets what was selectively acknowledged (RFC 2018 §8).
+    /// Forgets selective acknowledgments (RFC 2018 §8).
     pub fn forget_sacks(&mut self) {
         for segment in &mut self.ring {
             if std::mem::take(&mut segment.sacked) {
@@ -543,7 +544,7 @@ impl Segments {
         self.highest_sacked = self.ring.front().map_or(0, |s| s.start);
     }
 
-    /// The lowest segment that waits to be sent again.
+    /// The lowest segment that waits for retransmission.
     pub fn next_lost(&mut self) -> Option<usize> {
         if self.lost_waiting == 0 {
             return None;
@@ -591,7 +592,7 @@ mod tests {
         segments.sent_again(at(10), 0, 501);
         segments.sack(at(11), 401, 501);
         segments.mark_lost(2);
-        // As detection by time does with what it has found lost.
+        // As detection by time does with segments that it found lost.
         segments.order.drain(..3);
         assert_eq!((segments.repeats_in_flight(), segments.pipe, segments.lost_waiting), (1, 200, 200));
         segments.unmark_lost();
@@ -659,17 +660,17 @@ mod tests {
             segments.cut(mss, fin.then_some(data_end), lose);
             check(&segments, 1, to);
             prop_assert!(!segments.ring.iter().any(large), "all fit");
-            // Nothing is lost to congestion by that, and what has arrived stays.
+            // None of this counts as loss to congestion, and data that have arrived stay.
             prop_assert_eq!((segments.sacked, segments.lost), (sacked, known));
             let moved = if lose { too_large } else { 0 };
             prop_assert_eq!((segments.pipe, segments.lost_waiting), (pipe - moved, waiting + moved));
-            // Each segment that is in flight and whose order is kept is found in it.
+            // The order contains each segment in flight whose order is kept.
             if keep {
                 for s in segments.ring.iter().filter(|s| s.in_pipe) {
                     prop_assert!(segments.order.contains(&(s.start, s.sent_at)), "{:?}", s);
                 }
             }
-            // Whatever waits is found by who sends it again, lowest first.
+            // The search for retransmissions finds all waiting segments, lowest first.
             let mut last = 0;
             while let Some(index) = segments.next_lost() {
                 let start = segments.ring[index].start;

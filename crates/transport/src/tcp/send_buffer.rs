@@ -1,30 +1,30 @@
-//! The application's data: a limited number of bytes not acknowledged is held, the rest waits with the application.
+//! The send buffer: holds a limited number of unacknowledged bytes; further data wait in the application.
 //!
 //! Follows Linux 6.18: `tcp_sndbuf_expand`, two windows (three for BBR), when the application has filled the buffer and the window
-//! is not full; with `linux_windows` also `sk_stream_is_writeable`, by which an application that has filled it writes again when a
-//! third is free. Differs: payload and not memory is counted; without `linux_windows` the application writes as soon as there is
-//! room for a segment. Leaves out memory pressure.
+//! is not full; with `linux_windows` also `sk_stream_is_writeable`, by which an application that has filled the buffer continues
+//! when a third is free. Differs: payload is counted, not memory; without `linux_windows` the application writes as soon as there
+//! is room for a segment. Leaves out memory pressure.
 
 use super::config::{Config, Law};
 
-/// The congestion window that the first buffer is for, segments (TCP_INIT_CWND).
+/// Congestion window that the initial buffer is for, segments (TCP_INIT_CWND).
 const FIRST_SEGMENTS: u64 = 10;
 
 #[derive(Debug, Clone)]
 pub(crate) struct SendBuffer {
-    /// One past the last byte the application has written, as far as there is room.
+    /// One past the last byte written that had room.
     pub data_end: u64,
     /// True if a FIN follows the data.
     pub fin: bool,
-    /// The buffer for a window of ten segments, and the largest.
+    /// The buffer for a window of ten segments, and the largest buffer.
     first: u64,
     max: u64,
-    /// Bytes that may be written and not acknowledged.
+    /// Largest number of bytes written and not acknowledged.
     limit: u64,
-    /// Bytes that the application has offered and that had no room yet, and whether it has closed behind them.
+    /// Bytes offered by the application that have no room yet, and true if it has closed after them.
     pub withheld: u64,
     closed: bool,
-    /// True if the application, once it has filled the buffer, waits until a third is free.
+    /// True if an application that has filled the buffer waits until a third is free.
     thirds: bool,
 }
 
@@ -52,9 +52,9 @@ impl SendBuffer {
         self.limit == u64::MAX
     }
 
-    /// The application offers `bytes` more, while all below `una` is acknowledged.
+    /// Writes `bytes` more, while all below `una` is acknowledged.
     pub fn write(&mut self, bytes: u64, una: u64, mss: u32) {
-        // Behind a FIN there is nothing.
+        // Nothing follows a FIN.
         if self.fin_queued() {
             return;
         }
@@ -69,13 +69,13 @@ impl SendBuffer {
         }
     }
 
-    /// Returns true if an application that has filled the buffer still sleeps.
+    /// Returns true if an application that has filled the buffer still waits.
     fn waits(&self, una: u64) -> bool {
         let held = self.data_end.saturating_sub(una.max(1));
         self.thirds && self.withheld > 0 && held > self.limit / 3 * 2
     }
 
-    /// Everything from `snd_max` on is taken back.
+    /// Withdraws all data from `snd_max` on.
     pub fn forget_unsent(&mut self, snd_max: u64) {
         if !self.fin_queued() {
             self.data_end = snd_max.max(1);
@@ -83,12 +83,12 @@ impl SendBuffer {
         }
     }
 
-    /// The application writes no more.
+    /// Closes the buffer for writing.
     pub fn close(&mut self) {
         (self.closed, self.fin) = (true, self.withheld == 0);
     }
 
-    /// One past everything that will ever be sent, FIN included.
+    /// One past all data that will ever be sent, FIN included.
     #[inline]
     pub fn end(&self) -> u64 {
         self.data_end + self.fin as u64
@@ -103,13 +103,13 @@ impl SendBuffer {
         self.fin || self.closed
     }
 
-    /// Sequence numbers written and not yet sent.
+    /// Sequence numbers written and not sent.
     #[inline]
     pub fn unsent(&self, snd_max: u64) -> u64 {
         self.end().saturating_sub(snd_max)
     }
 
-    /// Returns true if all that was written has been sent.
+    /// Returns true if all written data have been sent.
     pub fn all_sent(&self, snd_max: u64) -> bool {
         snd_max >= self.data_end && self.withheld == 0
     }
@@ -124,13 +124,13 @@ impl SendBuffer {
         self.fin && una > self.data_end
     }
 
-    /// The application writes what there is room for, and its FIN if that is all.
+    /// Accepts the withheld data for which there is room, and the FIN after the last.
     fn refill(&mut self, una: u64, mss: u32) {
         self.data_end = self.data_end.saturating_add(self.admit(una.max(1), self.data_end, mss as u64));
         self.fin |= self.closed && self.withheld == 0;
     }
 
-    /// An acknowledgment has made room. A window of `cwnd` bytes that is not `full` lets the buffer grow.
+    /// Handles room made by an acknowledgment. The buffer grows if the window of `cwnd` bytes is not `full`.
     #[inline(never)]
     pub fn make_room(&mut self, una: u64, mss: u32, cwnd: u64, full: bool) {
         if !full {
@@ -141,7 +141,7 @@ impl SendBuffer {
         }
     }
 
-    /// Grows with a window of `cwnd` bytes.
+    /// Grows for a window of `cwnd` bytes.
     fn expand(&mut self, cwnd: u64, mss: u64) {
         if self.limit < self.max {
             let windows = self.first as u128 * cwnd as u128 / (FIRST_SEGMENTS * mss) as u128;
@@ -149,8 +149,8 @@ impl SendBuffer {
         }
     }
 
-    /// Bytes admitted from those that wait, if all up to `end` is there and all below `una` is acknowledged: whole segments, except for
-    /// the last, and one at least.
+    /// Number of withheld bytes to accept, if all up to `end` is written and all below `una` acknowledged: whole segments, except
+    /// the last, and at least one.
     fn admit(&mut self, una: u64, end: u64, mss: u64) -> u64 {
         let room = una.saturating_add(self.limit).saturating_sub(end);
         let whole = if end <= una { room.max(mss) } else { room } / mss * mss;
@@ -194,13 +194,13 @@ mod tests {
         b.expand(20_000, 1000);
         assert_eq!(b.limit, 135_000);
         assert!(SendBuffer::new(&Config::default()).is_off());
-        // A fixed one.
+        // A constant one.
         let mut b = SendBuffer::new(&Config { send_buffer: 45_000, send_buffer_max: 0, ..Config::default() });
         b.expand(1 << 30, 1000);
         assert_eq!(b.limit, 45_000);
     }
 
-    // sk_stream_is_writeable: what is free is at least half of what is held.
+    // sk_stream_is_writeable: the free part is at least half of the used part.
     #[test]
     fn linux_wakes_the_application_when_a_third_is_free() {
         for (linux_windows, ends) in [(false, [91_001, 100_001, 120_001]), (true, [90_001, 90_001, 120_001])]
@@ -227,7 +227,7 @@ mod tests {
         assert_eq!(b.admit(4_001, 44_001, 2000), 4_000);
         assert_eq!(b.admit(48_001, 48_001, 2000), 44_000);
         assert_eq!((b.admit(90_001, 92_001, 2000), b.withheld), (8_500, 0));
-        // A segment larger than the buffer goes alone.
+        // A segment larger than the buffer is accepted alone.
         b.withheld = 200_000;
         assert_eq!((b.admit(1, 1, 64_000), b.admit(1, 64_001, 64_000)), (64_000, 0));
     }

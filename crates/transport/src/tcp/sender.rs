@@ -1,12 +1,12 @@
-//! The sending half: what is sent next, what acknowledgments and timeouts mean for it.
+//! The sending half: the next segment, acknowledgments, timeouts.
 //!
 //! Follows RFC 9293 §3.8, RFC 6298 §5 (the timer), Karn's rule, RFC 3042 (limited transmit), RFC 3168 §6.1 (marks).
-//! Differs: after a timeout sending starts again at `snd_una`, as in BSD and ns-2, but skips what is selectively acknowledged.
-//! Leaves out Nagle's algorithm: a simulated application offers what it has at once.
+//! Differs: after a timeout sending restarts at `snd_una`, as in BSD and ns-2, but skips selectively acknowledged data.
+//! Leaves out Nagle's algorithm: a simulated application writes all its data at once.
 //!
-//! Its methods are three times as many lines as an object should have: what a recovery decides moves what is outstanding, the
-//! window and the timer at once, so each recovery is a file of methods of this one (`recovery`), beside machines that are handed
-//! what they need (`flight`, `peer_window`, `pacing`, `retransmission_timer`, `marks`, `recovery/rack`, `recovery/undo`).
+//! It has three times as many lines of methods as an object should: a recovery changes outstanding data, the window and the timer
+//! at once, so each recovery is a file of methods of this type (`recovery`), next to machines that are handed what they need
+//! (`flight`, `peer_window`, `pacing`, `retransmission_timer`, `marks`, `recovery/rack`, `recovery/undo`).
 
 use super::config::{AfterIdle, Config, LossRecovery, PathMtu, Variant};
 use super::congestion::CongestionControl;
@@ -29,27 +29,27 @@ use skyhop_units::{Span, Time};
 /// Counters of the sending half.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct SenderStats {
-    /// Segments with payload, SYN or FIN, repeats included.
+    /// Segments with payload, SYN or FIN, including retransmissions.
     pub segments_sent: u64,
-    /// Repeated segments among `segments_sent`.
+    /// Retransmitted segments among `segments_sent`.
     pub segments_retransmitted: u64,
-    /// Payload bytes, repeats included.
+    /// Payload bytes, including retransmissions.
     pub bytes_sent: u64,
     /// Number of retransmission timeouts.
     pub timeouts: u64,
-    /// Fast retransmits: the window was cut once for each.
+    /// Fast retransmits; each reduced the window once.
     pub fast_retransmits: u64,
     /// Reductions of the window for marks (RFC 3168).
     pub ecn_reductions: u64,
-    /// Reductions of the window that proved to be needless and were taken back.
+    /// Reductions of the window that proved needless and were undone.
     pub undone: u64,
-    /// Segments that the receiver reported to have got twice (RFC 2883).
+    /// Segments reported by the receiver as duplicates (RFC 2883).
     pub duplicates_reported: u64,
-    /// Round-trip samples.
+    /// RTT samples.
     pub rtt: RttSamples,
 }
 
-/// A segment to send: [seq, seq + len), and whether a FIN follows.
+/// A segment to send: [seq, seq + len), and true if a FIN follows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct NextSegment {
     pub seq: u64,
@@ -65,7 +65,7 @@ impl NextSegment {
     }
 }
 
-/// The machines of the sending half, and what passes between them.
+/// The machines of the sending half, and the state that they share.
 #[derive(Debug)]
 pub(crate) struct Sender {
     pub(super) config: Config,
@@ -112,13 +112,13 @@ impl Sender {
         self.pacer.chance = Some(chance);
     }
 
-    /// Settles the payload of a full segment, once both ends have named theirs.
+    /// Sets the payload of a full segment, once both ends have announced theirs.
     pub fn set_mss(&mut self, mss: u32) {
         self.flight.mss = mss.max(1);
         self.congestion = CongestionControl::new(&self.config, self.flight.mss, self.pacer.chance.clone());
     }
 
-    /// The peer has no selective acknowledgments.
+    /// Changes to a recovery without selective acknowledgments, which the peer lacks.
     pub fn without_sack(&mut self) {
         if !self.flight.how.sack() {
             return;
@@ -130,7 +130,7 @@ impl Sender {
         };
         self.config.recovery = Some(how);
         if self.config.variant.law().needs_model() {
-            // Its model needs to know what has been delivered.
+            // Its model needs delivery rates.
             self.config.variant = Variant::NewReno;
         }
         self.flight.repair_by(how);
@@ -154,7 +154,7 @@ impl Sender {
         self.flight.snd_una.saturating_sub(1).min(self.buffer.data_end - 1)
     }
 
-    /// Most bytes outstanding that the windows allow.
+    /// Largest number of outstanding bytes that the windows allow.
     pub(super) fn window(&self) -> u64 {
         self.congestion.cwnd().min(self.peer.window)
     }
@@ -167,20 +167,20 @@ impl Sender {
         SenderStats { rtt: self.timer.rtt.samples, ..self.stats }
     }
 
-    /// The peer's window, from a segment that acknowledged up to `ack`.
+    /// Sets the peer's window, from a segment that acknowledged up to `ack`.
     #[inline]
     pub fn set_window(&mut self, ack: u64, window: u64) {
         self.peer.set(ack, window, self.flight.snd_nxt);
     }
 
-    /// Begins with what another connection has learnt of the path.
+    /// Starts from the state that another connection has measured.
     pub fn begin_with(&mut self, path: PathMemory) {
         self.timer.rtt.seed(path.srtt);
         self.config.initial_window = self.config.initial_window.max(path.cwnd);
         self.config.initial_ssthresh = path.ssthresh.or(self.config.initial_ssthresh);
     }
 
-    /// State with which another connection may begin, if connections share.
+    /// State from which another connection may start, if connections share it.
     pub fn learnt(&self) -> Option<PathMemory> {
         let srtt = self.timer.rtt.smoothed().filter(|_| self.config.share)?;
         let ssthresh = Some(self.congestion.ssthresh()).filter(|s| *s < u64::MAX);
@@ -192,7 +192,7 @@ impl Sender {
         self.congestion.set(cwnd.max(self.flight.mss as u64));
     }
 
-    /// The SYN has been sent or sent again.
+    /// Records that the SYN was sent or repeated.
     pub fn sent_syn(&mut self, now: Time) {
         self.stats.segments_sent += 1;
         if self.flight.snd_max > 0 {
@@ -206,7 +206,7 @@ impl Sender {
         self.timer.restart(now);
     }
 
-    /// The SYN is acknowledged.
+    /// Handles the acknowledgment of the SYN.
     pub fn established(&mut self, now: Time, sample: Option<Span>) {
         self.measure(now, 1, sample);
         self.flight.snd_una = self.flight.snd_una.max(1);
@@ -214,10 +214,10 @@ impl Sender {
         self.congestion.on_established(now, self.timer.rtt.samples.min, self.flight.snd_una);
     }
 
-    /// Data that go with the SYN, of at most `room` bytes.
+    /// Records data sent with the SYN, at most `room` bytes.
     pub fn sent_with_syn(&mut self, now: Time, room: u32, fin: bool) -> NextSegment {
         let whole = self.segment_at(1);
-        // Who answers a SYN knows the peer's window.
+        // The end that answers a SYN knows the peer's window.
         let room =
             if self.peer.window > 0 { room.min(self.peer.edge.saturating_sub(1) as u32) } else { room };
         let len = whole.len.min(room);
@@ -225,12 +225,12 @@ impl Sender {
         if len == 0 && !segment.fin {
             return NextSegment::NOTHING;
         }
-        // The SYN is counted already.
+        // The SYN has been counted.
         self.stats.segments_sent -= 1;
         self.sent(now, segment)
     }
 
-    /// Takes back data that went with the SYN and were refused, as if they had not been sent.
+    /// Marks data that were sent with the SYN and refused as not sent.
     pub fn take_back(&mut self) {
         self.flight.take_back();
         self.prepare_undo();
@@ -247,7 +247,7 @@ impl Sender {
         }
     }
 
-    /// The next segment that recovery, the windows, the pace and the data allow.
+    /// The next segment that recovery, windows, pace and data allow.
     pub fn poll(&mut self, now: Time) -> Option<NextSegment> {
         let next = self.poll_next(now);
         if next.is_none() && self.config.validate_window {
@@ -271,7 +271,7 @@ impl Sender {
             if self.pipe.rack.probe_due {
                 return self.poll_probe(now);
             }
-            // Copied out of the way of `poll_pipe`, which is asked only if the host is ready.
+            // Copied from `poll_pipe`, which is called only if the host is ready.
             return if self.held_up(now) { None } else { self.poll_pipe(now) };
         }
         if let Some(seq) = self.counting.due.take()
@@ -328,12 +328,12 @@ impl Sender {
         Some(self.sent(now, segment))
     }
 
-    /// New data, if there is any and the peer's window has room; the congestion window has been asked.
+    /// New data, if there are any and the peer's window has room; the congestion window has been checked.
     pub(super) fn poll_new(&mut self, now: Time) -> Option<NextSegment> {
         self.flight.snd_nxt = self.flight.snd_max;
         if self.flight.snd_nxt >= self.buffer.end() {
             if self.flight.segments.pipe < self.congestion.cwnd() {
-                // draft-ietf-ccwg-bbr-06 §4.1.2.4: what is delivered now says nothing of the path.
+                // draft-ietf-ccwg-bbr-06 §4.1.2.4: data delivered now say nothing about the path.
                 self.flight.segments.app_limited =
                     (self.flight.segments.delivered + self.flight.segments.pipe).max(1);
             }
@@ -359,8 +359,8 @@ impl Sender {
         Some(self.sent(now, segment))
     }
 
-    /// True if the congestion window, which ends at `limit`, has room for this segment: for all of it, or without avoidance of
-    /// silly windows for any of it, to which it is cut.
+    /// Returns true if the congestion window, which ends at `limit`, has room for this segment: for all of it, or, without
+    /// avoidance of silly windows, for a part, to which it is cut.
     fn fit(&self, segment: &mut NextSegment, limit: u64) -> bool {
         if segment.seq + segment.len as u64 <= limit {
             return true;
@@ -372,7 +372,7 @@ impl Sender {
         true
     }
 
-    /// §3.8.6.1: nothing is under way that would bring a new window, so ask for one.
+    /// §3.8.6.1: starts the persist timer if nothing in flight could bring a new window.
     fn ask_for_window(&mut self, now: Time) {
         if self.timer.at.is_none() {
             self.peer.ask(now, self.timer.rtt.rto());
@@ -382,7 +382,7 @@ impl Sender {
     fn probe_window(&mut self, now: Time) -> NextSegment {
         let mut segment = self.segment_at(self.flight.snd_nxt);
         (segment.len, segment.fin) = (segment.len.min(1), segment.len == 0);
-        // Not `sent`: a probe that the closed window turns away is no loss, so no timer runs for it.
+        // Not `sent`: a probe refused by the closed window is no loss, so no timer runs for it.
         self.stats.segments_sent += 1;
         self.stats.bytes_sent += segment.len as u64;
         self.timer.timed = None;
@@ -394,13 +394,13 @@ impl Sender {
         segment
     }
 
-    /// Stops the timers: nothing more is to be sent.
+    /// Stops the timers, since nothing more is sent.
     pub fn stop_timers(&mut self) {
         (self.timer.at, self.peer.persist_at, self.pacer.hold_at) = (None, None, None);
         self.pipe.rack.on_timeout();
     }
 
-    /// The segment that begins at `seq`: up to a full one, not past what is selectively acknowledged.
+    /// The segment that begins at `seq`: at most a full one, and not beyond data that are selectively acknowledged.
     pub(super) fn segment_at(&self, seq: u64) -> NextSegment {
         let mut end = (seq + self.flight.mss as u64).min(self.buffer.data_end);
         if !self.flight.scoreboard.is_empty()
@@ -408,7 +408,7 @@ impl Sender {
         {
             end = end.min(start);
         }
-        // A repeat whose size is not that of the first time brings nothing new.
+        // A retransmission of another size than the original would bring nothing new.
         if self.path.limit < u32::MAX && seq < self.flight.snd_max {
             end = end.min(self.flight.snd_max);
         }
@@ -437,7 +437,7 @@ impl Sender {
         segment
     }
 
-    /// Counters, sequence numbers and timers of a segment that has been sent.
+    /// Updates counters, sequence numbers and timers for a segment that has been sent.
     pub(super) fn note_sent(&mut self, now: Time, segment: NextSegment) {
         let end = segment.end();
         self.pacer.last_sent = now;
@@ -468,7 +468,7 @@ impl Sender {
         }
     }
 
-    /// Before an acknowledgment's blocks are taken in.
+    /// Prepares for the SACK blocks of an acknowledgment.
     pub fn begin_ack(&mut self) {
         self.pacer.released = false;
         if self.flight.tracked {
@@ -477,7 +477,7 @@ impl Sender {
         }
     }
 
-    /// Takes in one SACK block.
+    /// Handles one SACK block.
     pub fn selectively_acknowledged(&mut self, now: Time, start: u64, end: u64) {
         if !self.flight.how.sack() || start >= end || start < self.flight.snd_una || end > self.flight.snd_max
         {
@@ -494,14 +494,14 @@ impl Sender {
         }
     }
 
-    /// A cumulative acknowledgment of new data.
+    /// Handles a cumulative acknowledgment of new data.
     pub fn handle_ack(&mut self, now: Time, ack: u64, sample: Option<Span>, dsack: bool) {
         let newly = ack - self.flight.snd_una;
         self.counting.released = 0;
         if let Some(undo) = &mut self.undo {
             undo.echoed = sample;
         }
-        // Most acknowledgments measure nothing where one segment a round trip is timed.
+        // With one timed segment per RTT most acknowledgments measure nothing.
         let timed = self.timer.timed.is_some_and(|timed| ack >= timed.end);
         if timed || sample.is_some() || self.flight.how == LossRecovery::Fack {
             self.measure(now, ack, sample);
@@ -537,7 +537,7 @@ impl Sender {
         }
     }
 
-    /// An acknowledgment of nothing new cumulatively: a duplicate by RFC 5681, or one with news in its SACK blocks.
+    /// Handles an acknowledgment without new cumulative data: a duplicate by RFC 5681, or one with new SACK blocks.
     pub fn handle_duplicate(&mut self, now: Time, duplicate: bool, dsack: bool) {
         self.counting.released = 0;
         if self.flight.how.pipe() {
@@ -571,7 +571,7 @@ impl Sender {
         self.plan_probe(now);
     }
 
-    /// Signals a loss; `in_use` is what the windows allowed.
+    /// Signals a loss to the window; `in_use` is the allowance of the windows.
     pub(super) fn signal_loss(&mut self, now: Time, in_use: u64) {
         let in_flight = if self.flight.how.pipe() { self.pipe.prior } else { self.flight.len() };
         self.abandon_probe();
@@ -581,7 +581,7 @@ impl Sender {
         }
     }
 
-    /// RFC 3168 §6.1.2: the peer has seen a mark. The window is cut as by a loss, once a round trip, and nothing is sent again.
+    /// RFC 3168 §6.1.2: handles the echo of a mark. The window is reduced as for a loss, once per RTT, without a retransmission.
     pub fn handle_mark(&mut self, now: Time) {
         if let Some(undo) = &mut self.undo {
             undo.on_mark();
@@ -600,7 +600,7 @@ impl Sender {
         self.stats.ecn_reductions += 1;
     }
 
-    /// RFC 2883: the receiver got [start, end) twice.
+    /// RFC 2883: handles a report that the receiver got [start, end) twice.
     pub fn duplicate_reported(&mut self, start: u64, end: u64) {
         self.stats.duplicates_reported += 1;
         if let Some(undo) = &mut self.undo {
@@ -614,7 +614,7 @@ impl Sender {
         }
     }
 
-    /// The retransmission timer has run out.
+    /// Handles a retransmission timeout.
     pub fn handle_timeout(&mut self, now: Time) {
         self.stats.timeouts += 1;
         self.pacer.released = false;
@@ -630,7 +630,7 @@ impl Sender {
         if self.config.path_mtu == PathMtu::Probe {
             self.suspect_size();
         }
-        // Bytes that recovery has added to the window stand for packets that have left the network already.
+        // Bytes by which recovery has inflated the window stand for packets that have left the network.
         let inflated = self.counting.active;
         let in_use = if inflated { self.window().min(self.congestion.reduced()) } else { self.window() };
         if self.undo.is_none() || self.timeout_reduces() {
@@ -645,7 +645,7 @@ impl Sender {
         }
     }
 
-    /// The persist timer has run out: a byte asks for the window.
+    /// Handles the expiry of the persist timer: a byte probes the window.
     pub fn handle_persist(&mut self, now: Time) {
         self.peer.handle_persist(now, self.timer.rtt.rto(), self.config.rto_max);
     }

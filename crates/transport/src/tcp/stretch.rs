@@ -1,15 +1,15 @@
-//! The bytes of a stream by their offsets: what may have to be sent again, or what waits to be read.
+//! A range of a stream's bytes by offset: data that may have to be retransmitted, or that wait to be read.
 //!
 //! Follows RFC 9293 §3.4, which numbers each byte; offsets have 64 bits and are never used again.
-//! Differs from a ring: what is held is one slice, and moves to the front when half of its room is free, so each byte moves once on
-//! average. Leaves out which bytes have been written where there are gaps; whoever fills gaps keeps that.
+//! Differs from a ring: the bytes are one slice, which moves to the front when half of its room is free, so that each byte moves
+//! once on average. Leaves out the record of gaps, which their writer keeps.
 
 use std::ops::Range;
 
-/// Bytes from one offset up to another.
+/// Bytes from one offset to another.
 #[derive(Debug)]
 pub(super) struct Stretch {
-    /// Offset of the first byte that is held.
+    /// Offset of the first byte held.
     start: u64,
     /// Its index in `bytes`.
     head: usize,
@@ -22,12 +22,12 @@ impl Stretch {
         Self { start, head: 0, bytes: Vec::new() }
     }
 
-    /// Offset of the first byte that is held.
+    /// Offset of the first byte held.
     pub fn start(&self) -> u64 {
         self.start
     }
 
-    /// One past the last.
+    /// One past the last byte held.
     pub fn end(&self) -> u64 {
         self.start + self.len() as u64
     }
@@ -37,12 +37,12 @@ impl Stretch {
         self.bytes.len() - self.head
     }
 
-    /// Puts bytes behind the last.
+    /// Appends bytes.
     pub fn append(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// Writes bytes at an offset that is not released, and leaves a gap before it if it lies beyond the end.
+    /// Writes bytes at an offset that has not been released; beyond the end it leaves a gap.
     pub fn write(&mut self, offset: u64, bytes: &[u8]) {
         let at = self.head + (offset - self.start) as usize;
         if self.bytes.len() < at + bytes.len() {
@@ -57,7 +57,7 @@ impl Stretch {
         &self.bytes[at(range.start)..at(range.end)]
     }
 
-    /// Forgets everything below `to`.
+    /// Releases all bytes below `to`.
     pub fn release(&mut self, to: u64) {
         let to = to.clamp(self.start, self.end());
         self.head += (to - self.start) as usize;
@@ -68,7 +68,7 @@ impl Stretch {
         }
     }
 
-    /// Forgets everything from `to` on.
+    /// Removes all bytes from `to` on.
     pub fn truncate(&mut self, to: u64) {
         let keep = to.clamp(self.start, self.end()) - self.start;
         self.bytes.truncate(self.head + keep as usize);

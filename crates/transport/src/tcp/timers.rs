@@ -1,8 +1,8 @@
 //! The timers of a connection, and which of them is due next.
 //!
-//! Follows the RFCs that are named beside each of them.
-//! Differs from a kernel: each is a time in the machine that it belongs to, and none when it does not run.
-//! Leaves out keep-alives (RFC 9293 §3.8.4) and the user timeout (§3.8.3), which no flow here has.
+//! Follows the RFCs that each of them cites.
+//! Differs from a kernel: each is a time in the machine to which it belongs, `None` when it does not run.
+//! Leaves out keep-alives (RFC 9293 §3.8.4) and the user timeout (§3.8.3), which no flow uses.
 
 use super::connection::{Connection, State};
 use skyhop_units::Time;
@@ -10,19 +10,19 @@ use skyhop_units::Time;
 /// One of a connection's timers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Timer {
-    /// Nothing has been heard for two round trips: a probe of the tail goes in the place of a timeout (RFC 8985 §7).
+    /// Tail loss probe: two RTTs without an acknowledgment; a probe is sent in place of a timeout (RFC 8985 §7).
     TailLossProbe,
-    /// The oldest byte outstanding has not been acknowledged in time: it is sent again (RFC 6298 §5).
+    /// Retransmission timeout: the oldest outstanding byte has not been acknowledged and is sent again (RFC 6298 §5).
     Retransmission,
-    /// The peer's window has been closed for long: a byte asks for it (RFC 9293 §3.8.6.1).
+    /// Persist timer: a byte probes a window that has been closed for long (RFC 9293 §3.8.6.1).
     Persist,
-    /// The next packet's turn by the pace has come, or the host's own delay is over.
+    /// Pace: the next packet may leave, or the host's own delay has passed.
     Pace,
-    /// A segment is late enough beside those that have arrived to be lost, and not only reordered (RFC 8985 §6.3).
+    /// Reordering timer: a segment is so late that it is lost, and not only reordered (RFC 8985 §6.3).
     Reordering,
-    /// A lone segment has waited long enough for its acknowledgment (RFC 9293 §3.8.6.3).
+    /// Delayed acknowledgment: a single segment is acknowledged (RFC 9293 §3.8.6.3).
     DelayedAck,
-    /// No segment of the closed connection can come any more (RFC 9293 §3.6.1).
+    /// TIME-WAIT: no segment of the closed connection can arrive any more (RFC 9293 §3.6.1).
     TimeWait,
 }
 
@@ -54,15 +54,16 @@ impl Connection {
         }
     }
 
-    /// Time of the next call of [`Connection::handle_timeout`]: the expiry of the timer that is due next.
+    /// Time at which [`Connection::handle_timeout`] is due next: the earliest expiry of a timer.
     pub fn poll_timeout(&self) -> Option<Time> {
-        // Asked after every packet: a timer that is off counts as the end of time, which needs no branches.
+        // Read after every packet: a timer that is off counts as the end of time, which needs no branches.
         let times = Timer::ALL.map(|timer| self.timer(timer).map_or(u64::MAX, Time::as_nanos));
         let first = times.into_iter().fold(u64::MAX, u64::min);
         (first != u64::MAX).then_some(Time::from_nanos(first))
     }
 
-    /// The clock has reached [`Connection::poll_timeout`]. The probe of the tail comes first, since it puts a timeout off.
+    /// Handles the timers that are due at [`Connection::poll_timeout`]. The tail loss probe comes first, since it postpones a
+    /// timeout.
     pub fn handle_timeout(&mut self, now: Time) {
         self.serve(now, Timer::TailLossProbe);
         self.serve(now, Timer::Retransmission);
@@ -103,7 +104,7 @@ mod tests {
     use skyhop_units::Span;
     use std::net::{Ipv4Addr, SocketAddrV4};
 
-    /// The timers that run, by when they are due.
+    /// The running timers, by time of expiry.
     fn running(end: &Connection) -> Vec<(Time, Timer)> {
         let mut all: Vec<_> = Timer::ALL.into_iter().filter_map(|t| Some((end.timer(t)?, t))).collect();
         all.sort_by_key(|(at, _)| *at);
@@ -133,7 +134,7 @@ mod tests {
         end.sender.timer.at = Some(at(10));
         end.handle_timeout(at(9));
         assert_eq!((running(&end).len(), end.receiver.acks.now), (7, false));
-        // The probe puts the retransmission timer off (RFC 8985 §7.3), so that nothing has timed out.
+        // The probe postpones the retransmission timer (RFC 8985 §7.3), so that nothing has timed out.
         end.handle_timeout(at(100));
         assert_eq!((end.stats().timeouts, end.state()), (0, State::Closed));
         assert_eq!((end.receiver.acks.now, end.sender.pacer.released), (true, true));

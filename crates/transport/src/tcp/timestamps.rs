@@ -1,20 +1,20 @@
-//! The timestamps option: this end's clock in each segment, and the peer's echoed.
+//! The timestamps option: this end's clock in each segment, and the echo of the peer's.
 //!
-//! Follows RFC 7323 §4.1 (round trips), §4.3 (which timestamp is echoed) and §5.4 (the clock).
+//! Follows RFC 7323 §4.1 (round trips), §4.3 (choice of the echo) and §5.4 (the clock).
 //! Differs: the clock begins at 1, so that an echo of 0 means that there is none.
-//! Leaves out PAWS (§5): a simulated sequence number is not used again while a segment of old may come.
+//! Leaves out PAWS (§5): a simulated sequence number is not reused while an old segment may arrive.
 
 use skyhop_units::{Span, Time};
 use skyhop_wire::Timestamps;
 
-/// A round trip beyond this is no echo of this end's clock.
+/// Longest RTT that an echo of this end's clock can show.
 const LONGEST: Span = Span::from_secs(3600);
 
 #[derive(Debug)]
 pub(super) struct Timestamping {
-    /// Both ends have the option.
+    /// True if both ends have the option.
     pub on: bool,
-    /// TS.Recent: the peer's clock to be echoed.
+    /// TS.Recent: the peer's clock, to be echoed.
     pub recent: u32,
     /// Last.ACK.sent of RFC 7323.
     pub last_ack_sent: u64,
@@ -25,7 +25,8 @@ impl Timestamping {
         Self { on, recent: 0, last_ack_sent: 0 }
     }
 
-    /// §4.3: the timestamp of a segment that holds the next byte to be acknowledged, or one before it, is echoed; never an older one.
+    /// §4.3: records the timestamp of a segment that contains the next byte to be acknowledged, or an earlier one; never an older
+    /// timestamp.
     #[inline]
     pub fn take(&mut self, option: Option<Timestamps>, seq: u64) {
         if let Some(ts) = option
@@ -37,7 +38,7 @@ impl Timestamping {
         }
     }
 
-    /// §4.1: the round trip that an echo tells.
+    /// §4.1: the RTT shown by an echo.
     #[inline]
     pub fn sample(&self, now: Time, option: Option<Timestamps>) -> Option<Span> {
         let ts = option.filter(|ts| self.on && ts.echo != 0)?;
@@ -51,7 +52,7 @@ impl Timestamping {
     }
 }
 
-/// The clock: milliseconds, beginning at 1.
+/// The clock, milliseconds from 1.
 pub(super) fn clock(now: Time) -> u32 {
     (now.as_nanos() / 1_000_000) as u32 + 1
 }
@@ -73,7 +74,7 @@ mod tests {
         t.last_ack_sent = 2001;
         t.take(ts(30), 2001);
         assert_eq!(t.recent, 30);
-        // The clock comes round.
+        // The clock wraps.
         t.recent = u32::MAX;
         t.take(ts(3), 2001);
         assert_eq!(t.recent, 3);

@@ -1,9 +1,10 @@
-//! Validation of the congestion window, which grows only where it was the limit of the sender.
+//! Validation of the congestion window, which grows only if it limited the sender.
 //!
-//! Follows Linux 6.18: `tcp_cwnd_validate`, `tcp_is_cwnd_limited` (RFC 2861; RFC 7661 has the same aim); or the peer's window alone.
-//! Differs: looked at when nothing more may be sent, after each run of segments and not after each call of the kernel's.
-//! Leaves out `tcp_cwnd_application_limited`, which a window that acknowledgments still come for does not see; and laws that own
-//! their window, which ask for themselves.
+//! Follows Linux 6.18: `tcp_cwnd_validate`, `tcp_is_cwnd_limited` (RFC 2861; RFC 7661 has the same aim); or the peer's window
+//! alone.
+//! Differs: checked when nothing more may be sent, after each run of segments and not after each call of the kernel's.
+//! Leaves out `tcp_cwnd_application_limited`, which does not apply while acknowledgments arrive; and laws that control their window
+//! entirely, which check its use themselves.
 
 use super::config::LossRecovery;
 use super::congestion::Acked;
@@ -13,16 +14,17 @@ use skyhop_units::{Span, Time};
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct WindowUse {
-    /// True if the window was full in this round trip; otherwise `most` bytes were outstanding. It ends when `round_end` is acknowledged.
+    /// True if the window was full in this RTT; otherwise `most` bytes were outstanding. The RTT ends when `round_end` is
+    /// acknowledged.
     full: bool,
     most: u64,
     round_end: u64,
-    /// Segments sent by the last look.
+    /// Segments sent at the last check.
     sent: u64,
 }
 
 impl WindowUse {
-    /// Returns true if the window may grow. In slow start half of it in use is enough, since it doubles.
+    /// Returns true if the window may grow. In slow start half of it in use suffices, since it doubles.
     pub fn limits(&self, slow_start: bool, cwnd: u64) -> bool {
         self.full || (slow_start && cwnd < 2 * self.most)
     }
@@ -35,9 +37,9 @@ impl WindowUse {
 }
 
 impl Sender {
-    /// The window grows by an acknowledgment of `newly` bytes.
+    /// Grows the window by an acknowledgment of `newly` bytes.
     pub(super) fn grow(&mut self, now: Time, newly: u64) {
-        // A window that the peer's does not let be used would grow on nothing.
+        // A window that the peer's does not let be used would grow without evidence.
         let validate = self.config.validate_window && !self.congestion.owns_recovery();
         if self.congestion.cwnd() >= self.peer.window && !self.config.grow_unused && !validate {
             return;
@@ -60,12 +62,12 @@ impl Sender {
         };
         if self.flight.tracked {
             let progress = self.flight.segments.progress;
-            // ns-2's Vegas times the segment that is acknowledged last, whatever else is.
+            // ns-2's Vegas times the segment that is acknowledged last in any case.
             acked.rtt =
                 if self.flight.how == LossRecovery::Vegas { progress.last_rtt } else { progress.rtt() };
             acked.delivered = progress.delivered;
             if self.config.linux_windows {
-                // As Linux has it: what SACK has told before does not count again when the end of a repair acknowledges it.
+                // As in Linux: data that SACK has reported do not count again when the end of a repair acknowledges them.
                 acked.cumulative = newly.min(progress.delivered);
             }
             acked.lost = progress.lost;
@@ -73,7 +75,8 @@ impl Sender {
             if self.flight.how.pipe() {
                 (acked.prior_in_flight, acked.in_flight) = (self.pipe.prior, self.flight.segments.pipe);
             }
-            // In slow start half a window in use is enough, since it will double. BBR has none of that, and twice of what it needs.
+            // In slow start half a window in use suffices, since it will double. BBR has no slow start, and twice the window that
+            // it needs.
             let in_use = acked.prior_in_flight + 3 * self.flight.mss as u64;
             let doubles = self.congestion.slow_start() && !self.congestion.owns_recovery();
             let slack = if doubles { 2 } else { 1 };
@@ -96,7 +99,7 @@ impl Sender {
         self.congestion.on_ack(&acked);
     }
 
-    /// Notes that nothing more may be sent for now.
+    /// Records that nothing more may be sent for now.
     #[inline(never)]
     pub(super) fn note_use(&mut self) {
         let cwnd = self.congestion.cwnd();
@@ -123,12 +126,12 @@ mod tests {
         assert!(!u.limits(true, 10_000));
         u.note(false, 5_000, 0, 5_000);
         assert!(!u.limits(true, 10_000) && u.limits(true, 9_999) && !u.limits(false, 9_999));
-        // The most of the round trip counts.
+        // The largest value of the round trip counts.
         u.note(false, 4_000, 1_000, 6_000);
         assert_eq!((u.most, u.round_end), (5_000, 5_000));
         u.note(false, 6_000, 2_000, 8_000);
         assert_eq!((u.most, u.round_end), (6_000, 8_000));
-        // Full once: that holds until what was sent by then is acknowledged.
+        // Full once: that holds until the data sent by then are acknowledged.
         u.note(true, 9_000, 3_000, 12_000);
         u.note(false, 2_000, 11_999, 13_999);
         assert!(u.limits(false, 1 << 40));

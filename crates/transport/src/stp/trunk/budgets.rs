@@ -1,25 +1,25 @@
 //! Limits of an association's memory at one end.
 //!
-//! Follows docs/stp.md §15.4 and §15.8: defaults, and what every end has at least.
-//! Differs from `Config`: these are of streams and datagrams, that is of the path; the association's window is there.
-//! Leaves out what the path itself holds.
+//! Follows docs/stp.md §15.4 and §15.8: the defaults, and the minimum of every end.
+//! Differs from `Config`, which has the limits of the path, such as the association's window; these are for streams and datagrams.
+//! Leaves out packets held by the path.
 
-/// The least receive window of any end for all its streams together, bytes: a peer assumes it until it hears of more.
+/// Smallest receive window of any end for all its streams together, bytes; a peer assumes it until it is announced more.
 pub(super) const LEAST_WINDOW: u64 = 64 << 10;
 
 /// Budgets of one end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Budgets {
-    /// Most bytes that each stream may hold, unread and behind gaps.
+    /// Largest number of bytes that a stream may hold, unread and behind gaps.
     pub stream_window: u64,
-    /// Bytes that each stream may hold from its beginning. If less than `stream_window`, a stream that is read gets more out of what
-    /// others have not been promised, so that those that are not read leave room.
+    /// Bytes that a stream may hold at its beginning. If it is less than `stream_window`, a stream that is read gets more, from
+    /// memory not promised to others, so that streams that are not read leave room.
     pub first_window: u64,
-    /// Streams that the peer may have open.
+    /// Largest number of streams that the peer may have open.
     pub streams: u64,
-    /// Most bytes of datagrams that wait to be read, and most that wait to be sent.
+    /// Largest number of bytes of datagrams that wait to be read, and that wait to be sent.
     pub datagram_window: u64,
-    /// Bytes written to a stream and not known to have arrived.
+    /// Largest number of bytes written to a stream and not known to have arrived.
     pub send_buffer: u64,
 }
 
@@ -36,7 +36,7 @@ impl Default for Budgets {
 }
 
 impl Budgets {
-    /// The least budgets of any end, which a peer assumes until it hears of more.
+    /// The smallest budgets of any end, which a peer assumes until it is announced more.
     pub const LEAST: Budgets = Budgets {
         stream_window: 16 << 10,
         first_window: 16 << 10,
@@ -45,7 +45,7 @@ impl Budgets {
         send_buffer: u64::MAX,
     };
 
-    /// These, or the least where they are less.
+    /// These budgets, raised to the minimum where they are below it.
     pub(super) fn at_least(self) -> Self {
         let least = Self::LEAST;
         let stream_window = self.stream_window.max(least.stream_window);

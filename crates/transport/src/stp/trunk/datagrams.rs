@@ -1,8 +1,8 @@
-//! Datagrams: an outgoing queue that drops what is late, and an incoming queue of limited size.
+//! Datagrams: an outgoing queue that drops late ones, and an incoming queue of limited size.
 //!
 //! Follows docs/stp.md §15.7.
-//! Differs from a socket's: credit keeps the sender from filling the receiver's queue, so that what is dropped is dropped early.
-//! Leaves out fragments: a datagram lies in one packet, or is refused.
+//! Differs from a socket's: credit keeps the sender from filling the receiver's queue, so that drops happen at the sender.
+//! Leaves out fragments: a datagram fits one packet, or is refused.
 
 use super::rounds::Turn;
 use skyhop_units::Time;
@@ -12,15 +12,15 @@ use std::collections::VecDeque;
 /// Counters of datagrams by outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DatagramStats {
-    /// Datagrams handed in.
+    /// Datagrams accepted from the application.
     pub written: u64,
     /// Datagrams sent, each counted once.
     pub sent: u64,
-    /// Datagrams dropped before they left: they were late, or the queue was full.
+    /// Datagrams dropped before they were sent: they were late, or the queue was full.
     pub late: u64,
     /// Datagrams received from the peer.
     pub received: u64,
-    /// Dropped because the application did not read them.
+    /// Datagrams dropped because the application did not read them.
     pub unread: u64,
 }
 
@@ -31,7 +31,7 @@ struct WaitingDatagram<P> {
     data: P,
 }
 
-/// Datagrams that wait to leave.
+/// Datagrams that wait to be sent.
 #[derive(Debug)]
 pub(super) struct Departures<P> {
     queue: VecDeque<WaitingDatagram<P>>,
@@ -39,7 +39,7 @@ pub(super) struct Departures<P> {
     most: u64,
     /// Bytes sent so far.
     pub next: u64,
-    /// The first that the peer does not take.
+    /// First offset that the peer does not accept.
     pub limit: u64,
     pub turn: Turn,
     pub stats: DatagramStats,
@@ -58,7 +58,7 @@ impl<P: Payload> Departures<P> {
         }
     }
 
-    /// Puts a datagram behind the others; the oldest make room for it.
+    /// Appends a datagram; the oldest are dropped to make room for it.
     pub fn push(&mut self, channel: u64, data: P, until: Time) {
         self.stats.written += 1;
         self.bytes += data.len() as u64;
@@ -75,7 +75,7 @@ impl<P: Payload> Departures<P> {
         }
     }
 
-    /// Drops what is late.
+    /// Drops datagrams that are late.
     pub fn expire(&mut self, now: Time) {
         let before = self.queue.len();
         let bytes = &mut self.bytes;
@@ -87,19 +87,19 @@ impl<P: Payload> Departures<P> {
         self.stats.late += (before - self.queue.len()) as u64;
     }
 
-    /// Bytes of the first, if the peer takes it.
+    /// Channel and size of the first datagram, if the peer accepts it.
     pub fn first(&self) -> Option<(u64, usize)> {
         let first = self.queue.front()?;
         let len = first.data.len();
         (self.next + len as u64 <= self.limit).then_some((first.channel, len))
     }
 
-    /// Bytes that could leave.
+    /// Bytes that could be sent.
     pub fn ready(&self) -> u64 {
         if self.first().is_some() { self.bytes.min(self.limit - self.next) } else { 0 }
     }
 
-    /// The first, with its offset.
+    /// Removes the first datagram; returns it with its channel and offset.
     pub fn take(&mut self) -> Option<(u64, u64, P)> {
         let WaitingDatagram { channel, data, .. } = self.queue.pop_front()?;
         let offset = self.next;
@@ -109,7 +109,7 @@ impl<P: Payload> Departures<P> {
         Some((channel, offset, data))
     }
 
-    /// The first does not fit into any packet of the path any more.
+    /// Drops the first datagram, which no longer fits any packet of the path.
     pub fn refuse_first(&mut self) {
         self.drop_first();
     }
@@ -125,7 +125,7 @@ impl<P: Payload> Departures<P> {
     }
 }
 
-/// Datagrams that have arrived and were not read.
+/// Datagrams that have arrived and have not been read.
 #[derive(Debug)]
 pub(super) struct Arrivals<P> {
     queue: VecDeque<(u64, P)>,
@@ -143,13 +143,13 @@ impl<P: Payload> Arrivals<P> {
         Self { queue: VecDeque::new(), bytes: 0, most, high: 0, told: most, received: 0, unread: 0 }
     }
 
-    /// One has come; the oldest make room for it.
+    /// Adds an arriving datagram; the oldest are dropped to make room for it.
     pub fn push(&mut self, channel: u64, offset: u64, data: P) {
         self.received += 1;
         self.before(offset + data.len() as u64);
         self.bytes += data.len() as u64;
         self.queue.push_back((channel, data));
-        // Small ones cost more than their bytes.
+        // Small ones cost more memory than their bytes.
         while (self.bytes > self.most || self.queue.len() as u64 > self.most.div_ceil(32))
             && let Some((_, data)) = self.queue.pop_front()
         {
@@ -158,7 +158,7 @@ impl<P: Payload> Arrivals<P> {
         }
     }
 
-    /// All before `offset` have been sent.
+    /// Records that all datagrams before `offset` have been sent.
     pub fn before(&mut self, offset: u64) {
         self.high = self.high.max(offset);
     }
@@ -169,7 +169,7 @@ impl<P: Payload> Arrivals<P> {
         Some((channel, data))
     }
 
-    /// Credit to be announced to the peer, if it is worth a frame.
+    /// Credit to be announced to the peer, if it is enough for a frame.
     pub fn credit(&mut self) -> Option<u64> {
         let limit = self.high + self.most.saturating_sub(self.bytes);
         let worth = limit >= self.told.saturating_add(self.most.div_ceil(2));

@@ -1,8 +1,8 @@
-//! The receiving side of an association: its streams' receiving halves, the memory that they share, datagrams.
+//! The receiving side of an association: the receiving halves of its streams, their shared memory, and datagrams.
 //!
 //! Follows docs/stp.md §15.3, §15.4 and §15.7.
-//! Differs from the sending side: a packet that goes beyond a budget is refused whole, before the path counts it as arrived.
-//! Leaves out answers, which `Trunk` hands to `outgoing`.
+//! Differs from the sending side: a packet that exceeds a budget is refused as a whole, before the path counts it as arrived.
+//! Leaves out answers, which `Trunk` passes to `outgoing`.
 
 use super::budgets::{Budgets, LEAST_WINDOW};
 use super::datagrams::Arrivals;
@@ -11,25 +11,25 @@ use super::reassembly::Reassembly;
 use skyhop_wire::stp::{Contents, Frame, Frames, Payload};
 use std::collections::BTreeMap;
 
-/// Bytes of the window for each piece that is kept behind gaps.
+/// Bytes of the window that each piece behind gaps takes at least.
 const LEAST_PIECE: u64 = 128;
 
-/// Effect of a piece.
+/// Effect of a piece of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Came {
     /// The piece brings nothing new, or belongs to an unknown stream.
     Nothing,
-    /// Bytes that have come into order.
+    /// Number of bytes that have come into order.
     InOrder(u64),
-    /// The piece contradicts earlier ones: the end has moved, or data lies behind it.
+    /// The piece contradicts earlier ones: the end has moved, or data lie beyond it.
     Contradiction,
 }
 
-/// A budget that is announced in steps of half of it.
+/// A budget, announced in steps of half its size.
 #[derive(Debug)]
 struct Allowed {
     budget: u64,
-    /// Credit that is used up for good.
+    /// Credit that is used up permanently.
     used: u64,
     /// Credit that has been announced to the peer.
     limit: u64,
@@ -40,8 +40,8 @@ impl Allowed {
         Self { budget, used: 0, limit: budget }
     }
 
-    /// New credit that is worth announcing: half of what the peer could then use, of which it has used all up to `seen`. Half of the budget
-    /// would leave a peer without credit while others hold the other half.
+    /// New credit, if it is worth announcing: half of the credit that the peer could then use, of which it has used all up to
+    /// `seen`. With half of the budget as the step, a peer could be without credit while others hold the other half.
     fn more(&mut self, seen: u64) -> Option<u64> {
         let limit = self.used + self.budget;
         let usable = limit.saturating_sub(seen).min(self.budget);
@@ -57,13 +57,13 @@ pub(super) struct Incoming<P> {
     /// 1 if the peer is the listener: the lowest bit of its streams' numbers.
     peer: u64,
     streams: BTreeMap<u64, Reassembly<P>>,
-    /// Streams of the peer's that have been opened, by their count.
+    /// Streams opened by the peer, by their count.
     opened: NumberRanges,
-    /// Streams that this end has broken off and the peer has not: behind the highest byte that came.
+    /// Streams that this end has reset and the peer has not: one past the highest byte that arrived.
     broken: BTreeMap<u64, u64>,
     stream_window: u64,
     first_window: u64,
-    /// Credit beyond the first that streams have been promised and have not used up.
+    /// Credit above the initial amount that streams have been promised and have not used up.
     promised: u64,
     all: Allowed,
     /// Sum of the streams' highest bytes.
@@ -110,7 +110,7 @@ impl<P: Payload> Incoming<P> {
         all.into_iter().filter(|(has, assumed, _)| has > assumed).map(|(.., frame)| frame).collect()
     }
 
-    /// A stream of this end's begins.
+    /// Starts receiving on a stream that this end has opened.
     pub fn open(&mut self, id: u64) {
         self.streams.insert(id, Reassembly::new(self.first_window));
     }
@@ -124,13 +124,13 @@ impl<P: Payload> Incoming<P> {
         self.seen - self.all.used
     }
 
-    /// The peer's count of a stream that it may open and has not.
+    /// The count of a stream that the peer may open and has not opened yet.
     fn opens(&self, id: u64) -> Option<u64> {
         let count = id / 2;
         (id % 2 == self.peer && !self.opened.has(count)).then_some(count)
     }
 
-    /// Returns true if a packet is within the budgets. One that is not is to be dropped whole, as if it had been lost.
+    /// Returns true if a packet is within the budgets. One that is not must be dropped as a whole, as if it had been lost.
     pub fn takes(&self, frames: &Frames<P>) -> bool {
         if self.pieces >= self.most_pieces && !self.advances(frames) {
             return false;
@@ -171,7 +171,8 @@ impl<P: Payload> Incoming<P> {
         })
     }
 
-    /// Returns true if a packet brings a stream forward or adds no piece: then it is taken though pieces are many, up to twice as many.
+    /// Returns true if a packet brings a stream forward or adds no piece. Such a packet is accepted beyond the limit of pieces, up
+    /// to twice the limit.
     fn advances(&self, frames: &Frames<P>) -> bool {
         let mut adds = false;
         let forward = frames.0.iter().any(|frame| {
@@ -183,7 +184,7 @@ impl<P: Payload> Incoming<P> {
         !adds || (forward && self.pieces < 2 * self.most_pieces)
     }
 
-    /// Opens a stream that the peer asks for. False if it has been opened before, or is not the peer's.
+    /// Opens a stream at the peer's request. Returns false if it has been opened before, or is not the peer's.
     pub fn accept(&mut self, id: u64) -> bool {
         let Some(count) = self.opens(id) else { return false };
         self.opened.add(count);
@@ -191,7 +192,7 @@ impl<P: Payload> Incoming<P> {
         true
     }
 
-    /// A piece of a stream.
+    /// Handles a piece of a stream.
     pub fn piece(&mut self, id: u64, offset: u64, data: Option<P>, end: bool) -> Came {
         let len = data.as_ref().map_or(0, |data| data.len() as u64);
         let Some(stream) = self.streams.get_mut(&id) else {
@@ -210,13 +211,13 @@ impl<P: Payload> Incoming<P> {
         if bytes > 0 { Came::InOrder(bytes) } else { Came::Nothing }
     }
 
-    /// The peer has broken a stream off behind `end`. True if it was not over yet here, and is to be answered.
+    /// Handles a reset of a stream by the peer at `end`. Returns true if it had not ended here yet and must be answered.
     pub fn reset(&mut self, id: u64, end: u64) -> bool {
         if self.resolve(id, end) {
             return false;
         }
         if let Some(count) = self.opens(id) {
-            // Its opening is lost, or late.
+            // The frame that opens it is lost, or late.
             self.opened.add(count);
             (self.seen, self.all.used) = (self.seen + end, self.all.used + end);
             self.release(id);
@@ -229,7 +230,7 @@ impl<P: Payload> Incoming<P> {
         true
     }
 
-    /// This end breaks a stream off: what comes of it later is dropped.
+    /// Resets a stream at this end: its later data are dropped.
     pub fn break_off(&mut self, id: u64) {
         let Some(stream) = self.drop_stream(id) else { return };
         self.all.used += stream.high - stream.consumed();
@@ -240,7 +241,7 @@ impl<P: Payload> Incoming<P> {
         }
     }
 
-    /// It is known where a broken stream ended.
+    /// Accounts for a reset stream, once its last byte is known.
     fn resolve(&mut self, id: u64, end: u64) -> bool {
         let Some(high) = self.broken.remove(&id) else { return false };
         let rest = end.saturating_sub(high);
@@ -255,26 +256,26 @@ impl<P: Payload> Incoming<P> {
         Some(stream)
     }
 
-    /// Both halves of a stream are over: its opener may open another.
+    /// Lets the opener open another stream, after both halves of this one have ended.
     pub fn release(&mut self, id: u64) {
         if id % 2 == self.peer {
             self.allowed_streams.used += 1;
         }
     }
 
-    /// Returns true if all of a stream has just come into order.
+    /// Returns true if all data of a stream have just come into order.
     pub fn finishes(&mut self, id: u64) -> bool {
         self.streams.get_mut(&id).is_some_and(Reassembly::finishes)
     }
 
-    /// Forgets a stream that the application has read to its end.
+    /// Removes a stream that the application has read to its end.
     pub fn forget_if_over(&mut self, id: u64) {
         if self.streams.get(&id).is_some_and(Reassembly::over) {
             self.drop_stream(id);
         }
     }
 
-    /// Data in order, at most `most` bytes and at most a piece.
+    /// Reads data in order: at most `most` bytes, and at most a piece.
     pub fn read(&mut self, id: u64, most: usize) -> Option<P> {
         let first = self.first_window;
         let stream = self.streams.get_mut(&id)?;
@@ -289,9 +290,9 @@ impl<P: Payload> Incoming<P> {
         promised_beyond(self.first_window, stream)
     }
 
-    /// The window of a stream that has been read so far, and the part of it that is worth a frame. As in switches that share a memory
-    /// (Choudhury and Hahne 1998) each has at most as much as is then left for others: one that is not read any more takes a half,
-    /// two of them two thirds.
+    /// Window of a stream, given the data read so far, and the part of it that is worth a frame. As in switches with shared memory
+    /// (Choudhury and Hahne 1998) each stream has at most as much as is then left for others: a single stream that is no longer
+    /// read takes a half, two of them two thirds.
     fn window(&self, stream: &Reassembly<P>) -> (u64, u64) {
         if self.first_window == self.stream_window {
             return (self.stream_window, self.stream_window.div_ceil(2));
@@ -305,7 +306,7 @@ impl<P: Payload> Incoming<P> {
         (window, window.div_ceil(4))
     }
 
-    /// Credit that is worth telling, after something of a stream was read or dropped.
+    /// Credit that is worth announcing after data of a stream were read or dropped.
     pub fn credit(&mut self, id: u64) -> Vec<Frame<P>> {
         let mut frames = Vec::new();
         if let Some(stream) = self.streams.get(&id).filter(|stream| stream.end.is_none()) {
@@ -322,7 +323,7 @@ impl<P: Payload> Incoming<P> {
         frames
     }
 
-    /// Credit of all streams that is worth telling, after one has used some or given some back.
+    /// Credit of all streams together that is worth announcing after one has used some or returned some.
     pub fn shared_credit(&mut self) -> impl Iterator<Item = Frame<P>> + use<P> {
         let all = self.all.more(self.seen).map(|limit| Frame::CreditAll { limit });
         let streams = self.allowed_streams.more(self.opened.end());
@@ -330,7 +331,7 @@ impl<P: Payload> Incoming<P> {
     }
 }
 
-/// Credit that a stream has been promised beyond the first, and has not used up.
+/// Credit that a stream has been promised above the initial amount, and has not used up.
 fn promised_beyond<P: Payload>(first: u64, stream: &Reassembly<P>) -> u64 {
     if stream.limit > first { stream.limit - stream.consumed() } else { 0 }
 }

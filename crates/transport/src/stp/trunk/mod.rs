@@ -1,7 +1,7 @@
-//! An association: many streams and datagrams over one path, with one congestion control, one pace, one loop of POLLs.
+//! An association: many streams and datagrams over one path, with one congestion control, one pace, and one loop of POLLs.
 //!
-//! Follows docs/stp.md §15. The path is a [`Connection`] whose source is `outgoing`; what arrives goes to `incoming`, packet by packet.
-//! Differs from many connections: what the path has learnt serves all streams, and who goes first is decided when a packet leaves.
+//! Follows docs/stp.md §15. The path is a [`Connection`] whose source is `outgoing`; arriving packets go to `incoming`.
+//! Differs from many connections: the state of the path serves all streams, and the next stream is chosen when a packet leaves.
 //! Leaves out addresses, keys and several paths.
 
 mod budgets;
@@ -28,46 +28,46 @@ use skyhop_units::{Span, Time};
 use skyhop_wire::stp::{Class, Features, Frame, Frames, HEADER_LEN, Packet, Payload, Reason};
 use std::collections::{BTreeSet, VecDeque};
 
-/// The smallest packet that an association is made for: the least payload of docs/stp.md §15.1, a header and a POLL.
+/// Smallest packet for an association: the least payload of docs/stp.md §15.1, a header and a POLL.
 const LEAST_PACKET: u32 = 256 + HEADER_LEN as u32 + 4;
 
 /// Events for the application.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TrunkEvent {
-    /// The peer has answered, or a BGN has come.
+    /// The peer has answered, or a BGN has arrived.
     Connected,
-    /// The peer takes more streams than when one was last asked for in vain.
+    /// The peer accepts more streams than when opening one last failed.
     MayOpen,
     /// The peer has opened a stream.
     Opened(u64),
-    /// Bytes of a stream that have come into order since the last event of this kind.
+    /// Number of bytes of a stream that have come into order since the last event of this kind.
     Received(u64, u64),
-    /// Everything written to a stream so far has arrived.
+    /// All data written to a stream so far have arrived.
     AllAcknowledged(u64),
-    /// The data of a stream that waits to leave has fallen to the amount that [`Trunk::want_room`] asked for.
+    /// The unsent data of a stream have fallen to the amount given to [`Trunk::want_room`].
     Writable(u64),
-    /// The peer has sent all it will in a stream, and all of it is in order.
+    /// All data of the peer in a stream have arrived in order; no more will follow.
     PeerFinished(u64),
     /// Both directions of a stream have ended, have arrived and were read.
     Closed(u64),
-    /// A stream is broken off by the peer.
+    /// The peer has reset a stream.
     Reset(u64, Reason),
-    /// A datagram has come.
+    /// A datagram has arrived.
     Datagram,
-    /// The association is over: `Finished` if both ends have said so. All streams are over with it.
+    /// The association has ended, with all its streams: `Finished` if both ends have closed it.
     Ended(Reason),
 }
 
-/// Counters of an association, beside its path's [`Stats`].
+/// Counters of an association, in addition to its path's [`Stats`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TrunkStats {
     /// Streams opened by this end.
     pub opened: u64,
     /// Streams opened by the peer.
     pub accepted: u64,
-    /// Packets that went beyond a budget and were dropped whole.
+    /// Packets that exceeded a budget and were dropped as a whole.
     pub refused: u64,
-    /// Data bytes that left under another number than at first, since the path's packets had become smaller.
+    /// Data bytes sent again under another number, because the path's packets had become smaller.
     pub split: u64,
     /// Counters of its datagrams.
     pub datagrams: DatagramStats,
@@ -80,7 +80,7 @@ pub struct Trunk<P> {
     incoming: Incoming<P>,
     budgets: Budgets,
     events: VecDeque<TrunkEvent>,
-    /// Streams that are neither closed nor broken off.
+    /// Streams that are neither closed nor reset.
     live: BTreeSet<u64>,
     /// The lowest bit of the numbers of this end's streams.
     own: u64,
@@ -108,7 +108,7 @@ impl<P: Payload> Trunk<P> {
         config.window = config.window.max(LEAST_WINDOW);
         let budgets = budgets.at_least();
         let packet = config.max_payload() as usize;
-        // As with SDs: a promised rate is not to wait a round trip to hear what the peer holds.
+        // As with SDs: with a promised rate, the sender does not wait a round trip for the peer's budgets.
         let promised = config.congestion == Congestion::Rate && config.max_rate.is_some();
         let assumed = if promised { (budgets, config.window) } else { (Budgets::LEAST, LEAST_WINDOW) };
         let own = u64::from(!initiator);
@@ -140,7 +140,7 @@ impl<P: Payload> Trunk<P> {
             DatagramStats { received: arrived.received, unread: arrived.unread, ..out.datagrams.stats };
         TrunkStats { split: out.split, datagrams, ..self.stats }
     }
-    /// The pace in network-layer bits per second, if there is one.
+    /// The pace in network-layer bits per second; `None` without one.
     pub fn rate_bps(&self) -> Option<f64> {
         self.path.rate_bps()
     }
@@ -148,31 +148,31 @@ impl<P: Payload> Trunk<P> {
     pub fn window(&self) -> u64 {
         self.path.window()
     }
-    /// Bytes sent and neither acknowledged nor reported missing, frames' headers included.
+    /// Bytes sent and neither acknowledged nor reported missing, headers of frames included.
     pub fn in_flight(&self) -> u64 {
         self.path.in_flight()
     }
-    /// The smoothed round trip.
+    /// The smoothed round-trip time.
     pub fn srtt(&self) -> Option<Span> {
         self.path.srtt()
     }
-    /// The largest packet known to arrive, STP's header included, bytes.
+    /// Largest packet size known to pass, STP's header included, bytes.
     pub fn packet_size(&self) -> u32 {
         self.path.packet_size()
     }
-    /// A rate reached, with the round trip, for a later association of this path.
+    /// The rate reached and the round-trip time, for a later association over this path.
     pub fn saved(&self) -> Option<super::SavedRate> {
         self.path.saved()
     }
-    /// Returns true if both know of each other.
+    /// Returns true if both ends know of each other.
     pub fn established(&self) -> bool {
         self.path.established()
     }
-    /// Returns true if nothing more will come of it; it may still answer copies.
+    /// Returns true if it has ended; it may still answer copies.
     pub fn is_over(&self) -> bool {
         self.over
     }
-    /// Streams that are neither closed nor broken off.
+    /// Number of streams that are neither closed nor reset.
     pub fn streams(&self) -> usize {
         self.live.len()
     }
@@ -184,7 +184,7 @@ impl<P: Payload> Trunk<P> {
     pub fn held(&self) -> usize {
         self.path.held().0
     }
-    /// Bytes of a stream that wait to leave, and those that are not known to have arrived.
+    /// Bytes of a stream that have not been sent.
     pub fn unsent(&self, id: u64) -> u64 {
         self.path.source().stream(id).map_or(0, |stream| stream.unsent())
     }
@@ -192,17 +192,17 @@ impl<P: Payload> Trunk<P> {
     pub fn unacknowledged(&self, id: u64) -> u64 {
         self.path.source().stream(id).map_or(0, |stream| stream.unacknowledged())
     }
-    /// Bytes of a stream in order that were not read.
+    /// Bytes of a stream in order that have not been read.
     pub fn readable(&self, id: u64) -> u64 {
         self.incoming.stream(id).map_or(0, |stream| stream.readable())
     }
 
-    /// Returns true if the peer takes one more stream.
+    /// Returns true if the peer accepts another stream.
     pub fn may_open(&self) -> bool {
         !self.closing && !self.over && self.stats.opened < self.path.source().may_open()
     }
 
-    /// Opens a stream; `None` if the peer takes no more of them, or the association ends.
+    /// Opens a stream; `None` if the peer accepts no more of them, or the association is ending.
     pub fn open(&mut self, class: Class) -> Option<u64> {
         if !self.may_open() {
             self.path.source_mut().want_streams();
@@ -216,7 +216,7 @@ impl<P: Payload> Trunk<P> {
         Some(id)
     }
 
-    /// Gives data to be sent in a stream; what the send buffer has no room for comes back.
+    /// Queues data to be sent in a stream. Returns the part for which the send buffer has no room.
     pub fn write(&mut self, id: u64, mut data: P) -> Option<P> {
         let stream = self.path.source().stream(id).filter(|stream| stream.ending == sending::Ending::Open)?;
         let room = self.budgets.send_buffer.saturating_sub(stream.unacknowledged());
@@ -231,14 +231,14 @@ impl<P: Payload> Trunk<P> {
         (!data.is_empty()).then_some(data)
     }
 
-    /// Asks for [`TrunkEvent::Writable`], once, when at most `most` bytes of a stream wait to leave. What comes later to the sender
-    /// can still be ordered, so who relays writes no more than keeps the path busy.
+    /// Requests one [`TrunkEvent::Writable`], when at most `most` bytes of a stream are unsent. Data that reach the sender later
+    /// can still be ordered by priority, so a relay should write only enough to keep the path busy.
     pub fn want_room(&mut self, id: u64, most: u64) {
         self.path.source_mut().want_room(id, most);
         self.arrived();
     }
 
-    /// Takes data of a stream in order, at most `most` bytes and at most a piece.
+    /// Reads data of a stream in order: at most `most` bytes, and at most a piece.
     pub fn read(&mut self, id: u64, most: usize) -> Option<P> {
         let data = self.incoming.read(id, most)?;
         self.settle(id);
@@ -246,17 +246,17 @@ impl<P: Payload> Trunk<P> {
         Some(data)
     }
 
-    /// Closes a stream for writing; data already written still goes out.
+    /// Closes a stream for writing; data already written are still sent.
     pub fn shutdown(&mut self, id: u64) {
         self.path.source_mut().end(id);
     }
 
-    /// Takes back what was written to a stream and not sent, and closes this direction.
+    /// Withdraws data that were written to a stream and not sent, and closes this direction.
     pub fn stop_writing(&mut self, id: u64) {
         self.path.source_mut().stop(id);
     }
 
-    /// Breaks a stream off and tells the peer.
+    /// Resets a stream, and tells the peer.
     pub fn reset(&mut self, id: u64, reason: Reason) {
         let end = self.path.source_mut().forget(id);
         self.incoming.break_off(id);
@@ -269,7 +269,7 @@ impl<P: Payload> Trunk<P> {
         self.finish();
     }
 
-    /// Changes a stream's class, here and at the peer.
+    /// Changes a stream's class, at both ends.
     pub fn prioritize(&mut self, id: u64, class: Class) {
         self.path.source_mut().classify(id, class, None);
         if self.incoming.stream(id).is_some() {
@@ -278,7 +278,7 @@ impl<P: Payload> Trunk<P> {
         }
     }
 
-    /// Gives a datagram to be sent before `until`. False if it is too large for a packet, or empty.
+    /// Queues a datagram to be sent before `until`. Returns false if it is empty, or too large for a packet.
     pub fn send_datagram(&mut self, channel: u64, data: P, until: Time) -> bool {
         let most = largest_datagram(self.path.max_payload(), channel);
         if data.is_empty() || data.len() > most || self.closing || self.over {
@@ -290,25 +290,25 @@ impl<P: Payload> Trunk<P> {
         true
     }
 
-    /// Takes the oldest datagram that has come, with its channel.
+    /// Reads the oldest datagram that has arrived, with its channel.
     pub fn read_datagram(&mut self) -> Option<(u64, P)> {
         let datagram = self.incoming.datagrams.read()?;
         self.tell_datagram_credit();
         Some(datagram)
     }
 
-    /// Datagrams are of this class from now on.
+    /// Sets the class of datagrams.
     pub fn prioritize_datagrams(&mut self, class: Class) {
         self.path.source_mut().classify_datagrams(class);
     }
 
-    /// Opens no more streams, and ends the association when all are over.
+    /// Opens no more streams, and ends the association when all have ended.
     pub fn close(&mut self) {
         self.closing = true;
         self.finish();
     }
 
-    /// Breaks the association off and tells the peer.
+    /// Breaks the association, and tells the peer.
     pub fn abort(&mut self) {
         self.path.reset();
         self.ended(Reason::Aborted, false);
@@ -319,12 +319,12 @@ impl<P: Payload> Trunk<P> {
         self.events.pop_front()
     }
 
-    /// A packet from the peer.
+    /// Handles a packet from the peer.
     pub fn handle_packet(&mut self, now: Time, packet: &Packet<Frames<P>>) {
         let refused = packet.data.as_ref().is_some_and(|frames| !self.incoming.takes(frames));
         if refused {
             self.stats.refused += 1;
-            // A POLL on it then asks for what lies before it.
+            // A POLL in it then asks for packets before it.
             self.path.handle_packet(now, &Packet { data: None, ..packet.clone() });
         } else {
             self.path.handle_packet(now, packet);
@@ -332,7 +332,8 @@ impl<P: Payload> Trunk<P> {
         while let Some(frames) = self.path.take() {
             frames.0.into_iter().for_each(|frame| self.receive(frame));
         }
-        // Less is left for the peer now, of which a smaller part is worth telling: nothing else may ever come to tell it.
+        // The peer now has less credit, so that a smaller increase is worth announcing: nothing else may cause the announcement
+        // later.
         for frame in self.incoming.shared_credit() {
             self.path.source_mut().tell(frame);
         }
@@ -345,7 +346,7 @@ impl<P: Payload> Trunk<P> {
         self.collect();
     }
 
-    /// The next packet to send, until there is none.
+    /// The next packet to send; `None` when there are no more.
     pub fn poll_transmit(&mut self, now: Time) -> Option<Packet<Frames<P>>> {
         self.path.source_mut().datagrams.expire(now);
         self.finish();
@@ -354,22 +355,22 @@ impl<P: Payload> Trunk<P> {
         packet
     }
 
-    /// Time of the next call of [`Trunk::handle_timeout`] and [`Trunk::poll_transmit`].
+    /// Time at which [`Trunk::handle_timeout`] and [`Trunk::poll_transmit`] are due next.
     pub fn poll_timeout(&self) -> Option<Time> {
         self.path.poll_timeout()
     }
 
-    /// Counts from now on what holds the association's data up.
+    /// Starts counting the association's time by limiting cause.
     pub fn count_limits(&mut self, now: Time) {
         self.path.count_limits(now);
     }
 
-    /// Time of the association's data by limit, if [`Trunk::count_limits`] was called.
+    /// Time of the association's data by limiting cause, if [`Trunk::count_limits`] was called.
     pub fn limits(&self) -> &Limits {
         self.path.limits()
     }
 
-    /// Tells that there is a path to the peer and back, or none.
+    /// Informs that there is a path to the peer and back, or none.
     pub fn set_path_up(&mut self, now: Time, up: bool) {
         self.path.set_path_up(now, up);
     }
@@ -445,7 +446,7 @@ impl<P: Payload> Trunk<P> {
         self.finish();
     }
 
-    /// Forgets the halves of a stream that are over.
+    /// Removes the halves of a stream that have ended.
     fn settle(&mut self, id: u64) {
         self.incoming.forget_if_over(id);
         let over = self.incoming.stream(id).is_none() && self.path.source().stream(id).is_none();
@@ -469,7 +470,7 @@ impl<P: Payload> Trunk<P> {
         }
     }
 
-    /// Ends the association if it is to end and no stream is left.
+    /// Ends the association if that was requested and no stream is left.
     fn finish(&mut self) {
         if self.closing && self.live.is_empty() && self.path.source().is_empty() {
             self.path.source_mut().close();
@@ -493,7 +494,7 @@ impl<P: Payload> Trunk<P> {
         self.finish();
     }
 
-    /// Hands the acknowledged parts to their streams.
+    /// Passes acknowledged contents to their streams.
     fn arrived(&mut self) {
         while let Some(progress) = self.path.source_mut().progress() {
             match progress {
@@ -514,7 +515,7 @@ impl<P: Payload> Trunk<P> {
         }
     }
 
-    /// The peer has no stream left and opens none: one that this end has just opened finds nobody.
+    /// Handles the peer's end: it has no stream left and opens none, so a stream just opened by this end finds no peer.
     fn peer_ends(&mut self) {
         for id in std::mem::take(&mut self.live) {
             self.path.source_mut().forget(id);

@@ -1,8 +1,8 @@
-//! The sending side of an association, and its choice for the next packet: the source that its path asks.
+//! The sending side of an association: the source of its path, which chooses the contents of the next packet.
 //!
-//! Follows docs/stp.md §15.4 to §15.7: credit, what a packet contains when it leaves again, whose turn it is.
-//! Differs from a connection's source: what is under way is kept by the path, in packets, and nowhere else.
-//! Leaves out what comes in (`incoming`) and the application (`Trunk`).
+//! Follows docs/stp.md §15.4 to §15.7: credit, the contents of a retransmission, turns.
+//! Differs from a connection's source: data in flight are kept by the path, in packets.
+//! Leaves out arriving packets (`incoming`) and the application (`Trunk`).
 
 use super::super::source::Source;
 use super::budgets::Budgets;
@@ -15,7 +15,7 @@ use skyhop_wire::stp::{
 };
 use std::collections::{BTreeMap, VecDeque};
 
-/// Frames that go before all that wait their turn.
+/// Frames that are sent before all that wait for a turn.
 #[derive(Debug)]
 enum Urgent<P> {
     Frame(Frame<P>),
@@ -26,17 +26,17 @@ enum Urgent<P> {
 /// Progress of a stream's sending half.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SendingProgress {
-    /// Everything written has arrived.
+    /// All data written have arrived.
     Arrived(u64),
-    /// Everything written has arrived, and the end with it.
+    /// All data written have arrived, and the end.
     Complete(u64),
-    /// The peer takes more streams, and this end has wanted to open one.
+    /// The peer accepts more streams, after this end has failed to open one.
     MayOpen,
-    /// The data that waits to leave has fallen to the amount that the writer asked for.
+    /// The unsent data have fallen to the amount that the writer gave.
     Writable(u64),
 }
 
-/// Bytes sent of streams, and the credit of the peer.
+/// Bytes sent in streams, and the peer's credit.
 #[derive(Debug, Default)]
 struct Credit {
     all: u64,
@@ -44,7 +44,7 @@ struct Credit {
     sent: u64,
     each: u64,
     streams: u64,
-    /// Opening has been refused for want of it.
+    /// True if opening a stream failed for want of credit.
     wanted: bool,
 }
 
@@ -53,21 +53,21 @@ pub struct Outgoing<P> {
     streams: BTreeMap<u64, StreamSending<P>>,
     rounds: StreamRounds,
     first: VecDeque<Urgent<P>>,
-    /// Bytes of what lies in `first`, about.
+    /// Approximate size of the frames in `first`, bytes.
     first_bytes: u64,
-    /// New bytes of streams that the peer takes of each.
+    /// Unsent bytes that the peer accepts, summed over streams.
     ready: u64,
     credit: Credit,
     pub(super) datagrams: Departures<P>,
     progress: VecDeque<SendingProgress>,
     packet: usize,
-    /// Data bytes that left under another number than at first.
+    /// Data bytes sent again under another number.
     pub(super) split: u64,
     closed: bool,
 }
 
 impl<P: Payload> Outgoing<P> {
-    /// `assumed` is what the peer is taken to hold until it says more: budgets, and of all streams together.
+    /// `assumed` are the peer's budgets until it announces more: for single streams, and for all together.
     pub(super) fn new(budgets: &Budgets, (assumed, all): (Budgets, u64), packet: usize) -> Self {
         Self {
             streams: BTreeMap::new(),
@@ -84,17 +84,17 @@ impl<P: Payload> Outgoing<P> {
         }
     }
 
-    /// Streams that this end may have opened, from the beginning.
+    /// Number of streams that this end may open in all.
     pub(super) fn may_open(&self) -> u64 {
         self.credit.streams
     }
 
-    /// This end wants to open one more than the peer takes.
+    /// Records that this end failed to open a stream.
     pub(super) fn want_streams(&mut self) {
         self.credit.wanted = true;
     }
 
-    /// A stream begins; `opens` if this end opens it.
+    /// Starts a stream; `opens` if this end opens it.
     pub(super) fn open(&mut self, id: u64, class: Class, opens: bool) {
         self.streams.insert(id, StreamSending::new(class, opens, self.credit.each));
         self.settle(id);
@@ -116,7 +116,7 @@ impl<P: Payload> Outgoing<P> {
         }
     }
 
-    /// Has the writer told when at most `most` bytes of a stream wait to leave.
+    /// Requests a notice when at most `most` bytes of a stream are unsent.
     pub(super) fn want_room(&mut self, id: u64, most: u64) {
         if let Some(stream) = self.streams.get_mut(&id) {
             stream.wanted = Some(most);
@@ -136,7 +136,7 @@ impl<P: Payload> Outgoing<P> {
         }
     }
 
-    /// Drops the data of a stream that was never sent, and ends the stream.
+    /// Drops the unsent data of a stream, and ends the stream.
     pub(super) fn stop(&mut self, id: u64) {
         if let Some(stream) = self.streams.get_mut(&id) {
             stream.forget_unsent();
@@ -144,7 +144,7 @@ impl<P: Payload> Outgoing<P> {
         self.end(id);
     }
 
-    /// Forgets a stream that is broken off; returns how far it had been sent.
+    /// Removes a stream that was reset. Returns the number of bytes sent.
     pub(super) fn forget(&mut self, id: u64) -> Option<u64> {
         let stream = self.streams.remove(&id)?;
         self.ready -= stream.counted;
@@ -156,12 +156,12 @@ impl<P: Payload> Outgoing<P> {
         Some(stream.next)
     }
 
-    /// Closes the association for sending: nothing may be sent behind its END.
+    /// Closes the association for sending: nothing may be sent after its END.
     pub(super) fn close(&mut self) {
         self.closed = true;
     }
 
-    /// Puts a frame before all data.
+    /// Queues a frame before all data.
     pub(super) fn tell(&mut self, frame: Frame<P>) {
         if self.closed {
             return;
@@ -170,7 +170,7 @@ impl<P: Payload> Outgoing<P> {
         self.first.push_back(Urgent::Frame(frame));
     }
 
-    /// Another class for a stream's sending half. `change` counts the peer's wishes.
+    /// Changes the class of a stream's sending half. `change` counts the peer's requests.
     pub(super) fn classify(&mut self, id: u64, class: Class, change: Option<u64>) {
         let Some(stream) = self.streams.get_mut(&id) else { return };
         if let Some(change) = change {
@@ -195,7 +195,7 @@ impl<P: Payload> Outgoing<P> {
         }
     }
 
-    /// Takes a credit of the peer.
+    /// Handles credit announced by the peer.
     pub(super) fn credit(&mut self, frame: &Frame<P>) {
         match *frame {
             Frame::Credit { id, limit } => {
@@ -234,7 +234,7 @@ impl<P: Payload> Outgoing<P> {
         self.progress.pop_front()
     }
 
-    /// Counts anew what a stream could send, and puts it where it belongs.
+    /// Recounts the bytes that a stream could send, and enters it in the round or removes it.
     fn settle(&mut self, id: u64) {
         let Some(stream) = self.streams.get_mut(&id) else { return };
         let ready = stream.ready();
@@ -254,7 +254,7 @@ impl<P: Payload> Outgoing<P> {
         self.credit.all.saturating_sub(self.credit.sent)
     }
 
-    /// Fills a packet with what goes first; false when it is full.
+    /// Fills a packet with the frames that go first. Returns false when it is full.
     fn put_first(&mut self, packing: &mut Packing<P>) -> bool {
         while let Some(first) = self.first.pop_front() {
             let rest = match first {
@@ -278,7 +278,7 @@ impl<P: Payload> Outgoing<P> {
         true
     }
 
-    /// Puts a stream's next frames into the packet; false if some are left.
+    /// Puts a stream's urgent frames into the packet. Returns false if some are left.
     fn put_stream(&mut self, id: u64, packing: &mut Packing<P>) -> bool {
         let Some(stream) = self.streams.get_mut(&id) else { return true };
         while let Some((offset, len)) = stream.again() {
@@ -312,7 +312,7 @@ impl<P: Payload> Outgoing<P> {
         true
     }
 
-    /// New data of the stream whose turn it is.
+    /// Puts new data of the stream whose turn it is into the packet.
     fn serve_stream(&mut self, id: u64, packing: &mut Packing<P>) -> Left {
         let all = self.credit.all.saturating_sub(self.credit.sent);
         let Some(stream) = self.streams.get_mut(&id) else { return Left::Empty };
@@ -368,11 +368,11 @@ impl<P: Payload> Outgoing<P> {
         }
     }
 
-    /// Serves the members in turn, until the packet is full.
+    /// Serves the members in turn until the packet is full.
     fn serve(&mut self, packing: &mut Packing<P>) {
         while let Some((priority, member)) = self.rounds.next() {
             let left = match member {
-                // Streams wait for the association's credit, and keep their places.
+                // Streams wait for the association's credit, and keep their places in the round.
                 Member::Stream(_) if self.room() == 0 => break,
                 Member::Stream(id) => self.serve_stream(id, packing),
                 Member::Datagrams => self.serve_datagrams(packing),
@@ -386,13 +386,13 @@ impl<P: Payload> Outgoing<P> {
                 return;
             }
         }
-        // Datagrams have a credit of their own, and nobody to share with now.
+        // Datagrams have a separate credit, and compete with no stream now.
         while self.serve_datagrams(packing) == Left::Over {
             self.datagrams.turn.end(Left::Over);
         }
     }
 
-    /// A frame whose packet leaves again, as it is to be now. `None`: without it.
+    /// A frame of a packet that is retransmitted, in its present form; `None` if it is left out.
     fn again_frame(&mut self, frame: Frame<P>, before: &mut Option<u64>) -> Option<Frame<P>> {
         match &frame {
             Frame::Stream { id, .. } => self.streams.contains_key(id).then_some(frame),
@@ -413,7 +413,7 @@ impl<P: Payload> Outgoing<P> {
         }
     }
 
-    /// Notes the arrival of a stream's bytes, with its opening or its end if they were in the frame.
+    /// Records the arrival of a stream's bytes, with its opening or end if they were in the frame.
     fn stream_arrived(&mut self, id: u64, bytes: u64, opening: bool, end: bool) {
         let Some(stream) = self.streams.get_mut(&id) else { return };
         stream.acked += bytes;
@@ -432,7 +432,7 @@ impl<P: Payload> Outgoing<P> {
         }
     }
 
-    /// A stream's end was left out of a packet.
+    /// Queues a stream's end that was left out of a packet.
     fn end_again(&mut self, id: u64) {
         if let Some(stream) = self.streams.get_mut(&id) {
             stream.ending = Ending::Due;
@@ -440,7 +440,7 @@ impl<P: Payload> Outgoing<P> {
         }
     }
 
-    /// Puts as much of a frame into a packet as fits; the rest leaves in another.
+    /// Puts as much of a frame into a packet as fits, and queues the remainder for another.
     fn put_split(&mut self, frame: Frame<P>, packing: &mut Packing<P>) {
         if packing.fits(&frame) {
             return packing.push(frame);
@@ -535,7 +535,7 @@ impl<P: Payload> Source<Frames<P>> for Outgoing<P> {
     }
 }
 
-/// Bytes of a datagram that surely fits a packet with so much room.
+/// Size of the largest datagram that is certain to fit a packet with `room` bytes.
 pub(super) fn largest_datagram(room: usize, channel: u64) -> usize {
     room.saturating_sub(1 + number_len(channel) + 8)
 }

@@ -1,12 +1,12 @@
-//! A packet that is being filled with frames.
+//! A packet while it is filled with frames.
 //!
 //! Follows docs/stp.md §15.2: the last frame of a packet has no length, all before it have.
-//! Differs from a list of frames: it knows what still fits.
-//! Leaves out which frame comes next.
+//! Differs from a list of frames: it knows the space left.
+//! Leaves out the choice of frames.
 
 use skyhop_wire::stp::{Contents, Frame, Frames, number_len};
 
-/// Less data than this does not begin a further frame: it would be mostly header.
+/// Smallest amount of data for which a further frame is begun: less would be mostly header.
 pub(super) const CRUMB: usize = 32;
 
 #[derive(Debug)]
@@ -35,7 +35,7 @@ impl<P: Contents> Packing<P> {
         frame.wire_len(true) <= self.room()
     }
 
-    /// Returns true if `available` bytes of data behind a header are worth a frame.
+    /// Returns true if `available` bytes of data after a header are worth a frame.
     pub fn worth(&self, header: usize, available: usize) -> bool {
         let room = self.room().saturating_sub(header);
         room > 0 && (self.is_empty() || room >= available.min(CRUMB))
@@ -46,7 +46,7 @@ impl<P: Contents> Packing<P> {
         self.frames.push(frame);
     }
 
-    /// Names one more stream that ends without data; false if there is no room.
+    /// Adds a stream that ends without data. Returns false if there is no room.
     pub fn push_end(&mut self, id: u64) -> bool {
         if let Some(Frame::Ends { ids }) = self.frames.last_mut()
             && let Some(last) = ids.last()

@@ -1,7 +1,7 @@
-//! A set of numbers that were used, as ranges.
+//! A set of used numbers, as ranges.
 //!
-//! Follows docs/stp.md §15.3: a late copy of an opening opens nothing again.
-//! Differs from a set: what is used from zero on, without holes, takes one entry.
+//! Follows docs/stp.md §15.3: a late copy of an opening frame must not open its stream again.
+//! Differs from a set: numbers used from zero on without holes take one entry.
 //! Leaves out numbers that become free again.
 
 use std::collections::BTreeMap;

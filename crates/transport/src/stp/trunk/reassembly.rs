@@ -1,17 +1,17 @@
 //! The receiving half of a stream: puts pieces in order by their offset.
 //!
-//! Follows docs/stp.md §15.3 to §15.5: pieces may come in any order, and twice, cut in other places.
-//! Differs from a connection's receiver: nothing is numbered but bytes, and no list is kept of what is missing.
-//! Leaves out what several streams may hold together (`incoming`).
+//! Follows docs/stp.md §15.3 to §15.5: pieces may arrive in any order, repeatedly, and with other boundaries.
+//! Differs from a connection's receiver: only bytes are numbered, and missing ones are not listed.
+//! Leaves out the limit of all streams together (`incoming`).
 
 use skyhop_wire::stp::Payload;
 use std::collections::{BTreeMap, VecDeque};
 
-/// Neighbours that are smaller than this are joined, and do not keep alive the packets that they came in, so that pieces cost little
+/// Size below which neighbouring pieces are joined, so that they do not keep the buffers of whole packets alive and cost little
 /// more than their bytes.
 const SMALL: usize = 720;
 
-/// Puts a piece behind its neighbour if both are small; gives back what is left.
+/// Appends a piece to its neighbour if both are small. Returns the remainder.
 fn join<P: Payload>(before: Option<&mut P>, data: P) -> Option<P> {
     match before {
         Some(before) if before.len() < SMALL && data.len() < SMALL => before.join(data, 2 * SMALL),
@@ -22,10 +22,10 @@ fn join<P: Payload>(before: Option<&mut P>, data: P) -> Option<P> {
 
 #[derive(Debug)]
 pub(super) struct Reassembly<P> {
-    /// Data in order that was not read yet.
+    /// Data in order that have not been read.
     ready: VecDeque<P>,
     ready_bytes: u64,
-    /// Everything before it is in order.
+    /// Offset up to which all data are in order.
     pub next: u64,
     /// One past the highest byte that has arrived.
     pub high: u64,
@@ -34,7 +34,7 @@ pub(super) struct Reassembly<P> {
     pub limit: u64,
     /// Offset at which the direction ends.
     pub end: Option<u64>,
-    /// The application knows that it has ended.
+    /// True if the application knows that it has ended.
     pub finished: bool,
 }
 
@@ -61,18 +61,18 @@ impl<P: Payload> Reassembly<P> {
         self.next - self.ready_bytes
     }
 
-    /// Pieces held behind gaps.
+    /// Number of pieces behind gaps.
     pub fn pieces(&self) -> usize {
         self.behind.len()
     }
 
-    /// Returns true if a piece contradicts what is known of the end.
+    /// Returns true if a piece contradicts the known end.
     pub fn contradicts(&self, offset: u64, len: u64, end: bool) -> bool {
         let upto = offset + len;
         self.end.is_some_and(|known| upto > known || (end && upto != known)) || (end && upto < self.high)
     }
 
-    /// Takes a piece; returns the bytes that came into order.
+    /// Inserts a piece. Returns the number of bytes that came into order.
     pub fn insert(&mut self, offset: u64, data: Option<P>, end: bool) -> u64 {
         let len = data.as_ref().map_or(0, |data| data.len() as u64);
         self.high = self.high.max(offset + len);
@@ -131,7 +131,7 @@ impl<P: Payload> Reassembly<P> {
         }
     }
 
-    /// Data in order, at most `most` bytes and at most a piece.
+    /// Reads data in order: at most `most` bytes, and at most a piece.
     pub fn read(&mut self, most: usize) -> Option<P> {
         let front = self.ready.front_mut()?;
         let taken = if front.len() <= most {
@@ -145,12 +145,12 @@ impl<P: Payload> Reassembly<P> {
         Some(taken)
     }
 
-    /// Returns true if all has come into order, and the application has not been told.
+    /// Returns true if all data have come into order, and the application has not been informed.
     pub fn finishes(&mut self) -> bool {
         self.end == Some(self.next) && !std::mem::replace(&mut self.finished, true)
     }
 
-    /// Returns true if the application has it all.
+    /// Returns true if the application has read all data.
     pub fn over(&self) -> bool {
         self.finished && self.ready.is_empty()
     }
@@ -162,7 +162,7 @@ mod tests {
     use bytes::Bytes;
     use skyhop_chance::Seed;
 
-    /// Pieces of any cut, in any order, any number of times, come out once, in order and unaltered.
+    /// Pieces of any boundaries, in any order, any number of times, come out once, in order and unaltered.
     #[test]
     fn any_pieces_in_any_order() {
         let mut chance = Seed(3).stream("reassembly");

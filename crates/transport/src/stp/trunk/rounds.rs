@@ -1,8 +1,8 @@
 //! The scheduler of streams: priorities, and deficit round robin among those of one priority.
 //!
 //! Follows Shreedhar and Varghese 1995 and docs/stp.md §15.6.
-//! Differs: data are cut where a packet is full, so a turn that a packet's end cuts short goes on in the next.
-//! Leaves out what a member sends.
+//! Differs: data are cut where a packet is full, so a turn interrupted by the end of a packet continues in the next.
+//! Leaves out the data of members.
 
 use skyhop_wire::stp::{Class, PRIORITY_LAST};
 use std::collections::VecDeque;
@@ -21,19 +21,19 @@ pub(super) enum Member {
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Turn {
     pub class: Class,
-    /// Bytes that it may still send.
+    /// Bytes that it may still send in this turn.
     pub deficit: u64,
-    /// The turn has begun, and its quantum has been granted.
+    /// True if the turn has begun and its quantum has been granted.
     begun: bool,
     pub listed: bool,
 }
 
-/// Reason for which a member has left its turn.
+/// Reason for which a member leaves its turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Left {
-    /// The stream has nothing to send now.
+    /// It has nothing to send now.
     Empty,
-    /// Its turn is over.
+    /// Its quantum is used up.
     Over,
     /// The packet is full.
     Full,
@@ -90,7 +90,7 @@ impl StreamRounds {
         turn.class = class;
     }
 
-    /// Takes a member out.
+    /// Removes a member.
     pub fn leave(&mut self, member: Member, turn: &Turn) {
         if turn.listed {
             self.round(turn.class).retain(|other| *other != member);
@@ -102,7 +102,7 @@ impl StreamRounds {
         self.members.iter().enumerate().find_map(|(priority, round)| Some((priority, *round.front()?)))
     }
 
-    /// The first of a priority has left its turn.
+    /// Records that the first member of a priority has left its turn.
     pub fn left(&mut self, priority: usize, left: Left, turn: Option<&mut Turn>) {
         let round = &mut self.members[priority];
         match left {
@@ -120,7 +120,7 @@ impl StreamRounds {
 mod tests {
     use super::*;
 
-    /// Each of those that always have something gets its weight's share, whatever the packets' size.
+    /// Members that always have data get shares by weight, whatever the packets' size.
     #[test]
     fn shares_are_as_weights() {
         for packet in [200, 1400, 9000] {

@@ -1,8 +1,8 @@
-//! The sending half of a stream: what is written and has not left, and what of it has arrived.
+//! The sending half of a stream: unsent data, and the arrival of sent data.
 //!
 //! Follows docs/stp.md §15.3 and §15.5.
-//! Differs from a connection's: what is under way lies in the path's packets, and comes back from there when it is to go elsewhere.
-//! Leaves out whose turn it is (`rounds`) and packets (`outgoing`).
+//! Differs from a connection's: data in flight are in the path's packets, and return from there if they are to be sent in others.
+//! Leaves out turns (`rounds`) and packets (`outgoing`).
 
 use super::super::source::{Source, WrittenData};
 use super::rounds::Turn;
@@ -12,9 +12,9 @@ use std::collections::BTreeMap;
 /// State of a direction's end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ending {
-    /// More may be written.
+    /// More data may be written.
     Open,
-    /// The end is to leave, with the last data or alone.
+    /// The end must be sent, with the last data or alone.
     Due,
     Sent,
     Arrived,
@@ -23,7 +23,7 @@ pub(super) enum Ending {
 #[derive(Debug)]
 pub(super) struct StreamSending<P> {
     fresh: WrittenData<P>,
-    /// Data left out of packets that were sent again, which is to leave in other packets.
+    /// Data left out of retransmitted packets, to be sent in other packets.
     again: BTreeMap<u64, P>,
     again_bytes: u64,
     /// Offset of the next new byte.
@@ -32,20 +32,20 @@ pub(super) struct StreamSending<P> {
     pub limit: u64,
     pub acked: u64,
     pub ending: Ending,
-    /// The opening's class, sent with every frame until one has arrived.
+    /// Class in the opening, sent with every frame until one has arrived.
     pub opening: Option<Class>,
-    /// A frame of the stream has left.
+    /// True if a frame of the stream has been sent.
     pub announced: bool,
     /// Number of changes of this half's class by the peer.
     pub change: u64,
     pub turn: Turn,
-    /// The stream is among those served first.
+    /// True if the stream is queued among the urgent frames.
     pub queued: bool,
-    /// Its part of the bytes that could leave now, as counted.
+    /// Its part of the count of bytes that could be sent now.
     pub counted: u64,
-    /// True if written data are not all known to have arrived, and their end will be reported.
+    /// True if written data are not all known to have arrived, so that their arrival will be reported.
     pub busy: bool,
-    /// Bytes that may still wait to leave when the writer is to be told.
+    /// Number of unsent bytes at which the writer is to be notified.
     pub wanted: Option<u64>,
 }
 
@@ -75,7 +75,7 @@ impl<P: Payload> StreamSending<P> {
         self.fresh.write(data, packet);
     }
 
-    /// Bytes written and never sent.
+    /// Bytes written and not sent.
     pub fn unsent(&self) -> u64 {
         self.fresh.waiting()
     }
@@ -85,7 +85,7 @@ impl<P: Payload> StreamSending<P> {
         self.next - self.acked + self.unsent()
     }
 
-    /// New bytes that the peer takes.
+    /// New bytes that the peer accepts.
     pub fn ready(&self) -> u64 {
         self.unsent().min(self.limit.saturating_sub(self.next))
     }
@@ -94,12 +94,12 @@ impl<P: Payload> StreamSending<P> {
         self.fresh.pieces() + self.again.len()
     }
 
-    /// Takes back what never left.
+    /// Withdraws unsent data.
     pub fn forget_unsent(&mut self) {
         self.fresh.clear();
     }
 
-    /// New data of at most `most` bytes, with their offset, and whether the direction ends behind them.
+    /// New data of at most `most` bytes, their offset, and true if the direction ends after them.
     pub fn take(&mut self, most: usize) -> Option<(u64, P, bool)> {
         let data = self.fresh.take(most)?;
         let offset = self.next;
@@ -107,7 +107,7 @@ impl<P: Payload> StreamSending<P> {
         Some((offset, data, self.end_rides()))
     }
 
-    /// Returns true if what has just been taken is the last, and the end goes with it.
+    /// Returns true if the data just taken are the last, so that they carry the end.
     fn end_rides(&mut self) -> bool {
         let rides = self.ending == Ending::Due && self.unsent() == 0;
         if rides {
@@ -116,7 +116,7 @@ impl<P: Payload> StreamSending<P> {
         rides
     }
 
-    /// Data that were left out of a packet.
+    /// Takes back data that were left out of a packet.
     pub fn put_back(&mut self, offset: u64, data: P) {
         self.again_bytes += data.len() as u64;
         self.again.insert(offset, data);
@@ -126,12 +126,12 @@ impl<P: Payload> StreamSending<P> {
         !self.again.is_empty()
     }
 
-    /// Offset and length of the first of them.
+    /// Offset and length of the first such data.
     pub fn again(&self) -> Option<(u64, usize)> {
         self.again.first_key_value().map(|(offset, data)| (*offset, data.len()))
     }
 
-    /// The first of them, of at most `most` bytes.
+    /// The first such data, of at most `most` bytes.
     pub fn take_again(&mut self, most: usize) -> Option<(u64, P)> {
         let (offset, mut data) = self.again.pop_first()?;
         let taken = if data.len() > most {
@@ -145,7 +145,7 @@ impl<P: Payload> StreamSending<P> {
         Some((offset, taken))
     }
 
-    /// Returns true if an opening or an end has to go without data.
+    /// Returns true if an opening or an end must be sent without data.
     pub fn is_bare(&self) -> bool {
         let opens = !self.announced && self.ready() == 0;
         (self.unsent() == 0 && self.ending == Ending::Due) || opens
@@ -156,18 +156,18 @@ impl<P: Payload> StreamSending<P> {
         self.ending == Ending::Due && self.opening.is_none() && self.next == 0 && self.unsent() == 0
     }
 
-    /// Returns true if everything has arrived, the end included.
+    /// Returns true if all data and the end have arrived.
     pub fn complete(&self) -> bool {
         self.ending == Ending::Arrived && self.acked == self.next && self.unsent() == 0
     }
 
-    /// Returns true if so little waits to leave that the writer is to be told, once.
+    /// Returns true, once, if so little is unsent that the writer is to be notified.
     pub fn has_room(&mut self) -> bool {
         let unsent = self.unsent();
         self.wanted.take_if(|most| unsent <= *most).is_some()
     }
 
-    /// Returns true if all that was written has arrived, and has not been told yet.
+    /// Returns true, once, if all written data have arrived.
     pub fn all_arrived(&mut self) -> bool {
         self.busy && self.unacknowledged() == 0 && std::mem::take(&mut self.busy)
     }

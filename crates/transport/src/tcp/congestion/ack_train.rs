@@ -1,20 +1,20 @@
-//! Leaving slow start before it overflows the queue: HyStart as Linux's CUBIC has it.
+//! HyStart, as in Linux's CUBIC: ends slow start before the queue overflows.
 //!
 //! Follows Ha and Rhee (2011) in the form of Linux 6.18: `cubictcp_acked`, `hystart_update`, `hystart_ack_delay`.
 //! Differs: nanoseconds and not microseconds.
-//! Leaves out that samples of the second after a recovery are not looked at: slow start does not follow one.
+//! Leaves out the rule that ignores samples in the second after a recovery, since slow start does not follow one.
 
 use super::{Acked, Window};
 use skyhop_units::{Span, Time};
 
-/// Below this window, in segments, nothing is looked for.
+/// Window, in segments, below which slow start is not ended.
 const LOW_WINDOW: f64 = 16.0;
-/// Acknowledgments further apart do not belong to a train.
+/// Largest interval between acknowledgments of a train.
 const ACK_DELTA: Span = Span::from_millis(2);
 const MIN_SAMPLES: u32 = 8;
 const DELAY_MIN: Span = Span::from_millis(4);
 const DELAY_MAX: Span = Span::from_millis(16);
-/// Most time for which offloading delays packets: four of its largest at the sending rate, a millisecond at most.
+/// Largest time by which offloading delays packets: four of its largest at the sending rate, at most a millisecond.
 const OFFLOADED: f64 = 4.0 * 65_536.0;
 const OFFLOAD_MAX: Span = Span::from_millis(1);
 
@@ -23,11 +23,11 @@ pub(crate) struct AckTrain {
     paced: bool,
     found: bool,
     delay_min: Option<Span>,
-    /// The round trip ends when more than this is acknowledged; when it began, and the latest acknowledgment of its train.
+    /// The round trip ends when more than this is acknowledged; then its start, and the latest acknowledgment of its train.
     round_end: u64,
     round_start: Time,
     last_ack: Time,
-    /// The smallest sample of the round trip, and how many there were, up to as many as are needed.
+    /// Smallest sample of the round trip, and the number of samples, up to the number needed.
     rtt: Option<Span>,
     samples: u32,
 }
@@ -37,12 +37,12 @@ impl AckTrain {
         Self { paced, ..Self::default() }
     }
 
-    /// A timeout: all begins again.
+    /// Starts again after a timeout.
     pub fn reset(&mut self) {
         *self = Self { round_end: self.round_end, ..Self::new(self.paced) };
     }
 
-    /// An acknowledgment with its round trip, in slow start or not. Sets ssthresh when slow start is over.
+    /// Handles an acknowledgment with its round-trip time, in slow start or not. Sets ssthresh when slow start ends.
     #[inline(never)]
     pub fn on_ack(&mut self, window: &mut Window, acked: &Acked) {
         let Some(rtt) = acked.rtt else { return };
@@ -78,7 +78,7 @@ impl AckTrain {
         }
     }
 
-    /// The kernel's own rate is two windows a round trip in slow start, whether packets are held to it or not.
+    /// Delay by offloading. In slow start the kernel's rate is two windows per round-trip time, even without pacing.
     fn offload_delay(&self, window: &Window, acked: &Acked) -> Span {
         let Some(srtt) = acked.srtt else { return Span::ZERO };
         let rate = 2.0 * window.cwnd / srtt.as_secs_f64().max(1e-9);
@@ -93,8 +93,8 @@ mod tests {
 
     const US: u64 = 1_000;
 
-    /// A round of acknowledgments, `gap_us` apart from `from_us` on, each of a segment and with the round trip that `rtt_us` says.
-    /// After how many of them slow start was over.
+    /// A round of acknowledgments of a segment each, `gap_us` apart from `from_us` on, with round-trip times given by `rtt_us`.
+    /// Returns the number of acknowledgments after which slow start had ended.
     fn round(
         t: &mut AckTrain,
         w: &mut Window,
@@ -118,8 +118,8 @@ mod tests {
         None
     }
 
-    // hystart_update, the train: with 100 ms, and a millisecond for offloading at 40 segments (262,144 bytes at 800,000 bytes/s are more),
-    // it is too long above 50.5 ms; with pacing above 101 ms. Gaps of 2 ms belong to it, longer ones do not.
+    // hystart_update, the train: with 100 ms, and a millisecond for offloading at 40 segments (262,144 bytes at 800,000 bytes/s
+    // would be more), the limit is 50.5 ms; with pacing 101 ms. Gaps of 2 ms belong to it, longer ones do not.
     #[test]
     fn a_train_of_half_a_round_trip_ends_slow_start() {
         for (paced, gap_us, n, expected) in [
@@ -141,8 +141,8 @@ mod tests {
         assert_eq!(round(&mut t, &mut w, 1_000_000, 3_000, 50, |_| 100_000), Some(1 + 50_250 / 50 + 1));
     }
 
-    // The delay: from the ninth sample of a round trip on, if the smallest of it is more than an eighth above the smallest of all, 4 to
-    // 16 ms.
+    // The delay: from the ninth sample of a round trip on, if its smallest is above the smallest of all by more than an eighth,
+    // limited to 4 to 16 ms.
     #[test]
     fn round_trips_that_grow_end_slow_start() {
         for (base, more, expected) in [
@@ -161,7 +161,7 @@ mod tests {
                 "{base} and {more}"
             );
         }
-        // One small sample of the round trip is enough to go on, a late one too.
+        // One small sample of the round trip suffices to continue, even a late one.
         let (mut t, mut w) = (AckTrain::new(false), window(40_000));
         round(&mut t, &mut w, 1_000_000, 20, 3_000, |_| 100_000);
         assert_eq!(

@@ -1,34 +1,35 @@
-//! BBR version 1, which Linux ships as `bbr`: paced by the best delivery rate of ten rounds, two bandwidth-delay products in
-//! flight, blind to losses.
+//! BBR version 1, which Linux ships as `bbr`: paced by the highest delivery rate of ten rounds, with two bandwidth-delay products
+//! in flight, independent of losses.
 //!
-//! Follows draft-cardwell-iccrg-bbr-congestion-control-00 §4 with the constants and habits of Linux 6.18's `tcp_bbr.c`: policers,
-//! aggregation, conservation. Differs: fractions are floating; a packet leaves when its time has come, so that what is in flight is
-//! in the network. Leaves out `is_ack_delayed`: a lone segment's delayed acknowledgment may renew an expired smallest round trip.
+//! Follows draft-cardwell-iccrg-bbr-congestion-control-00 §4 with the constants and additions of Linux 6.18's `tcp_bbr.c`:
+//! policers, aggregation, conservation. Differs: fractions are floating-point; a paced packet counts as in flight only when it
+//! leaves. Leaves out `is_ack_delayed`: the delayed acknowledgment of a single segment may renew an expired smallest round-trip
+//! time.
 
 use super::{Acked, Window};
 use skyhop_chance::Stream;
 use skyhop_units::{Span, Time};
 
-/// 2/ln 2: the least that doubles the rate each round trip.
+/// 2/ln 2: the smallest gain that doubles the rate each round-trip time.
 const HIGH_GAIN: f64 = 2.885;
 const CYCLE: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
 const CWND_GAIN: f64 = 2.0;
 const PACING_MARGIN: f64 = 0.99;
-/// Rounds of the bandwidth filter: a cycle and two, and the present one.
+/// Rounds of the bandwidth filter: a cycle and two more, and the present one.
 const BW_ROUNDS: usize = 11;
 const MIN_RTT_WINDOW: Span = Span::from_secs(10);
 const PROBE_RTT_DURATION: Span = Span::from_millis(200);
 const MIN_SEGMENTS: f64 = 4.0;
 const FULL_BW_GROWTH: f64 = 1.25;
 const FULL_BW_ROUNDS: u32 = 3;
-/// A policer is suspected where so much of what was delivered was lost, in two intervals of about the same rate.
+/// Share of delivered data lost, in two intervals of about the same rate, from which a policer is suspected.
 const POLICED_LOSS: f64 = 50.0 / 256.0;
 const POLICED_ROUNDS: u32 = 4;
 const POLICED_RATIO: f64 = 0.125;
 const POLICED_DIFFERENCE: f64 = 500.0;
-/// Rounds for which that rate is believed.
+/// Rounds for which the policer's rate is used.
 const POLICED_FOR: u32 = 48;
-/// Aggregation adds at most what this time brings, and is remembered for five to ten rounds.
+/// Time whose delivery is the largest aggregation counted; the aggregation is kept for five to ten rounds.
 const EXTRA_MOST_S: f64 = 0.1;
 const EXTRA_ROUNDS: u32 = 5;
 
@@ -41,11 +42,11 @@ enum Mode {
     ProbeRtt,
 }
 
-/// The long-term rate: what a policer lets pass.
+/// The long-term rate that a policer allows.
 #[derive(Debug, Clone, Default)]
 struct Policer {
     sampling: bool,
-    /// Bytes a second of the last interval, and whether it is what is sent at.
+    /// Rate of the last interval, bytes per second, and true if it is the sending rate.
     bw: f64,
     used: bool,
     rounds: u32,
@@ -54,7 +55,7 @@ struct Policer {
     lost: u64,
 }
 
-/// Acknowledgments that come in bunches: bytes beyond what the rate explains.
+/// Aggregation of acknowledgments: bytes delivered beyond the estimated rate.
 #[derive(Debug, Clone, Default)]
 struct AckAggregation {
     since: Time,
@@ -71,13 +72,13 @@ pub(crate) struct Bbr1 {
     mss: f64,
     initial_cwnd: f64,
     pacing_rate: f64,
-    /// Bytes delivered in all, and lost.
+    /// Bytes delivered so far, and bytes lost.
     delivered: u64,
     lost: u64,
     next_round: u64,
     round: usize,
     round_start: bool,
-    /// The best rate of each of the latest rounds.
+    /// Highest rate of each of the latest rounds.
     best: [f64; BW_ROUNDS],
     min_rtt: Option<Span>,
     min_rtt_at: Time,
@@ -89,10 +90,10 @@ pub(crate) struct Bbr1 {
     probe_rtt_round: bool,
     idle_restart: bool,
     prior_cwnd: f64,
-    /// Losses are being repaired, and that fast; what the window was before them is in `prior_cwnd`.
+    /// True if losses are being repaired, and true if by fast recovery; `prior_cwnd` has the window before.
     repairing: bool,
     fast: bool,
-    /// In the first round of a recovery, packets leave at the rate of the acknowledgments.
+    /// True in the first round of a recovery, in which packets leave at the rate of the acknowledgments.
     conserving: bool,
     policer: Policer,
     aggregation: AckAggregation,
@@ -105,7 +106,7 @@ impl Bbr1 {
             mode: Mode::Startup,
             mss: window.mss,
             initial_cwnd: window.cwnd,
-            // Until a round trip is known: the initial window in a millisecond.
+            // Until a round-trip time is known: the initial window in a millisecond.
             pacing_rate: HIGH_GAIN * PACING_MARGIN * window.cwnd / 1e-3,
             delivered: 0,
             lost: 0,
@@ -140,7 +141,7 @@ impl Bbr1 {
         }
     }
 
-    /// Bytes a second.
+    /// Pacing rate, bytes per second.
     pub fn pacing_rate(&self) -> f64 {
         self.pacing_rate
     }
@@ -165,7 +166,8 @@ impl Bbr1 {
         self.min_rtt.map_or(self.initial_cwnd, |rtt| gain * bw * rtt.as_secs_f64())
     }
 
-    /// Adds what an end system holds back: three bursts of a millisecond, an even number of segments, and in the probing phase two more.
+    /// Adds the data held back by an end system: three bursts of a millisecond, an even number of segments, and two more while
+    /// probing.
     fn with_budget(&self, bytes: f64) -> f64 {
         let least = if self.pacing_rate < 150_000.0 { 1.0 } else { 2.0 };
         let burst = (self.pacing_rate / 1024.0).min(65_000.0) / self.mss;
@@ -196,7 +198,7 @@ impl Bbr1 {
         }
     }
 
-    /// All of an acknowledgment.
+    /// Handles an acknowledgment.
     pub fn on_ack(&mut self, window: &mut Window, acked: &Acked) {
         self.delivered += acked.delivered;
         self.lost = acked.lost_in_all;
@@ -237,7 +239,8 @@ impl Bbr1 {
         self.restart_policer(now);
     }
 
-    /// Two intervals of at least four rounds, from loss to loss, that lost a fifth of what they delivered at about the same rate.
+    /// Detects a policer: two intervals of at least four rounds, from loss to loss, with a fifth of the delivered data lost, at
+    /// about the same rate.
     fn sample_policer(&mut self, now: Time, losses: bool, app_limited: bool) {
         if self.policer.used {
             if matches!(self.mode, Mode::ProbeBw(_)) && self.round_start {
@@ -326,7 +329,7 @@ impl Bbr1 {
         }
     }
 
-    /// The cycle begins in any phase but that which drains.
+    /// Starts the cycle in any phase except the draining one.
     fn enter_probe_bw(&mut self, now: Time) {
         let drawn = self.chance.as_mut().map_or(0.5, Stream::uniform);
         let before = CYCLE.len() - 1 - (drawn * 7.0) as usize;
@@ -447,13 +450,13 @@ impl Bbr1 {
         window.cwnd = window.cwnd.max(MIN_SEGMENTS * self.mss);
     }
 
-    /// Recovery or a timeout begins.
+    /// Handles the start of a recovery or a timeout.
     pub fn on_loss(&mut self, window: &Window) {
         self.save_cwnd(window);
         self.repairing = true;
     }
 
-    /// The retransmission timer has run out: a round is over, and whether the pipe is full is to be seen anew.
+    /// Handles a retransmission timeout: the round ends, and the pipe is no longer taken for full.
     pub fn on_timeout(&mut self, now: Time) {
         (self.fast, self.conserving) = (false, false);
         self.full_bw = 0.0;
@@ -466,13 +469,13 @@ impl Bbr1 {
         (self.repairing, self.fast, self.conserving) = (false, false, false);
     }
 
-    /// Undoes a loss that was none: the pipe may be found full anew.
+    /// Undoes a spurious loss: the pipe may be found full again.
     pub fn on_undo(&mut self) {
         (self.full_bw, self.full_bw_rounds) = (0.0, 0);
         self.policer = Policer::default();
     }
 
-    /// Sending begins again after a silence.
+    /// Handles the restart after an idle time.
     pub fn on_idle_restart(&mut self, window: &mut Window, now: Time) {
         self.idle_restart = true;
         (self.aggregation.since, self.aggregation.acked) = (now, 0.0);
@@ -492,7 +495,7 @@ mod tests {
     use crate::tcp::congestion::tests::{acked, window};
     use crate::tcp::segments::RateSample;
 
-    /// A round of ten acknowledgments at `rate` bytes a second over 100 ms, of which `lost` of ten segments are lost.
+    /// A round of ten acknowledgments at `rate` bytes per second over 100 ms, with `lost` of ten segments lost.
     fn round(b: &mut Bbr1, w: &mut Window, now: &mut Time, rate: f64, lost: u64) {
         let before = b.delivered;
         for i in 0..10 {
@@ -525,7 +528,7 @@ mod tests {
         (b, w, now)
     }
 
-    // Draft §4.2.1: 2/ln 2 of the initial window over the round trip, with the margin of one in a hundred.
+    // Draft §4.2.1: 2/ln 2 of the initial window over the round-trip time, less a margin of one per cent.
     #[test]
     fn the_first_pace_is_the_initial_window_by_the_round_trip() {
         let w = window(10_000);
@@ -548,11 +551,11 @@ mod tests {
         let least = paces.iter().copied().fold(9.0, f64::min);
         let most = paces.iter().copied().fold(0.0, f64::max);
         assert!((least - 0.7425).abs() < 1e-3 && (most - 1.2375).abs() < 1e-3, "{least} to {most}");
-        // Two BDP are 200 segments; three bursts of a millisecond each are six more or so, and aggregation at most 100 ms.
+        // Two BDP are 200 segments; three bursts of a millisecond each are about six more, and aggregation is at most 100 ms.
         assert!((200_000.0..=312_000.0).contains(&w.cwnd), "{}", w.cwnd);
     }
 
-    // The filter forgets a rate that has not come for ten rounds.
+    // The filter forgets a rate that has not been reached for ten rounds.
     #[test]
     fn the_best_rate_is_that_of_ten_rounds() {
         let (mut b, mut w, mut now) = started();
@@ -564,8 +567,8 @@ mod tests {
         }
     }
 
-    // Linux, after Flach et al. (SIGCOMM 2016): two intervals of four rounds with a fifth lost at the same rate are a policer's;
-    // its rate is kept for 48 rounds. A tenth lost, or rates that differ by more than an eighth, are none.
+    // Linux, after Flach et al. (SIGCOMM 2016): two intervals of four rounds with a fifth lost at the same rate indicate a policer;
+    // its rate is kept for 48 rounds. With a tenth lost, or rates that differ by more than an eighth, there is none.
     #[test]
     fn two_like_intervals_of_heavy_losses_are_a_policers() {
         for (lost, second, policed) in [(3, 1.0e6, true), (1, 1.0e6, false), (3, 0.5e6, false)] {
@@ -591,7 +594,7 @@ mod tests {
         }
     }
 
-    // Draft §4.2.3.4: as much as arrives in the first round of a recovery, and what the window was after it.
+    // Draft §4.2.3.4: as many packets as arrive in the first round of a recovery, and the previous window after it.
     #[test]
     fn a_recovery_begins_with_conservation_and_ends_with_the_window_of_before() {
         let (mut b, mut w, mut now) = started();
@@ -605,7 +608,7 @@ mod tests {
         assert_eq!(w.cwnd, 52_000.0, "what is in flight and what has arrived");
         b.on_recovery_exit(&mut w);
         assert_eq!(w.cwnd, before);
-        // A timeout leaves no more than a segment, and the same comes back.
+        // A timeout leaves one segment, and the previous window returns.
         b.on_loss(&w);
         w.cwnd = 1_000.0;
         b.on_timeout(now);

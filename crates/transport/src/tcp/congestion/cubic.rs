@@ -1,20 +1,21 @@
 //! CUBIC congestion avoidance.
 //!
-//! Follows RFC 9438 §4.1 to §4.8 with C = 0.4 and beta = 0.7; numbers of equations stand beside them.
-//! Differs: the window's fraction is kept in bytes, and segments acknowledged are counted by bytes. [`super::cubic_linux`] is Linux's.
-//! Leaves out §4.9, what to do when a congestion signal was spurious.
+//! Follows RFC 9438 §4.1 to §4.8 with C = 0.4 and beta = 0.7; equations have their numbers.
+//! Differs: the window's fraction is kept in bytes, and acknowledged segments are counted in bytes. [`super::cubic_linux`] is
+//! Linux's.
+//! Leaves out §4.9, spurious congestion signals.
 
 use super::{Acked, Window};
 use skyhop_units::{Span, Time};
 
 const C: f64 = 0.4;
 const BETA: f64 = 0.7;
-/// Equation 4's alpha, which gives Reno's average window with CUBIC's decrease.
+/// Alpha of equation 4, which gives Reno's average window with CUBIC's decrease.
 const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Cubic {
-    /// Segments.
+    /// W_max, segments.
     w_max: f64,
     /// The window before the latest reduction.
     cwnd_prior: f64,
@@ -24,10 +25,10 @@ pub(crate) struct Cubic {
 #[derive(Debug, Clone)]
 struct CubicEpoch {
     start: Time,
-    /// Seconds to reach w_max again (equation 2).
+    /// Time to reach w_max again (equation 2), s.
     k: f64,
     w_est: f64,
-    /// Time in which the window was not what held the sender up does not count (§4.2).
+    /// Time of the latest growth; time in which the window did not limit the sender is excluded (§4.2).
     last: Time,
 }
 
@@ -54,7 +55,7 @@ impl Cubic {
         let t = now.since(epoch.start).as_secs_f64();
         let rtt = acked.srtt.or(acked.rtt).unwrap_or(Span::ZERO).as_secs_f64();
         let segments = bytes / mss;
-        // Equation 4 and the text behind it: Reno's own alpha once the old window is reached.
+        // Equation 4 and the text after it: Reno's own alpha once the old window is reached.
         let alpha = if epoch.w_est >= self.cwnd_prior { 1.0 } else { ALPHA };
         epoch.w_est += alpha * segments / cwnd;
         let at = |t: f64| C * (t - epoch.k).powi(3) + self.w_max;
@@ -63,12 +64,12 @@ impl Cubic {
             window.cwnd = (epoch.w_est * mss).max(window.cwnd);
             return;
         }
-        // §4.4 and §4.5: a round trip ahead, but at most half as much again.
+        // §4.4 and §4.5: one round-trip time ahead, but at most half as much again.
         let target = at(t + rtt);
         window.cwnd += (target.clamp(cwnd, 1.5 * cwnd) - cwnd) / cwnd * segments * mss;
     }
 
-    /// Time in which the window was not what held the sender up.
+    /// Excludes time in which the window did not limit the sender.
     pub fn on_unused(&mut self, now: Time) {
         if let Some(epoch) = &mut self.epoch {
             epoch.start += now.since(epoch.last);
@@ -78,7 +79,7 @@ impl Cubic {
 
     pub fn on_loss(&mut self, window: &mut Window, _now: Time, in_use: u64) {
         let cwnd = in_use as f64 / window.mss;
-        // §4.7, fast convergence: a window that did not reach the last one makes room for others.
+        // §4.7, fast convergence: a window that did not reach the last maximum makes room for others.
         self.w_max = if cwnd < self.w_max { cwnd * (1.0 + BETA) / 2.0 } else { cwnd };
         self.cwnd_prior = cwnd;
         self.epoch = None;
@@ -93,7 +94,7 @@ impl Cubic {
         self.epoch = Some(CubicEpoch { start: now, k, w_est: cwnd, last: now });
     }
 
-    /// §4.8: after a timeout slow start, and then an epoch that begins where it ended, with K = 0: no window before counts.
+    /// §4.8: slow start after a timeout, then an epoch from its end with K = 0; earlier windows do not count.
     pub fn on_timeout(&mut self) {
         self.epoch = None;
         self.w_max = 0.0;
@@ -138,7 +139,7 @@ mod tests {
         assert!((1280.0..=1320.0).contains(&at_2k), "{at_2k}: C K^3 = 300 above the maximum at 2 K");
     }
 
-    // §5.1, table 1 (equation 8): with alpha as here, average windows are sqrt(alpha/2 (1+beta)/(1-beta) / p): Reno's.
+    // §5.1, table 1 (equation 8): with alpha as here, average windows are sqrt(alpha/2 (1+beta)/(1-beta) / p), which is Reno's.
     #[test]
     fn alpha_makes_the_estimate_renos_average() {
         let aimd = |alpha: f64, beta: f64| (alpha / 2.0 * (1.0 + beta) / (1.0 - beta)).sqrt();
@@ -146,7 +147,7 @@ mod tests {
         assert!((ALPHA - 0.5294).abs() < 1e-4);
     }
 
-    /// The mean window and the last of a cycle of `one_in` segments that begins at `beta` times `maximum`.
+    /// Mean window and last window of a cycle of `one_in` segments that begins at `beta` times `maximum`.
     fn cycle(one_in: f64, rtt_s: f64, maximum: f64) -> (f64, f64) {
         let (mut c, mut w) = (Cubic::default(), window((maximum * 1000.0) as u64));
         c.on_loss(&mut w, Time::ZERO, (maximum * 1000.0) as u64);
@@ -182,8 +183,8 @@ mod tests {
                 let text =
                     format!("RTT {rtt_s}, p = {p}: {mean:.1} segments, printed {printed}, ends at {end:.1}");
                 println!("{text}");
-                // Two segments, or 3 %. Where both regions' averages are close the table takes the greater of them, and a cycle the
-                // greater of their windows at each time, which is more than either.
+                // Two segments, or 3 %. Where the averages of both regions are close, the table has the greater one, but a cycle
+                // the greater window at each time, which is more than either.
                 let cubic = 1.054 * (rtt_s / p).powf(0.75);
                 let between = (0.8..1.25).contains(&(cubic / reno));
                 let tolerance = if between { 0.08 } else { f64::max(2.0 / printed, 0.03) };
@@ -193,7 +194,7 @@ mod tests {
         }
     }
 
-    // §4.8 and §4.10: after a timeout, and after a slow start that HyStart++ has ended, K = 0 and W_max is the window at which congestion
+    // §4.8 and §4.10: after a timeout, and after a slow start ended by HyStart++, K = 0 and W_max is the window at which congestion
     // avoidance begins: convex growth C t^3 from there.
     #[test]
     fn after_slow_start_the_epoch_begins_at_its_own_maximum() {
@@ -212,14 +213,14 @@ mod tests {
         assert_eq!(w.ssthresh, 630_000);
         w.cwnd = 630_000.0;
         assert!(matches!(begin(&mut c, &mut w), (0.0, 630.0, e) if (630.0..630.1).contains(&e)));
-        // A cut that was no timeout's keeps it in mind.
+        // A reduction without a timeout keeps it.
         c.on_loss(&mut w, Time::ZERO, 700_000);
         w.cwnd = 490_000.0;
         c.on_recovery_exit(&w, Time::ZERO);
         assert_eq!(c.w_max, 700.0);
     }
 
-    // §4.7: a flow that is cut before it reached its last maximum remembers less of it.
+    // §4.7: a flow that is cut before its last maximum keeps a smaller maximum.
     #[test]
     fn fast_convergence() {
         let (mut c, mut w) = (Cubic::default(), window(1_000_000));

@@ -1,40 +1,39 @@
-//! CUBIC as Linux 6.18 counts it.
+//! CUBIC with the arithmetic of Linux 6.18.
 //!
-//! Follows RFC 9438 with Linux's arithmetic (`tcp_cubic.c`): the window and its targets are whole segments, a target is worked out once a
-//! tick of 4 ms (CONFIG_HZ = 250), and growth is a segment for each `cnt` that arrive. A target rounded towards the old maximum is
-//! half a segment above
-//! [`super::cubic`]'s, 3 % of a window of 17.
-//! Differs from the RFC as Linux does: the estimate of Reno's window never grows faster than by alpha (§4.3), the target is one smallest
-//! round trip ahead (§4.4), and as long as no loss has shown where the path ends the window grows by a twentieth a round trip at least.
-//! Leaves out the phase of the kernel's clock: ticks are counted from the beginning of the simulation.
+//! Follows RFC 9438 as in `tcp_cubic.c`: the window and its targets are whole segments, a target is computed once per tick of 4 ms
+//! (CONFIG_HZ = 250), and the window grows by a segment for each `cnt` that arrive. Rounded towards the old maximum, a target is
+//! half a segment above that of [`super::cubic`], 3 % of a window of 17.
+//! Differs from the RFC as Linux does: the estimate of Reno's window never grows faster than by alpha (§4.3), the target is one
+//! smallest round-trip time ahead (§4.4), and before the first loss the window grows by at least a twentieth per round-trip time.
+//! Leaves out the phase of the kernel's clock: ticks are counted from the start of the simulation.
 
 use super::{Acked, Window};
 use skyhop_units::{Span, Time};
 
-/// C in 1/1024 of a segment a cubic second.
+/// C, segments per cubic second (in units of 1/1024).
 const C: f64 = 410.0 / 1024.0;
-/// Beta in 1/1024.
+/// Beta, in units of 1/1024.
 const BETA: u64 = 717;
-/// Segments acknowledged for each eight by which Reno's estimate grows by a segment, for each segment of the window.
+/// Acknowledged segments, in eighths and per segment of the window, by which Reno's estimate grows by a segment.
 const FRIENDLY: u64 = 15;
-/// The step of its clock.
+/// Tick of the kernel's clock.
 const TICK: Span = Span::from_millis(4);
-/// Age at which the target of a window that has not changed is computed anew.
+/// Age at which the target of an unchanged window is computed again.
 const TARGET_AGE: Span = Span::from_millis(28);
-/// Round trips measured so soon after a reduction do not count.
+/// Time after a reduction in which round-trip times are not measured.
 const SETTLING: Span = Span::from_secs(1);
 
-/// Counts are of segments.
+/// CUBIC's state; counts are in segments.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct LinuxCubic {
-    /// Segments that arrive for one by which the window grows; 0 before the first target.
+    /// Number of arriving segments by which the window grows by one; 0 before the first target.
     cnt: u64,
     /// Segments acknowledged towards the next growth.
     credit: u64,
-    /// The window before the latest reduction, or what fast convergence has left of it; 0 if there was none.
+    /// Window before the latest reduction, lowered by fast convergence; 0 if there was none.
     last_max: u64,
     epoch: Option<KernelEpoch>,
-    /// The window and the time of the latest target.
+    /// Window and time of the latest target.
     target_of: Option<(u64, Time)>,
     rtt_min: Option<Span>,
     latest: Time,
@@ -43,10 +42,10 @@ pub(crate) struct LinuxCubic {
 #[derive(Debug, Clone)]
 struct KernelEpoch {
     start: Time,
-    /// Seconds to reach `origin` (equation 2).
+    /// Time to reach `origin` (equation 2), s.
     k: f64,
     origin: u64,
-    /// The estimate of Reno's window, and what has arrived towards its next growth.
+    /// Estimate of Reno's window, and segments that have arrived towards its next growth.
     w_est: u64,
     arrived: u64,
 }
@@ -122,14 +121,14 @@ impl LinuxCubic {
         if epoch.w_est > cwnd {
             self.cnt = self.cnt.min(cwnd / (epoch.w_est - cwnd));
         }
-        // The window grows by half in a round trip at most.
+        // The window grows by at most half in a round-trip time.
         self.cnt = self.cnt.max(2);
     }
 
     /// Segments by which the window grows.
     fn growth(&mut self, segments: u64) -> u64 {
         let mut grown = 0;
-        // Credit left over when more was needed for a segment counts as one.
+        // Credit left from a larger `cnt` counts as one segment.
         if self.credit >= self.cnt {
             self.credit = 0;
             grown += 1;
@@ -140,7 +139,7 @@ impl LinuxCubic {
         grown
     }
 
-    /// Handles a pause: time without anything in flight does not count.
+    /// Excludes time with nothing in flight.
     pub fn on_silence(&mut self, now: Time) {
         if let Some(epoch) = &mut self.epoch {
             epoch.start = (epoch.start + now.since(self.latest)).min(now);
@@ -155,7 +154,7 @@ impl LinuxCubic {
         window.cut_to((cwnd * BETA / 1024) as f64 * window.mss);
     }
 
-    /// A timeout: nothing that was learnt counts any more.
+    /// Forgets everything after a timeout.
     pub fn on_timeout(&mut self) {
         *self = Self { latest: self.latest, ..Self::default() };
     }
@@ -166,7 +165,7 @@ mod tests {
     use super::*;
     use crate::tcp::congestion::tests::{acked, window};
 
-    /// Lets a window's segments arrive in round trips of `rtt_ms`, beginning `from` seconds, without a loss.
+    /// Acknowledges a window's segments in round trips of `rtt_ms`, from `from` seconds on, without a loss.
     fn rounds(
         cubic: &mut LinuxCubic,
         window: &mut Window,
@@ -188,7 +187,8 @@ mod tests {
         }
     }
 
-    /// Above the old window RFC 9438 §4.3 grows by a segment in a round trip where Reno is faster than the cubic; Linux goes on by 8/15.
+    /// Above the old window, where Reno is faster than the cubic function, RFC 9438 §4.3 grows by a segment per round-trip time;
+    /// Linux continues with 8/15.
     #[test]
     fn grows_by_alpha_above_the_old_window_too() {
         let (mut c, mut w) = (LinuxCubic::default(), window(20_000));
@@ -196,13 +196,13 @@ mod tests {
         assert_eq!(w.ssthresh, 14_000);
         w.cwnd = w.ssthresh as f64;
         let mut at = [0.0; 60];
-        // Round trips of 10 ms, so short that the cubic is far behind.
+        // Round-trip times of 10 ms, for which the cubic function is far behind.
         rounds(&mut c, &mut w, 10, 0.0, 60, |round, cwnd| at[round as usize] = cwnd);
         assert!((at[5] - 14.0 - 6.0 * 8.0 / 15.0).abs() < 2.5, "{}", at[5]);
         assert!(((at[59] - at[19]) / 40.0 - 8.0 / 15.0).abs() < 0.06, "{at:?}");
     }
 
-    /// By a twentieth a round trip until a loss has shown where the path ends, and after a timeout again.
+    /// The window grows by a twentieth per round-trip time before the first loss, and again after a timeout.
     #[test]
     fn does_not_wait_for_the_cubic_where_nothing_is_known() {
         let (mut c, mut w) = (LinuxCubic::default(), window(100_000));
@@ -212,7 +212,7 @@ mod tests {
             rounds(c, w, 200, from, 5, |_, _| {});
             w.cwnd / w.mss - 100.0
         };
-        // 100 times 1.05 to the fifth less 100; else the estimate of Reno's window.
+        // 100 times 1.05 to the fifth, less 100; otherwise the estimate of Reno's window.
         let grown = second(&mut c, &mut w, 1.0);
         assert!((grown - 28.0).abs() < 3.0, "{grown}");
         w.cwnd = 100_000.0;
@@ -224,8 +224,8 @@ mod tests {
         assert!((second(&mut c, &mut w, 4.0) - 28.0).abs() < 3.0);
     }
 
-    /// Targets are whole segments, rounded towards the old maximum: the window is not below the cubic's whole segments, and less
-    /// than three above.
+    /// Targets are whole segments, rounded towards the old maximum: the window is at least the cubic function's whole segments, and
+    /// less than three above.
     #[test]
     fn the_window_is_the_cubic_rounded_up() {
         let (mut c, mut w) = (LinuxCubic::default(), window(400_000));
@@ -236,7 +236,7 @@ mod tests {
         rounds(&mut c, &mut w, 40, 0.0, 100, |round, cwnd| {
             let t = 0.04 * f64::from(round + 1);
             let cubic = 400.0 - C * (k - t).powi(3);
-            // At the beginning a round trip allows half of the window at most.
+            // At the start a round-trip time allows growth by at most half.
             assert!(round < 5 || (cubic - 1.0..cubic + 2.5).contains(&cwnd), "{round}: {cwnd} for {cubic}");
         });
     }

@@ -1,14 +1,14 @@
-//! Hybla: a long round trip grows its window as a reference connection of 25 ms would.
+//! Hybla: the window grows as that of a reference connection with an RTT of 25 ms.
 //!
 //! Follows Caini and Firrincieli, "TCP Hybla: a TCP enhancement for heterogeneous networks" (2004), equations 4 to 6.
-//! Differs: rho follows the smallest round trip, and slow start's exponent is bounded by 16, both as in Linux.
-//! The first ssthresh is the product by packet pairs (Hoe 1996, as the paper asks), from the first acknowledgments of segments that left
-//! together; until then slow start is Reno's. Paced from then on, a window a round trip, as the paper asks too. Leaves out nothing else.
+//! Differs: rho follows the smallest RTT, and slow start's exponent is at most 16, both as in Linux. As the paper proposes, the
+//! first ssthresh is the bandwidth-delay product from packet pairs (Hoe 1996), which are the first acknowledgments of segments that
+//! left together; until then slow start is Reno's. From then on a window is paced over an RTT, as the paper also proposes.
 
 use super::{Acked, Window};
 use skyhop_units::{Span, Time};
 
-/// Round trip of the reference connection.
+/// RTT of the reference connection, s.
 const RTT_0: f64 = 0.025;
 
 #[derive(Debug, Clone, Default)]
@@ -17,18 +17,19 @@ pub(crate) struct Hybla {
     pair: PacketPair,
 }
 
-/// The narrowest link, by the distance of two acknowledgments.
+/// Estimate of the bottleneck's rate from the spacing of two acknowledgments.
 #[derive(Debug, Clone, Default)]
 struct PacketPair {
-    /// Time of the latest acknowledgment, in the same round trip.
+    /// Time of the latest acknowledgment in the same round trip.
     last: Option<Time>,
-    /// Bytes a second.
+    /// Rates, bytes per second.
     rates: [f64; 3],
     count: usize,
 }
 
 impl PacketPair {
-    /// The median of three pairs; those further apart than an eighth of a round trip left apart, or waited at the receiver.
+    /// Median rate of three pairs; excludes pairs that are further apart than an eighth of a round-trip time, or that waited at the
+    /// receiver.
     fn sample(&mut self, now: Time, bytes: u64, min_rtt: Span) -> Option<f64> {
         let last = self.last.replace(now)?;
         let apart = now.since(last);
@@ -70,7 +71,7 @@ impl Hybla {
         }
         if window.slow_start() {
             let grown = window.cwnd + (rho.min(16.0).exp2() - 1.0) * mss;
-            // One acknowledgment of such a slow start would step far over ssthresh.
+            // One acknowledgment in such a slow start would grow far beyond ssthresh.
             window.cwnd = grown.min((window.ssthresh as f64).max(window.cwnd + mss));
         } else {
             window.cwnd += rho * rho * mss * mss / window.cwnd;
@@ -83,8 +84,8 @@ mod tests {
     use super::*;
     use crate::tcp::congestion::tests::{acked, window};
 
-    // Equation 6: in a second, whatever the round trip, a window grows as much of its rate as one of 25 ms:
-    // rho segments a round trip times rho of them for the rate.
+    // Equation 6: each second, the window's rate grows as with an RTT of 25 ms: rho segments per round-trip time for the time, and
+    // rho times as many for the rate.
     #[test]
     fn rates_grow_alike_whatever_the_round_trip() {
         let growth = |rtt_ms: u64| {
@@ -100,16 +101,16 @@ mod tests {
             }
             (rate(&w) - before) / 6.0
         };
-        // 25 ms: a segment more each 25 ms is 40 segments, and 1600 segments a second more, each second.
+        // 25 ms: one segment more each 25 ms is 40 segments, and 1600 segments per second more, each second.
         for rtt_ms in [25, 100, 600] {
             let grown = growth(rtt_ms);
-            // The long ones lose a little to growth within a round trip.
+            // Long RTTs lose a little to growth within a round trip.
             assert!((1_430.0..=1_605.0).contains(&grown), "{rtt_ms} ms: {grown} segments/s each second");
         }
     }
 
-    // Hoe 1996: two segments that left together arrive as far apart as the narrowest link sends them: 2000 bytes each 2 ms are a product of
-    // 600 kB at 600 ms. A lone acknowledgment says nothing.
+    // Hoe 1996: two segments that left together arrive as far apart as the narrowest link sends them: 2000 bytes each 2 ms are a
+    // product of 600 kB at 600 ms. A single acknowledgment yields no rate.
     #[test]
     fn the_first_ssthresh_is_the_product_by_packet_pairs() {
         let (mut h, mut w) = (Hybla::default(), window(4_000));
@@ -135,7 +136,7 @@ mod tests {
         for _ in 0..2 {
             h.on_ack(&mut w, &acked(1000, 75));
         }
-        // rho 3: 2^3 - 1 segments for each; one round trip of 75 ms multiplies by 8 as three of 25 ms do.
+        // rho 3: 2^3 - 1 segments for each; one RTT of 75 ms multiplies by 8, as three of 25 ms do.
         assert!((w.cwnd - 16_000.0).abs() < 1e-6, "{}", w.cwnd);
     }
 }

@@ -1,8 +1,8 @@
-//! Leaving slow start before it overflows the queue: HyStart++.
+//! HyStart++: ends slow start before the queue overflows.
 //!
 //! Follows RFC 9406 §4.2, with its constants (§4.3).
-//! Differs: an acknowledgment without a round trip of its own counts for growth and not as a sample.
-//! Leaves out what the RFC leaves to the implementation: pacing itself.
+//! Differs: an acknowledgment without an RTT sample counts for growth.
+//! Leaves out pacing, which the RFC leaves to the implementation.
 
 use super::{Acked, Window};
 use skyhop_units::Span;
@@ -13,7 +13,7 @@ const MIN_RTT_DIVISOR: u64 = 8;
 const N_RTT_SAMPLE: u32 = 8;
 const CSS_GROWTH_DIVISOR: f64 = 4.0;
 const CSS_ROUNDS: u32 = 5;
-/// §4.3: segments that an acknowledgment may add, if they are not paced.
+/// §4.3: segments that an acknowledgment may add without pacing.
 const L: f64 = 8.0;
 
 #[derive(Debug, Clone, Default)]
@@ -23,11 +23,11 @@ pub(crate) struct HyStart {
     last_round_min: Option<Span>,
     round_min: Option<Span>,
     samples: u32,
-    /// In conservative slow start: the round trip that began it, and rounds so far.
+    /// In conservative slow start: the RTT that started it, and the rounds so far.
     css: Option<(Span, u32)>,
-    /// After the first slow start there is no more of it.
+    /// True after the first slow start, in which alone it acts.
     done: bool,
-    /// Segments are paced, and L is without limit.
+    /// True if segments are paced, so that L has no limit.
     paced: bool,
 }
 
@@ -36,7 +36,7 @@ impl HyStart {
         Self { paced, ..Self::default() }
     }
 
-    /// An acknowledgment in slow start. By how much the window grows, or `None` if HyStart++ has no more say.
+    /// Handles an acknowledgment in slow start. Returns the window's growth; `None` if HyStart++ no longer acts.
     pub fn on_ack(&mut self, window: &mut Window, acked: &Acked) -> Option<f64> {
         if self.done {
             return None;
@@ -67,7 +67,7 @@ impl HyStart {
                     self.css = Some((now, 0));
                 }
             }
-            // The growth was passing: back to slow start.
+            // The growth was transient: back to slow start.
             (Some((baseline, _)), Some(now), _) if enough && now < baseline => self.css = None,
             _ => {}
         }
@@ -76,7 +76,7 @@ impl HyStart {
         Some(if self.css.is_some() { grow / CSS_GROWTH_DIVISOR } else { grow })
     }
 
-    /// A loss or a mark ended slow start.
+    /// Handles the end of slow start by a loss or a mark.
     pub fn end(&mut self) {
         self.done = true;
     }
@@ -105,7 +105,7 @@ mod tests {
     fn growing_round_trips_lead_through_conservative_slow_start_to_the_end() {
         let (mut h, mut w) = (HyStart::default(), window(10_000));
         assert_eq!(round(&mut h, &mut w, 0, 100), 10_000.0);
-        // 100 / 8 = 12.5 ms is the threshold: 112 ms is not enough, 113 ms is.
+        // 100 / 8 = 12.5 ms is the threshold: 112 ms is below it, 113 ms above.
         assert_eq!(round(&mut h, &mut w, 1, 112), 10_000.0);
         let slower = round(&mut h, &mut w, 2, 127);
         assert!((2_500.0..10_000.0).contains(&slower), "{slower}: from the eighth sample on a quarter");
@@ -127,7 +127,7 @@ mod tests {
         assert_eq!(round(&mut h, &mut w, 4, 101), 10_000.0);
     }
 
-    // §4.2: the threshold is kept between 4 and 16 ms.
+    // §4.2: the threshold is limited to 4 to 16 ms.
     #[test]
     fn the_threshold_is_bounded() {
         for (base, less, enough) in [(10, 13, 14), (600, 615, 616)] {
@@ -140,7 +140,7 @@ mod tests {
         }
     }
 
-    // §4.2: fewer than N_RTT_SAMPLE = 8 samples of a round say nothing.
+    // §4.2: fewer than N_RTT_SAMPLE = 8 samples of a round do not count.
     #[test]
     fn seven_samples_are_too_few() {
         for (samples, css) in [(7, false), (8, true)] {
@@ -155,8 +155,8 @@ mod tests {
         }
     }
 
-    // §4.2 and §4.3: min(N, L SMSS) for an acknowledgment of N, a quarter of it in conservative slow start; L is 8, and for those who
-    // pace without limit.
+    // §4.2 and §4.3: min(N, L SMSS) for an acknowledgment of N, a quarter of it in conservative slow start; L is 8, and without
+    // limit with pacing.
     #[test]
     fn an_acknowledgment_of_many_adds_eight_segments_or_all_of_them_if_paced() {
         for (paced, grown) in [(false, 8_000.0), (true, 20_000.0)] {

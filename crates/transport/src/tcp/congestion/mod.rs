@@ -1,8 +1,8 @@
-//! The congestion window: one narrow interface, and the laws behind it.
+//! The congestion window: one interface, and the laws behind it.
 //!
-//! Follows RFC 5681 §3.1 for what all of them share: slow start below ssthresh, whole segments when it is cut.
+//! Follows RFC 5681 §3.1 for the common part: slow start below ssthresh, reductions to whole segments.
 //! Differs: the window is a fraction of bytes, so that large windows do not lose their increments to rounding.
-//! Leaves out loss detection and repair, which are `recovery`'s; only what they mean for the window is here.
+//! Leaves out loss detection and repair, which are in `recovery`; their effects on the window are here.
 
 mod ack_train;
 mod bbr;
@@ -30,20 +30,20 @@ use skyhop_chance::Stream;
 use skyhop_units::{Span, Time};
 pub(crate) use vegas::Vegas;
 
-/// Contents of an acknowledgment, as a controller needs them.
+/// Contents of an acknowledgment, as needed by a controller.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Acked {
     pub now: Time,
-    /// Bytes acknowledged cumulatively; with `linux_windows` those of them that no SACK block had told of before.
+    /// Bytes acknowledged cumulatively; with `linux_windows`, without those that a SACK block has reported before.
     pub cumulative: u64,
     /// Bytes delivered, selectively or cumulatively.
     pub delivered: u64,
-    /// Bytes newly found lost, and so far.
+    /// Bytes newly found lost, and bytes lost so far.
     pub lost: u64,
     pub lost_in_all: u64,
-    /// This acknowledgment's round trip.
+    /// RTT sample of this acknowledgment.
     pub rtt: Option<Span>,
-    /// The smoothed round trip.
+    /// Smoothed RTT.
     pub srtt: Option<Span>,
     /// Bytes in flight, before and after.
     pub prior_in_flight: u64,
@@ -51,7 +51,7 @@ pub(crate) struct Acked {
     /// snd_una after it, and snd_nxt.
     pub una: u64,
     pub next: u64,
-    /// True if the window is what holds the sender up.
+    /// True if the window limits the sender.
     pub limited: bool,
     /// True if losses are being repaired.
     pub in_recovery: bool,
@@ -71,14 +71,14 @@ impl Window {
         self.cwnd < self.ssthresh as f64
     }
 
-    /// Whole segments: half a segment can never be used, and would shift every later window by as much.
+    /// Reduces the window to whole segments: half a segment can never be used, and would offset every later window.
     fn cut_to(&mut self, bytes: f64) {
         let mss = self.mss as u64;
         self.ssthresh = (bytes as u64 / mss * mss).max(2 * mss);
     }
 }
 
-// One of them is held by each connection and never moved: the largest is boxed.
+// Each connection holds one and never moves it; the largest is boxed.
 #[derive(Debug)]
 enum ControlLaw {
     Reno(Reno),
@@ -90,7 +90,7 @@ enum ControlLaw {
     Bbr1(Box<Bbr1>),
 }
 
-/// State that a congestion signal changes, kept for an undo.
+/// State changed by a congestion signal, kept for an undo.
 #[derive(Debug, Clone)]
 pub(crate) struct Before {
     cwnd: f64,
@@ -106,7 +106,7 @@ pub(crate) struct CongestionControl {
     train: Option<Box<AckTrain>>,
     resume: Option<CarefulResume>,
     paced: bool,
-    /// True if half a window keeps its fraction of a segment, and what the latest signal left of the window.
+    /// True if half a window keeps its fraction of a segment; and the window after the latest signal.
     precise: bool,
     reduced: u64,
 }
@@ -155,17 +155,17 @@ impl CongestionControl {
         self.window.slow_start()
     }
 
-    /// The window after the latest signal: ssthresh, or exactly half where that is kept.
+    /// The window after the latest signal: ssthresh, or exactly half with `precise_halving`.
     pub fn reduced(&self) -> u64 {
         if self.precise { self.reduced } else { self.window.ssthresh }
     }
 
-    /// Returns true if it sets the window during recovery, too.
+    /// Returns true if the law sets the window during recovery, too.
     pub fn owns_recovery(&self) -> bool {
         matches!(self.control, ControlLaw::Bbr(_) | ControlLaw::Bbr1(_))
     }
 
-    /// Returns true if samples of the rate taken now say nothing of the path.
+    /// Returns true if rate samples taken now say nothing about the path.
     pub fn probing_rtt(&self) -> bool {
         match &self.control {
             ControlLaw::Bbr(bbr) => bbr.probing_rtt(),
@@ -174,7 +174,7 @@ impl CongestionControl {
         }
     }
 
-    /// Segments have another size from now on; the window stays what it is in bytes, and a segment at least.
+    /// Changes the segment size; the window stays the same in bytes, but at least a segment.
     pub fn set_mss(&mut self, mss: u32) {
         let mss = mss as f64;
         (self.window.mss, self.window.cwnd) = (mss, self.window.cwnd.max(mss));
@@ -189,14 +189,14 @@ impl CongestionControl {
         self.window.ssthresh = ssthresh;
     }
 
-    /// A window whose path has not been heard of for a while: `initial` again, if it was larger (RFC 5681 §4.1).
+    /// Restarts a window after an idle time: `initial`, if the window was larger (RFC 5681 §4.1).
     pub fn restart(&mut self, initial: u64) {
         if !self.owns_recovery() {
             self.window.cwnd = self.window.cwnd.min((initial as f64).max(self.window.mss));
         }
     }
 
-    /// Nothing has been under way until now: that time does not count for a window that grows with it (CA_EVENT_TX_START).
+    /// Excludes idle time for laws that grow with time (CA_EVENT_TX_START).
     pub fn on_silence(&mut self, now: Time) {
         match &mut self.control {
             ControlLaw::Cubic(cubic) => cubic.on_unused(now),
@@ -205,8 +205,8 @@ impl CongestionControl {
         }
     }
 
-    /// A silence of so many timeouts: half the window for each of them, not below `initial`; ssthresh remembers three quarters of it
-    /// (Linux's `tcp_cwnd_restart`).
+    /// Halves the window for each timeout of an idle time, down to `initial`; ssthresh keeps three quarters of it (Linux's
+    /// `tcp_cwnd_restart`).
     pub fn decay(&mut self, timeouts: u64, initial: u64) {
         if self.owns_recovery() {
             return;
@@ -219,7 +219,7 @@ impl CongestionControl {
         }
     }
 
-    /// The sender begins again after a silence.
+    /// Handles the restart after an idle time.
     pub fn on_idle_restart(&mut self, now: Time) {
         match &mut self.control {
             ControlLaw::Bbr(bbr) => bbr.on_idle_restart(&mut self.window, now),
@@ -235,7 +235,7 @@ impl CongestionControl {
         }
     }
 
-    /// The handshake has taken `rtt`, if that is known.
+    /// Handles the end of the handshake, with its `rtt` if that is known.
     pub fn on_established(&mut self, now: Time, rtt: Option<Span>, next: u64) {
         match &mut self.control {
             ControlLaw::Vegas(vegas) => vegas.begin(&mut self.window, now, next),
@@ -246,7 +246,7 @@ impl CongestionControl {
         }
     }
 
-    /// An acknowledgment of new data; in recovery only for those that own it.
+    /// Handles an acknowledgment of new data; in recovery only for laws that set the window there.
     pub fn on_ack(&mut self, acked: &Acked) {
         let window = &mut self.window;
         if let Some(resume) = &mut self.resume
@@ -278,25 +278,25 @@ impl CongestionControl {
             ControlLaw::Bbr(bbr) => bbr.on_ack(window, acked),
             ControlLaw::Bbr1(bbr) => bbr.on_ack(window, acked),
         }
-        // Beyond this no receiver's window reaches, and the sum of increments would lose its precision.
+        // No receive window exceeds this, and the sum of increments would lose its precision.
         window.cwnd = window.cwnd.min((1u64 << 40) as f64);
     }
 
-    /// An acknowledgment while the window is not what holds the sender up: nothing grows.
+    /// Handles an acknowledgment while the window does not limit the sender: nothing grows.
     pub fn on_unused(&mut self, acked: &Acked) {
         if let Some(train) = &mut self.train {
             train.on_ack(&mut self.window, acked);
         }
         match &mut self.control {
-            // It measures, whatever the window does.
+            // BBR measures in any case.
             ControlLaw::Vegas(vegas) => vegas.on_ack(&mut self.window, acked),
             ControlLaw::Cubic(cubic) => cubic.on_unused(acked.now),
             _ => {}
         }
     }
 
-    /// A congestion signal, losses or a mark: `in_use` is what the windows allowed, `in_flight` what the path holds.
-    /// Sets ssthresh; what the window does until recovery ends is recovery's.
+    /// Handles a congestion signal, losses or a mark: `in_use` is the allowance of the windows, `in_flight` the data in the path.
+    /// Sets ssthresh; recovery sets the window until it ends.
     pub fn on_loss(&mut self, now: Time, in_use: u64, in_flight: u64) {
         let window = &mut self.window;
         if let Some(hystart) = &mut self.hystart {
@@ -323,14 +323,14 @@ impl CongestionControl {
         self.reduced = if law_is_reno { (in_use / 2).max(window.mss as u64) } else { window.ssthresh };
     }
 
-    /// State for an undo. A window that was in use for long may outlive its ssthresh, of which three quarters are kept
-    /// (Linux's `tcp_current_ssthresh`).
+    /// State for an undo. A window that was used for long may outlive its ssthresh, of which three quarters are kept (Linux's
+    /// `tcp_current_ssthresh`).
     pub fn before(&self) -> Before {
         let Window { cwnd, ssthresh, .. } = self.window;
         Before { cwnd, ssthresh: ssthresh.max((cwnd * 0.75) as u64), hystart: self.hystart.clone() }
     }
 
-    /// The latest signal was none.
+    /// Undoes the latest signal, which was spurious.
     pub fn undo(&mut self, before: Before) {
         let window = &mut self.window;
         window.cwnd = window.cwnd.max(before.cwnd);
@@ -346,13 +346,13 @@ impl CongestionControl {
         }
     }
 
-    /// The retransmission timer has run out.
+    /// Handles a retransmission timeout.
     pub fn on_timeout(&mut self, now: Time, in_use: u64) {
         self.on_loss(now, in_use, in_use);
         self.begin_again(now);
     }
 
-    /// Slow start begins with a segment; ssthresh stays.
+    /// Starts slow start with one segment; ssthresh stays.
     pub fn begin_again(&mut self, now: Time) {
         if let Some(train) = &mut self.train {
             train.reset();
@@ -369,7 +369,7 @@ impl CongestionControl {
         }
     }
 
-    /// All that was outstanding at the signal has been repaired.
+    /// Handles the end of recovery: all data outstanding at the signal have been repaired.
     pub fn on_recovery_exit(&mut self, now: Time) {
         match &mut self.control {
             ControlLaw::Cubic(cubic) => cubic.on_recovery_exit(&self.window, now),
@@ -379,7 +379,7 @@ impl CongestionControl {
         }
     }
 
-    /// Bytes a second at which to send, if not all at once.
+    /// Pacing rate, bytes per second; `None` if packets are not paced.
     pub fn pacing_rate(&self, srtt: Option<Span>) -> Option<f64> {
         match &self.control {
             ControlLaw::Bbr(bbr) => return Some(bbr.pacing_rate()),
@@ -387,7 +387,7 @@ impl CongestionControl {
             _ => {}
         }
         let resumed = self.resume.as_ref().is_some_and(CarefulResume::paced);
-        // Hybla's steps are bursts otherwise; its first segments have to leave together.
+        // Hybla's growth would be bursts otherwise; its first segments must leave together.
         let hybla = matches!(self.control, ControlLaw::Hybla(_)) && self.window.ssthresh < u64::MAX;
         if !self.paced && !resumed && !hybla {
             return None;
@@ -397,7 +397,7 @@ impl CongestionControl {
             let gain = if self.window.slow_start() { 1.0 } else { 1.2 };
             return (srtt > 0.0).then(|| gain * self.window.cwnd / srtt);
         }
-        // A window's worth in less than a round trip, so that pacing itself does not hold the window's growth up.
+        // A window in less than a round-trip time, so that pacing itself does not hold up the window's growth.
         let gain = if self.window.slow_start() { 2.0 } else { 1.2 };
         (srtt > 0.0).then(|| if resumed { self.window.cwnd / srtt } else { gain * self.window.cwnd / srtt })
     }
@@ -410,7 +410,7 @@ impl CongestionControl {
         self.window.cwnd += bytes as f64;
     }
 
-    /// RFC 6582 step 3: takes back the inflation for data that has left the network.
+    /// RFC 6582 step 3: removes the inflation for data that have left the network.
     pub fn deflate(&mut self, bytes: u64) {
         self.window.cwnd = (self.window.cwnd - bytes as f64).max(0.0);
     }
@@ -424,7 +424,7 @@ pub(crate) mod tests {
         Window { cwnd: cwnd as f64, ssthresh: u64::MAX, mss: 1000.0 }
     }
 
-    /// An acknowledgment of so many bytes, after so many milliseconds.
+    /// An acknowledgment of `bytes` bytes after `rtt_ms`.
     pub fn acked(bytes: u64, rtt_ms: u64) -> Acked {
         Acked {
             now: Time::ZERO,
@@ -444,8 +444,8 @@ pub(crate) mod tests {
         }
     }
 
-    // RFC 9438 §4.2, and CA_EVENT_TX_START: CUBIC's clock stands still while nothing is under way. Nine silent seconds after one of
-    // growth would be C 10^3 = 400 segments more, at half a window a round trip.
+    // RFC 9438 §4.2, and CA_EVENT_TX_START: CUBIC's clock stops while nothing is in flight. Nine idle seconds after one of growth
+    // would add C 10^3 = 400 segments, at half a window per round-trip time.
     #[test]
     fn cubic_does_not_grow_on_a_silence() {
         use super::super::config::Variant;

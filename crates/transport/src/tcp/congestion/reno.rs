@@ -1,8 +1,8 @@
-//! The growth of Tahoe, the Renos, and SACK: slow start, one segment a round trip, and what else was tried.
+//! The growth of Tahoe, Reno and its kin, and SACK: slow start, one segment per RTT, and the alternatives of HT.
 //!
 //! Follows RFC 5681 §3.1; RFC 3465 (byte counting); HT 4.1.4 and 4.1.5 (constant rate, increase by K).
-//! Differs: the constant rate takes the smoothed round trip of the timer, in its steps, as ns-2 does.
-//! Leaves out spreading an increase over a round trip, which HT names and did not try.
+//! Differs: the constant rate uses the timer's smoothed RTT with its granularity, as ns-2 does.
+//! Leaves out spreading an increase over an RTT, which HT mentions without results.
 
 use super::super::config::{Config, Increase};
 use super::{Acked, Window};
@@ -14,7 +14,7 @@ pub(crate) struct Reno {
     byte_counting: Option<u32>,
     /// Bytes counted towards the next segment.
     counted: f64,
-    /// L is 1 while slow start repairs a timeout (RFC 3465 §2.3).
+    /// True if L is 1 because slow start repairs a timeout (RFC 3465 §2.3).
     after_timeout: bool,
 }
 
@@ -60,8 +60,7 @@ impl Reno {
             return;
         }
         if let Increase::ConstantRate(_) = self.increase {
-            // Gathered until it is a whole segment: the bound of one an acknowledgment, without losing what is above it
-            // at small windows to the rounding of the fraction.
+            // Collected up to a whole segment: at most one per acknowledgment, without rounding off the excess at small windows.
             self.counted += segments;
             if self.counted > window.cwnd / mss {
                 self.counted = 0.0;

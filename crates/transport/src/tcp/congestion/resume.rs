@@ -1,8 +1,8 @@
-//! Careful Resume: a connection begins near where an earlier one over the same path ended, and steps back if it may not.
+//! Careful Resume: a connection starts near the window of an earlier one over the same path, and retreats if that was too large.
 //!
 //! Follows RFC 9959 §3 and §4: reconnaissance, unvalidated, validating, safe retreat, normal.
-//! Differs: what was saved comes with the configuration; its lifetime and its endpoints are the scenario's business.
-//! Leaves out saving at the end of a connection, and rate-based senders, which have models of their own.
+//! Differs: the saved state is part of the configuration; the scenario decides on its validity.
+//! Leaves out saving at the end of a connection, and rate-based senders, which have their own models.
 
 use super::super::config::{Config, Saved};
 use super::{Acked, Window};
@@ -11,15 +11,15 @@ use skyhop_units::Span;
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum ResumePhase {
     Reconnaissance,
-    /// Sending the jump: ends when the jump is in flight, or its first byte is acknowledged.
+    /// The jump is being sent; ends when the jump is in flight, or its first byte is acknowledged.
     Unvalidated {
         first: u64,
     },
-    /// Waiting until everything sent in the unvalidated phase is acknowledged.
+    /// Waits until all data sent in the unvalidated phase are acknowledged.
     Validating {
         last: u64,
     },
-    /// A loss: the window is what proved to fit, until what was sent before is acknowledged.
+    /// After a loss: the window is the validated part, until data sent before are acknowledged.
     Retreat {
         last: u64,
     },
@@ -30,10 +30,10 @@ enum ResumePhase {
 pub(crate) struct CarefulResume {
     saved: Saved,
     phase: ResumePhase,
-    /// Bytes acknowledged by which the initial window is confirmed.
+    /// Acknowledged bytes that confirm the initial window.
     confirm: f64,
     confirmed: f64,
-    /// Bytes acknowledged of what was sent in the unvalidated phase, and before.
+    /// Bytes acknowledged since the unvalidated phase began, and before.
     pipe_size: f64,
     highest_sent: u64,
     jumped_at: u64,
@@ -52,12 +52,12 @@ impl CarefulResume {
         }
     }
 
-    /// Returns true if what is sent is to be spread over a round trip (§4.2: the jump must not be a burst).
+    /// Returns true if packets are to be spread over an RTT (§4.2: the jump must not be a burst).
     pub fn paced(&self) -> bool {
         matches!(self.phase, ResumePhase::Unvalidated { .. })
     }
 
-    /// An acknowledgment. True if this method has said what the window is.
+    /// Handles an acknowledgment. Returns true if this method has set the window.
     pub fn on_ack(&mut self, window: &mut Window, acked: &Acked) -> bool {
         self.highest_sent = self.highest_sent.max(acked.next);
         match self.phase {
@@ -70,11 +70,11 @@ impl CarefulResume {
                     self.phase = ResumePhase::Normal;
                     return false;
                 }
-                // §4.1: the initial window has arrived, and the round trip is like the saved one.
+                // §4.1: the initial window has arrived, and the RTT is close to the saved one.
                 if self.confirmed < self.confirm || acked.rtt.or(acked.srtt).is_none() {
                     return false;
                 }
-                // §4.2: half of what was saved, and only if that is more.
+                // §4.2: half of the saved window, if that is more.
                 let jump = self.saved.cwnd as f64 / 2.0;
                 if jump <= window.cwnd {
                     self.phase = ResumePhase::Normal;
@@ -89,7 +89,7 @@ impl CarefulResume {
             ResumePhase::Unvalidated { first } => {
                 self.pipe_size += acked.cumulative as f64;
                 if acked.una > first || acked.in_flight as f64 >= window.cwnd - window.mss {
-                    // §4.3: what is unvalidated is in flight. The window is what is in flight, not the whole jump.
+                    // §4.3: the unvalidated data are in flight. The window is the data in flight, not the whole jump.
                     window.cwnd = (acked.prior_in_flight as f64).max(self.pipe_size).min(window.cwnd);
                     self.phase = ResumePhase::Validating { last: self.highest_sent };
                 }
@@ -101,12 +101,12 @@ impl CarefulResume {
                     self.phase = ResumePhase::Normal;
                     return false;
                 }
-                // §4.3: grows as acknowledgments arrive, in slow start's way only beyond the jump.
+                // §4.3: grows as acknowledgments arrive, beyond the jump as in slow start.
                 window.cwnd = window.cwnd.max(self.pipe_size);
                 true
             }
             ResumePhase::Retreat { last } => {
-                // §4.4: ssthresh when all of it is through.
+                // §4.4: sets ssthresh when all of it is acknowledged.
                 self.pipe_size += acked.cumulative as f64;
                 if acked.una >= last {
                     window.ssthresh = ((self.pipe_size / 2.0) as u64).max(2 * window.mss as u64);
@@ -117,11 +117,11 @@ impl CarefulResume {
         }
     }
 
-    /// A loss. True if it has set the window and ssthresh.
+    /// Handles a loss. Returns true if it has set the window and ssthresh.
     pub fn on_loss(&mut self, window: &mut Window, _in_flight: u64) -> bool {
         match self.phase {
             ResumePhase::Unvalidated { .. } | ResumePhase::Validating { .. } => {
-                // §4.4: half of what has been acknowledged, at least the initial window.
+                // §4.4: half of the acknowledged data, at least the initial window.
                 let half = (self.pipe_size / 2.0).max(2.0 * window.mss);
                 window.ssthresh = half as u64 / window.mss as u64 * window.mss as u64;
                 self.phase = ResumePhase::Retreat { last: self.highest_sent };
@@ -135,7 +135,7 @@ impl CarefulResume {
         }
     }
 
-    /// §4.1: a round trip below half or above ten times the saved one is another path's.
+    /// §4.1: an RTT below half or above ten times the saved one belongs to another path.
     fn like_before(&self, rtt: Span) -> bool {
         let (rtt, saved) = (rtt.as_secs_f64(), self.saved.rtt.as_secs_f64());
         rtt >= saved / 2.0 && rtt <= 10.0 * saved
@@ -152,7 +152,7 @@ mod tests {
         CarefulResume::new(saved, &Config { initial_window: 10_000, mss: 1000, ..Config::default() })
     }
 
-    /// `n` acknowledgments of 1000 bytes, of what lies before `next`.
+    /// `n` acknowledgments of 1000 bytes each, for data before `next`.
     fn acks(r: &mut CarefulResume, w: &mut Window, n: u64, rtt_ms: u64, una: &mut u64, next: u64) {
         for _ in 0..n {
             *una += 1000;
@@ -171,7 +171,7 @@ mod tests {
         acks(&mut r, &mut w, 1, 610, &mut una, 10_000);
         assert_eq!(w.cwnd, 200_000.0);
         assert!(r.paced());
-        // The jump is acknowledged: validated, and back to normal with what it has shown to fit.
+        // The jump is acknowledged: validated, and back to normal with the window that has proved to fit.
         acks(&mut r, &mut w, 200, 610, &mut una, 210_000);
         assert_eq!(r.phase, ResumePhase::Normal);
         assert!((190_000.0..=210_000.0).contains(&w.cwnd), "{}", w.cwnd);

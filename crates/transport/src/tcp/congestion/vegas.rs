@@ -1,8 +1,8 @@
-//! Vegas: the window follows what the queue holds of it, as the round trip tells.
+//! Vegas: the window follows its share of the queue, as estimated from RTTs.
 //!
-//! Follows Brakmo and Peterson (JSAC 1995) in the form that ns-2's agent has, with alpha 1, beta 3 and gamma 1 segments.
-//! Differs from ns-2: the smallest round trip does not begin with the SYN's, whose 40 bytes are sooner through the link.
-//! Leaves out what later Vegas added (estimates of the base round trip that age).
+//! Follows Brakmo and Peterson (JSAC 1995) in the form of ns-2's agent, with alpha 1, beta 3 and gamma 1 segments.
+//! Differs from ns-2: the smallest RTT does not include the SYN's, whose 40 bytes take less time on the link.
+//! Leaves out additions of later versions (ageing of the base RTT).
 
 use super::{Acked, Window};
 use skyhop_units::{Span, Time};
@@ -13,34 +13,34 @@ const GAMMA: i64 = 1;
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Vegas {
-    /// The round is over when more than this is acknowledged.
+    /// The round ends when more than this is acknowledged.
     round_from: u64,
     round_began: Time,
-    /// Sum and number of round trips in the round.
+    /// Sum and number of RTT samples in the round, s.
     sum_s: f64,
     count: u32,
     base_s: Option<f64>,
-    /// Slow start doubles every other round.
+    /// True in every other round of slow start, in which the window doubles.
     doubling: bool,
-    /// The initial window, until the first acknowledgment.
+    /// Initial window, until the first acknowledgment.
     initial: Option<f64>,
-    /// Segments by which each acknowledgment opens the window until the round ends.
+    /// Segments by which each acknowledgment opens the window until the end of the round.
     increment: f64,
-    /// Fine-grained timeout: eight times the smoothed round trip, four times its variation, and what follows (s).
+    /// Fine-grained timeout: eight times the smoothed RTT, four times its variation, and their result, s.
     srtt8: f64,
     var4: f64,
     pub timeout_s: f64,
-    /// Time of the window's last change for a loss.
+    /// Time of the window's last change after a loss.
     pub changed_at: Option<Time>,
-    /// The window to return to after a fast retransmit, segments.
+    /// Window to return to after a fast retransmit, segments.
     pub after: f64,
 }
 
 impl Vegas {
-    /// Data begins at `next`.
+    /// Starts the data phase at `next`.
     pub fn begin(&mut self, window: &mut Window, now: Time, next: u64) {
         (self.round_from, self.round_began) = (next, now);
-        // ns-2's sends one segment first, and takes its initial window with the acknowledgment of that.
+        // ns-2's agent sends one segment first, and sets its initial window at its acknowledgment.
         self.initial = Some(std::mem::replace(&mut window.cwnd, window.mss));
         self.timeout_s = f64::INFINITY;
     }
@@ -68,7 +68,7 @@ impl Vegas {
         if self.increment == 1.0 && !window.slow_start() {
             self.increment = 0.0;
         }
-        // Not while the sender does not keep up with the window.
+        // Not while the sender does not use the window.
         if self.increment > 0.0 && window.cwnd / mss - unacknowledged <= 2.0 {
             window.cwnd += self.increment * mss;
         }
@@ -107,7 +107,7 @@ impl Vegas {
         }
     }
 
-    /// A round trip of a segment sent once.
+    /// Adds the RTT sample of a segment sent once.
     fn sample(&mut self, rtt: Span) {
         let rtt = rtt.as_secs_f64();
         self.sum_s += rtt;
@@ -121,7 +121,7 @@ impl Vegas {
         let n = rtt - self.srtt8 / 8.0;
         self.srtt8 += n;
         self.var4 += n.abs() - self.var4 / 4.0;
-        // Twice the smoothed round trip at most: ns-2 halves the sum of two and the variation.
+        // At most twice the smoothed RTT: ns-2 halves the sum of two and the variation.
         self.timeout_s = (self.srtt8 / 4.0 + self.var4) / 2.0 * (17.0 / 16.0);
     }
 
@@ -137,7 +137,7 @@ mod tests {
     use super::*;
     use crate::tcp::congestion::tests::{acked, window};
 
-    /// A path of `base_ms` that holds ten segments; more of them wait in its queue. Ends with the window in segments.
+    /// A path of `base_ms` that holds ten segments; more of them wait in its queue. Returns the final window in segments.
     fn settle(base_ms: f64, start: u64, rounds: u32) -> f64 {
         let (mut v, mut w) = (Vegas::default(), window(start * 1000));
         w.ssthresh = 2_000;
@@ -148,7 +148,7 @@ mod tests {
         let fits = 10.0;
         for round in 0..rounds {
             let n = (w.cwnd / w.mss).floor();
-            // The first round sees an empty path.
+            // The first round meets an empty path.
             let rtt_ms = if round == 0 { base_ms } else { base_ms * (n / fits).max(1.0) };
             now_ms += rtt_ms;
             for _ in 0..n as u64 {

@@ -1,8 +1,10 @@
-//! Loss recovery by counting duplicates: what duplicate and partial acknowledgments do to the window and what they send again.
+//! Loss recovery by counting duplicates: the effect of duplicate and partial acknowledgments on the window, and their
+//! retransmissions.
 //!
-//! Follows RFC 5681 §3.2 (Reno), RFC 6582 (NewReno), 4.3BSD (Tahoe) and the seven rules of HK's appendix (SACK); the rules' numbers
-//! stand below. Differs: Reno too ignores duplicates below `recover` (RFC 6582's cure for false fast retransmits), as ns-2's does.
-//! Leaves out what `pipe.rs` knows: what is in flight, segment by segment.
+//! Follows RFC 5681 §3.2 (Reno), RFC 6582 (NewReno), 4.3BSD (Tahoe) and the seven rules of HK's appendix (SACK); the rules are
+//! cited by number. Differs: Reno too ignores duplicates below `recover` (RFC 6582's remedy for false fast retransmits), as in
+//! ns-2.
+//! Leaves out the state of single segments, which `pipe.rs` has.
 
 use super::super::config::{Config, LossRecovery};
 use super::super::sender::Sender;
@@ -13,33 +15,34 @@ use skyhop_units::Time;
 pub(crate) struct Counting {
     /// Rule 1: `snd_recover`. Recovery ends when this is acknowledged, and does not begin again below it.
     pub recover: u64,
-    /// True if this is the recovery phase.
+    /// True during recovery.
     pub active: bool,
     /// Duplicates since the last new acknowledgment.
     pub duplicates: u32,
-    /// True if a partial acknowledgment has been seen in this phase.
+    /// True if a partial acknowledgment has been seen in this recovery.
     partial_seen: bool,
-    /// One past the last byte sent again in this phase.
+    /// One past the last byte retransmitted in this recovery.
     pub retransmitted_to: u64,
-    /// A probe of the path's MTU is being repaired: what duplicates stand for has left the network, and no loss is meant.
+    /// True while a probe of the path's MTU is repaired: each duplicate stands for data that left the network, but no loss is
+    /// meant.
     pub probe_repaired: bool,
-    /// The segment to send next, whatever the window.
+    /// The segment to send next, regardless of the window.
     pub due: Option<u64>,
-    /// New segments released since the last acknowledgment.
+    /// Number of new segments released since the last acknowledgment.
     pub released: u32,
-    /// Vegas: acknowledgments for which the oldest segment's age is still to be looked at.
+    /// For Vegas: number of acknowledgments at which the age of the oldest segment is still checked.
     pub worried: u32,
-    /// The latest reduction was a timeout's.
+    /// True if the latest reduction was by a timeout.
     pub timed_out: bool,
 }
 
 impl Counting {
-    /// Returns true if the latest acknowledgment has released as many new segments as it may.
+    /// Returns true if the latest acknowledgment has released as many new segments as allowed.
     pub fn burst_spent(&self, config: &Config) -> bool {
         self.active && config.recovery_burst.is_some_and(|most| self.released >= most)
     }
 
-    /// Bytes that may be sent beyond cwnd before the duplicates become a signal.
+    /// Bytes that may be sent beyond cwnd before the duplicates signal a loss.
     pub fn limited_transmit(&self, config: &Config, threshold: u32, mss: u32) -> u64 {
         if self.probe_repaired {
             return self.duplicates as u64 * mss as u64;
@@ -57,7 +60,7 @@ impl Counting {
 }
 
 impl Sender {
-    /// A duplicate acknowledgment. True if it began a recovery.
+    /// Handles a duplicate acknowledgment. Returns true if it started a recovery.
     pub(in crate::tcp) fn recover_duplicate(&mut self, now: Time) -> bool {
         let mss = self.flight.mss as u64;
         self.counting.duplicates += 1;
@@ -90,7 +93,7 @@ impl Sender {
         self.counting.timed_out = false;
         self.counting.active = true;
         self.counting.partial_seen = false;
-        // A Reno that begins a second recovery for the same window does not send again what the first has sent.
+        // A Reno that starts a second recovery for the same window does not repeat the retransmissions of the first.
         if self.flight.how != LossRecovery::SackReno {
             self.counting.retransmitted_to = self.flight.snd_una;
         }
@@ -99,7 +102,7 @@ impl Sender {
         true
     }
 
-    /// A new acknowledgment of `newly` bytes. True if the retransmission timer is to be restarted.
+    /// Handles a new acknowledgment of `newly` bytes. Returns true if the retransmission timer is to be restarted.
     pub(in crate::tcp) fn recover_ack(&mut self, now: Time, newly: u64) -> bool {
         let mss = self.flight.mss as u64;
         let duplicates = std::mem::take(&mut self.counting.duplicates);
@@ -127,7 +130,7 @@ impl Sender {
             self.end_recovery(now, newly);
             return true;
         }
-        // Rule 4: a partial acknowledgment names the next hole.
+        // Rule 4: a partial acknowledgment indicates the next hole.
         self.congestion.deflate(newly);
         self.congestion.inflate(mss);
         if !self.flight.how.sack() {
@@ -135,16 +138,16 @@ impl Sender {
         } else if let Some(hole) = self.eligible() {
             self.counting.due = Some(hole);
         } else if self.flight.snd_una >= self.counting.retransmitted_to {
-            // Beyond rule 5: the hole lies within three segments of the highest held, and with a window this small no
-            // further acknowledgment would come to speak for it. Everything sent before the last repeat has arrived
-            // or is lost, so the partial acknowledgment itself says which.
+            // Beyond rule 5: the hole is within three segments of the highest received, and with so small a window no further
+            // acknowledgment would arrive to indicate it. Everything sent before the last retransmission has arrived or is lost, so
+            // the partial acknowledgment identifies it.
             self.counting.due = Some(self.flight.snd_una);
         }
         let first = !std::mem::replace(&mut self.counting.partial_seen, true);
         first || self.flight.how != LossRecovery::NewReno
     }
 
-    /// All is repaired that recovery repairs. In ns-2 the acknowledgment that says so opens the window like any other.
+    /// Ends a recovery. In ns-2 the acknowledgment that ends it opens the window like any other.
     fn end_recovery(&mut self, now: Time, newly: u64) {
         self.congestion.on_recovery_exit(now);
         if self.config.precise_halving {
@@ -152,7 +155,7 @@ impl Sender {
         }
     }
 
-    /// The retransmission timer has run out.
+    /// Handles a retransmission timeout.
     pub(in crate::tcp) fn recover_timeout(&mut self) {
         self.counting.recover = self.flight.snd_max;
         self.counting.active = false;
@@ -161,15 +164,15 @@ impl Sender {
         self.counting.due = None;
         self.counting.timed_out = true;
         self.counting.retransmitted_to = self.flight.snd_una;
-        // RFC 6675 §5.1: what was selectively acknowledged may be kept, unless the peer has thrown it away, which it has if
-        // it asks for what it reported (RFC 2018 §8).
+        // RFC 6675 §5.1: selective acknowledgments may be kept, unless the peer has discarded the data, which it has if it asks for
+        // data that it reported (RFC 2018 §8).
         if self.flight.scoreboard.containing(self.flight.snd_una).is_some() {
             self.flight.scoreboard.clear();
         }
         self.flight.snd_nxt = self.flight.snd_una;
     }
 
-    /// Rule 6: an acknowledgment sends one eligible segment again, or else opens the window by one.
+    /// Rule 6: an acknowledgment retransmits an eligible segment, or else opens the window by one.
     fn repair_or_inflate(&mut self, mss: u64) {
         if self.flight.how.sack()
             && let Some(hole) = self.eligible()
@@ -180,8 +183,8 @@ impl Sender {
         }
     }
 
-    /// Rule 5: the lowest byte not yet sent again that the receiver lacks while it holds a segment three further on, or
-    /// that three duplicates in a row have asked for.
+    /// Rule 5: the lowest byte not yet retransmitted that the receiver lacks while it holds a segment three further on, or for
+    /// which three successive duplicates have asked.
     fn eligible(&self) -> Option<u64> {
         let hole = self.flight.scoreboard.next_gap(self.counting.retransmitted_to.max(self.flight.snd_una));
         let beyond = self.flight.threshold as u64 * self.flight.mss as u64;
@@ -190,8 +193,8 @@ impl Sender {
         ((passed || asked_for) && hole < self.counting.recover).then_some(hole)
     }
 
-    /// Returns true if duplicates may begin a recovery: more than `recover` is acknowledged (RFC 6582 §3.2 step 2), since the
-    /// receiver answers each needless repeat with a duplicate, the last of them at `recover` itself.
+    /// Returns true if duplicates may start a recovery: more than `recover` is acknowledged (RFC 6582 §3.2 step 2), since the
+    /// receiver answers each needless retransmission with a duplicate, the last of them at `recover` itself.
     fn past_recover(&self) -> bool {
         use LossRecovery::*;
         if !self.config.avoid_multiple_fast_retransmits {
@@ -199,9 +202,9 @@ impl Sender {
         }
         let (recover, timed_out) = (self.counting.recover, self.counting.timed_out);
         match self.flight.how {
-            // HK rule 2 has "at least"; its repeats are of holes alone, but for those after a timeout.
+            // HK's rule 2 has "at least"; its retransmissions fill holes only, except after a timeout.
             SackNewReno => self.flight.snd_una >= recover + timed_out as u64,
-            // HT's SACK-Reno lacks NewReno's cure: each three duplicates cut the window, but for those after a timeout.
+            // HT's SACK-Reno lacks NewReno's remedy: each three duplicates reduce the window, except after a timeout.
             SackReno => !timed_out || self.flight.snd_una > recover,
             _ => self.flight.snd_una > recover || recover == 0,
         }

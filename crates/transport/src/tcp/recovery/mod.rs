@@ -1,8 +1,9 @@
-//! Finding losses and repairing them, apart from what they mean for the window.
+//! Loss detection and repair.
 //!
-//! Follows two schools: counting duplicates (Tahoe to HK's SACK rules) and knowing what is in flight (RFC 6675, FACK, RACK).
-//! Differs from a kernel: all of them stand side by side, one chosen for a connection when it is made.
-//! Leaves out how the window grows, which is `congestion`'s.
+//! Follows two methods: counting duplicates (from Tahoe to HK's SACK rules), and tracking segments in flight (RFC 6675, FACK,
+//! RACK).
+//! Differs from a kernel: all of them coexist, and each connection uses one.
+//! Leaves out the growth of the window (`congestion`).
 
 pub(crate) mod counting;
 pub(crate) mod pipe;

@@ -1,8 +1,8 @@
-//! Loss recovery that knows what is in flight: RFC 6675, ns-2's Sack1, FACK, and the frame of RACK-TLP.
+//! Loss recovery that tracks data in flight: RFC 6675, ns-2's Sack1, FACK, and the common part of RACK-TLP.
 //!
-//! Follows RFC 6675 §5 and §5.1; Mathis and Mahdavi (1996); ns-2's agents for Sack1 and FACK, whose habits are named below.
-//! Differs: a segment counts as in flight once at most, so that one that is repeated and only late is not counted twice.
-//! Leaves out FACK's overdamping and rampdown, which ns-2 has as options that are off.
+//! Follows RFC 6675 §5 and §5.1; Mathis and Mahdavi (1996); ns-2's agents for Sack1 and FACK, whose peculiarities are noted below.
+//! Differs: a segment counts as in flight at most once, so that a late segment is not counted twice after its retransmission.
+//! Leaves out FACK's overdamping and rampdown, which are options of ns-2 that are off by default.
 
 use super::super::config::LossRecovery;
 use super::super::sender::{NextSegment, Sender};
@@ -24,27 +24,27 @@ pub(crate) enum RecoveryPhase {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Pipe {
     pub phase: RecoveryPhase,
-    /// RecoveryPoint: one past the highest sent when it began; no new one begins below it.
+    /// RecoveryPoint: one past the highest byte sent when the recovery began; no new one starts below it.
     pub recover: u64,
     /// Duplicates since the last new acknowledgment.
     pub duplicates: u32,
-    /// The first repeat goes whatever the window.
+    /// True if the first retransmission is sent regardless of the window.
     force: bool,
-    /// RFC 6675 NextSeg rule 4 has been used.
+    /// True if RFC 6675 NextSeg rule 4 has been used.
     rescued: bool,
-    /// ns-2's Sack1 counts what is in flight for itself, in segments.
+    /// Data in flight as counted by ns-2's Sack1, segments.
     sack1_pipe: i64,
-    /// FACK: a repeat was lost again, and nothing is sent until the timer runs out.
+    /// FACK: true if a retransmission was lost again, so that nothing is sent until the timer expires.
     stalled: bool,
-    /// The timer has run out, and what it sends again is not all acknowledged.
+    /// True if a timeout's retransmissions are not all acknowledged.
     timed_out: bool,
-    /// FACK: departure of the segment whose timestamp the peer echoes, the last that arrived in order.
+    /// FACK: sending time of the segment whose timestamp the peer echoes, the last that arrived in order.
     echo_at: Time,
-    /// FACK: one past the highest sent, sent again after a timeout, or held by the peer: ns-2's `t_seqno_`.
+    /// FACK: one past the highest byte sent, retransmitted after a timeout, or held by the peer: ns-2's `t_seqno_`.
     fack_next: u64,
     pub prr: Option<Prr>,
     pub rack: Rack,
-    /// In flight when the acknowledgment being handled arrived, and whether it selectively acknowledged anything new.
+    /// Bytes in flight when the acknowledgment being handled arrived, and true if it selectively acknowledged new data.
     pub prior: u64,
     pub sacked_new: bool,
 }
@@ -55,7 +55,7 @@ impl Pipe {
         (self.force, self.stalled, self.duplicates) = (false, false, 0);
     }
 
-    /// Repairs losses without a congestion signal; `segments` are in flight.
+    /// Starts a repair without a congestion signal; `segments` are in flight.
     pub fn without_signal(&mut self, segments: i64, snd_max: u64) {
         if self.phase == RecoveryPhase::Open {
             (self.phase, self.recover, self.timed_out) = (RecoveryPhase::Timeout, snd_max, false);
@@ -66,13 +66,13 @@ impl Pipe {
 }
 
 impl Sender {
-    /// All of an acknowledgment, after its SACK blocks: `newly` bytes cumulatively. True if the timer is to be restarted.
+    /// Handles an acknowledgment of `newly` bytes, after its SACK blocks. Returns true if the timer is to be restarted.
     pub(in crate::tcp) fn pipe_ack(&mut self, now: Time, newly: u64) -> bool {
         let sacked_new = std::mem::take(&mut self.pipe.sacked_new);
         if newly > 0 && self.flight.how == LossRecovery::Sack1 {
             self.flight.scoreboard.clear();
         }
-        // RFC 6675 §2: a duplicate is one that selectively acknowledges something new. Others answer needless repeats.
+        // RFC 6675 §2: a duplicate is one that selectively acknowledges new data. Others answer needless retransmissions.
         let counts = newly == 0 && sacked_new;
         if newly > 0 {
             self.pipe.duplicates = 0;
@@ -87,7 +87,7 @@ impl Sender {
         }
         let repaired = self.pipe.phase != RecoveryPhase::Open && self.leave_recovery(now);
         let newly_lost = self.find_losses(now, counts) && !self.only_probe_lost(now);
-        // ns-2's FACK begins another after a timeout, too.
+        // ns-2's FACK starts another recovery after a timeout, too.
         let may = match self.flight.how {
             LossRecovery::Fack if self.pipe.timed_out => self.pipe.phase != RecoveryPhase::Fast,
             _ => self.pipe.phase == RecoveryPhase::Open,
@@ -99,7 +99,7 @@ impl Sender {
         if self.pipe.phase == RecoveryPhase::Fast && self.flight.how == LossRecovery::Sack1 {
             self.pipe.sack1_pipe -= 1 + (newly > 0) as i64;
         }
-        // The acknowledgment that ends recovery does not open the window of ns-2's Sack1, nor that which begins it FACK's.
+        // In ns-2 the acknowledgment that ends recovery does not open Sack1's window, nor the one that starts it FACK's.
         let shut = match self.flight.how {
             LossRecovery::Sack1 => repaired,
             LossRecovery::Fack => began || self.fack_waits(),
@@ -108,14 +108,14 @@ impl Sender {
         if !shut {
             self.adjust_window(now, newly);
         }
-        // FACK's agent in ns-2 restarts the timer for every acknowledgment but those that tell nothing.
+        // FACK's agent in ns-2 restarts the timer for every acknowledgment except those without news.
         newly > 0
             || (self.flight.how == LossRecovery::Fack
                 && (self.pipe.phase == RecoveryPhase::Fast || self.flight.segments.sacked > 0))
     }
 
-    /// Returns true if what was outstanding at the last signal is acknowledged. ns-2's Sack1 asks for more after a timeout, and for
-    /// nothing after a recovery; its FACK never asks.
+    /// Returns true if all data outstanding at the last signal are acknowledged. ns-2's Sack1 requires more after a timeout, and
+    /// nothing after a recovery; its FACK never requires it.
     fn past_recovery_point(&self) -> bool {
         let (una, recover) = (self.flight.snd_una, self.pipe.recover);
         match self.flight.how {
@@ -125,16 +125,16 @@ impl Sender {
         }
     }
 
-    /// After a timeout ns-2's Sack1 learns from blocks only which duplicates count.
+    /// After a timeout, ns-2's Sack1 uses blocks only to decide which duplicates count.
     pub(in crate::tcp) fn sends_all_again(&self) -> bool {
         self.flight.how == LossRecovery::Sack1
             && self.pipe.phase == RecoveryPhase::Timeout
             && self.pipe.timed_out
     }
 
-    /// ns-2's FACK outside of recovery neither sends nor grows while the peer holds something above a hole.
+    /// Returns true if ns-2's FACK waits: outside of recovery it neither sends nor grows while the peer holds data above a hole.
     fn fack_waits(&self) -> bool {
-        // With no timer running nothing would end the wait.
+        // Without a running timer nothing would end the wait.
         self.flight.how == LossRecovery::Fack
             && (self.pipe.phase == RecoveryPhase::Open
                 || (self.pipe.phase == RecoveryPhase::Timeout && self.pipe.timed_out))
@@ -142,8 +142,8 @@ impl Sender {
             && self.timer.at.is_some()
     }
 
-    /// ns-2's FACK times each acknowledgment that begins or goes on with a repair by the echo of the segment that came last in
-    /// order: by how long the repair has taken. False if this is not one of them.
+    /// Measures the RTT of an acknowledgment that starts or continues a repair as ns-2's FACK does: by the echo of the segment that
+    /// came last in order, so that it includes the time of the repair. Returns false for other acknowledgments.
     pub(in crate::tcp) fn fack_ages(&mut self, now: Time, ack: u64) -> bool {
         if ack > self.flight.snd_una
             && let Some(front) = self.flight.segments.front()
@@ -163,10 +163,10 @@ impl Sender {
         true
     }
 
-    /// True if fast recovery is over.
+    /// Leaves fast recovery if it has ended. Returns true if so.
     fn leave_recovery(&mut self, now: Time) -> bool {
         let over = match self.flight.how {
-            // ns-2's asks for a segment sent after the signal, and for an acknowledgment without SACK blocks.
+            // ns-2's FACK requires a segment sent after the signal, and an acknowledgment without SACK blocks.
             LossRecovery::Fack if self.pipe.phase == RecoveryPhase::Fast => {
                 self.flight.snd_una > self.pipe.recover && self.flight.segments.sacked == 0
             }
@@ -183,7 +183,7 @@ impl Sender {
         self.pipe.duplicates = 0;
         if fast {
             if self.pipe.prr.take().is_some() {
-                // RFC 6937 §3: the algorithm has brought the window there already, but for what was not sent.
+                // RFC 6937 §3: the algorithm has brought the window there already, except for data not sent.
                 self.congestion.set(self.congestion.ssthresh());
             }
             self.congestion.on_recovery_exit(now);
@@ -193,7 +193,7 @@ impl Sender {
         fast
     }
 
-    /// Marks what is lost by now. True if that is a signal.
+    /// Marks segments that are lost by now. Returns true if that is a congestion signal.
     fn find_losses(&mut self, now: Time, counts: bool) -> bool {
         let mss = self.flight.mss as u64;
         let by_count = counts && self.pipe.duplicates >= self.flight.threshold;
@@ -219,7 +219,7 @@ impl Sender {
                     }
                 };
                 if self.pipe.phase == RecoveryPhase::Fast || (signal && self.past_recovery_point()) {
-                    // Every hole below the highest segment held.
+                    // Every hole below the highest segment received.
                     self.flight.segments.mark_lost_below(self.flight.segments.highest_sacked);
                     if signal && !repairing {
                         self.mark_front_lost();
@@ -243,7 +243,7 @@ impl Sender {
         }
     }
 
-    /// Returns true if something sent after a repeat has arrived and the repeat has not.
+    /// Returns true if data sent after a retransmission have arrived and the retransmission has not.
     fn repeat_was_lost(&mut self) -> bool {
         let highest = self.flight.segments.highest_sacked;
         while let Some(&(start, at)) = self.flight.segments.order.front() {
@@ -260,7 +260,7 @@ impl Sender {
     pub(super) fn enter_recovery(&mut self, now: Time) {
         let mss = self.flight.mss as u64;
         let in_use = self.window();
-        // RFC 9937 §6.1: what the network still held when the acknowledgment came that began this.
+        // RFC 9937 §6.1: data in the network when the acknowledgment arrived that started this.
         let recover_fs = self.flight.snd_max - self.flight.snd_una - self.flight.segments.sacked
             + self.flight.segments.progress.delivered;
         self.begin_undo();
@@ -274,7 +274,7 @@ impl Sender {
             if self.flight.how == LossRecovery::Fack { pipe.fack_next } else { self.flight.snd_max };
         pipe.force = true;
         pipe.rescued = false;
-        // The acknowledgment that begins it is counted off below, and the repeat that it sends is not counted at all.
+        // The acknowledgment that starts it is subtracted below, and the retransmission that it sends is not counted.
         pipe.sack1_pipe =
             ((self.flight.snd_max - self.flight.snd_una) / mss) as i64 - self.flight.threshold as i64;
         if self.congestion.owns_recovery() {
@@ -285,7 +285,7 @@ impl Sender {
             return;
         }
         let cwnd = match self.flight.how {
-            // ns-2's FACK begins with one segment and opens by slow start, while what is in flight falls to meet it.
+            // ns-2's FACK starts with one segment and opens by slow start, while the data in flight fall to meet it.
             LossRecovery::Fack => mss,
             _ => self.congestion.reduced(),
         };
@@ -317,11 +317,11 @@ impl Sender {
         }
     }
 
-    /// The retransmission timer has run out.
+    /// Handles a retransmission timeout.
     pub(in crate::tcp) fn pipe_timeout(&mut self, now: Time) {
         let keep = matches!(self.flight.how, LossRecovery::Rfc6675 | LossRecovery::Rack);
-        // RFC 6675 §5.1: what was selectively acknowledged may be kept, unless the peer asks for what it reported
-        // (RFC 2018 §8). ns-2's agents forget it.
+        // RFC 6675 §5.1: selective acknowledgments may be kept, unless the peer asks for data that it reported (RFC 2018 §8).
+        // ns-2's agents forget them.
         let forget = !keep || self.flight.segments.front().is_some_and(|s| s.sacked);
         if forget {
             self.flight.segments.forget_sacks();
@@ -335,7 +335,7 @@ impl Sender {
             self.flight.segments.lose_again();
         }
         let pipe = &mut self.pipe;
-        // ns-2's FACK goes on with a recovery that it was in.
+        // ns-2's FACK continues a recovery that it was in.
         if self.flight.how != LossRecovery::Fack || pipe.phase != RecoveryPhase::Fast {
             (pipe.phase, pipe.recover) = (RecoveryPhase::Timeout, self.flight.snd_max);
         }
@@ -347,7 +347,7 @@ impl Sender {
         pipe.rack.on_timeout();
     }
 
-    /// Next transmission: lost segments, then new data, as far as the window has room.
+    /// Next transmission: lost segments, then new data, within the windows.
     pub(in crate::tcp) fn poll_pipe(&mut self, now: Time) -> Option<NextSegment> {
         if self.pipe.stalled || self.fack_waits() {
             return None;
@@ -381,16 +381,16 @@ impl Sender {
         self.last_resort(now)
     }
 
-    /// Least room in the congestion window for which new data go, bytes.
+    /// Smallest room in the congestion window for which new data are sent, bytes.
     fn least_new(&self) -> u64 {
         if self.config.silly_window_avoidance { self.flight.mss as u64 } else { 1 }
     }
 
-    /// Room in the congestion window for new data, bytes, at least 1: there is some.
+    /// Room in the congestion window for new data, bytes; at least 1, since there is some.
     pub(in crate::tcp) fn room_for_new(&self) -> u64 {
         let (cwnd, in_window) = (self.congestion.cwnd(), self.flight.in_window());
         let room = match self.flight.how {
-            // ns-2's counts segments while it repairs, and from the oldest outstanding before.
+            // ns-2's Sack1 counts segments while it repairs, and from the oldest outstanding one before.
             LossRecovery::Sack1 if self.pipe.phase == RecoveryPhase::Fast => self.flight.mss as u64,
             LossRecovery::Sack1 if self.timer.at.is_some() => {
                 (cwnd + self.beyond_window()).saturating_sub(self.flight.len())
@@ -406,14 +406,14 @@ impl Sender {
         u64::from(self.pipe.duplicates.min(most)) * self.flight.mss as u64
     }
 
-    /// Returns true if new data have to wait though the pipe has room.
+    /// Returns true if new data must wait although the pipe has room.
     fn holds_new(&self) -> bool {
         let least = self.least_new();
-        // With no timer running nothing would end the wait.
+        // Without a running timer nothing would end the wait.
         let holding =
             self.pipe.phase == RecoveryPhase::Open && self.pipe.duplicates > 0 && self.timer.at.is_some();
         match self.flight.how {
-            // Until it repairs something ns-2's counts from the oldest outstanding; a duplicate lets one more go.
+            // Before a repair, ns-2's Sack1 counts from the oldest outstanding segment; each duplicate allows one more.
             LossRecovery::Sack1 if self.pipe.phase == RecoveryPhase::Open && self.timer.at.is_some() => {
                 self.flight.len() + least > self.congestion.cwnd() + self.beyond_window()
             }
@@ -423,7 +423,7 @@ impl Sender {
         }
     }
 
-    /// Returns true if what goes next goes for a duplicate: limited transmit, or the repeat that begins a recovery.
+    /// Returns true if the next segment is sent for a duplicate: limited transmit, or the retransmission that starts a recovery.
     pub(in crate::tcp) fn answers_duplicate(&self) -> bool {
         if !self.flight.how.pipe() {
             let more = self.counting.limited_transmit(&self.config, self.flight.threshold, self.flight.mss);
@@ -452,11 +452,11 @@ impl Sender {
                 && self.flight.segments.pipe + bytes
                     <= cwnd + u64::from(self.pipe.duplicates) * self.flight.mss as u64;
         }
-        // A short segment may go where a full one would not fit; an empty pipe takes anything.
+        // A short segment may fit where a full one would not; an empty pipe takes any.
         self.flight.segments.pipe + bytes <= cwnd || self.flight.segments.pipe == 0
     }
 
-    /// Returns true if the windows would let something go.
+    /// Returns true if the windows would allow a segment.
     pub(in crate::tcp) fn pipe_would_send(&self) -> bool {
         let mss = self.flight.mss as u64;
         if self.pipe.stalled || self.fack_waits() {
@@ -470,7 +470,7 @@ impl Sender {
             || (rest > 0 && self.flight.snd_max + rest.min(mss) <= self.peer.edge && !self.holds_new())
     }
 
-    /// RFC 6675 NextSeg rules 3 and 4: in recovery, with nothing new to send, what may be lost.
+    /// RFC 6675 NextSeg rules 3 and 4: in recovery, without new data to send, segments that may be lost.
     fn last_resort(&mut self, now: Time) -> Option<NextSegment> {
         if self.pipe.phase != RecoveryPhase::Fast
             || self.flight.how != LossRecovery::Rfc6675
@@ -478,8 +478,8 @@ impl Sender {
         {
             return None;
         }
-        // Rule 4: once, the highest segment that is not selectively acknowledged; rule 3's segments lie below it and
-        // are found by their turn.
+        // Rule 4: once, the highest segment that is not selectively acknowledged; rule 3's segments lie below it and are found in
+        // turn.
         let mut index = self.flight.segments.len();
         while index > 0 {
             index -= 1;
@@ -495,11 +495,11 @@ impl Sender {
         None
     }
 
-    /// A repeat of the segment with this index.
+    /// A retransmission of the segment with this index.
     pub(super) fn send_again(&mut self, now: Time, index: usize) -> NextSegment {
         let mut next = self.flight.snd_max;
         if self.flight.how == LossRecovery::Fack {
-            // Data sent again after a timeout goes as if for the first time, until the peer holds something beyond it.
+            // Data retransmitted after a timeout count as sent for the first time, until the peer holds data beyond them.
             let first = self.flight.segments.get(index).is_some_and(|s| s.start >= self.pipe.fack_next);
             next = if first { 0 } else { self.pipe.fack_next };
         }
@@ -513,14 +513,14 @@ impl Sender {
         let fin = self.buffer.fin_at().is_some_and(|at| end > at);
         let outgoing = NextSegment { seq: start, len: (end - start) as u32 - fin as u32, fin };
         self.note_sent(now, outgoing);
-        // RACK finds repeats that are lost again; the timer gives each of them its time, as Linux does for the oldest.
+        // RACK detects retransmissions that are lost again; the timer gives each of them its time, as Linux does for the oldest.
         if index == 0 && self.flight.how == LossRecovery::Rack && self.pipe.phase == RecoveryPhase::Fast {
             self.timer.restart(now);
         }
         outgoing
     }
 
-    /// Notes bytes sent, new or again.
+    /// Counts bytes sent, new or retransmitted.
     pub(in crate::tcp) fn pipe_sent(&mut self, end: u64, bytes: u64) {
         self.pipe.sack1_pipe += 1;
         self.pipe.fack_next = self.pipe.fack_next.max(end);

@@ -1,8 +1,8 @@
-//! RACK-TLP: a segment is lost when one sent later has arrived and time enough has passed; a probe finds losses at the tail.
+//! RACK-TLP: a segment is lost when one sent later has arrived and enough time has passed; a probe detects losses at the tail.
 //!
-//! Follows RFC 8985 §6 (RACK) and §7 (TLP); steps are named below.
-//! Differs: segments are kept in the order of their sending, so that an acknowledgment looks only at those that may be lost.
-//! Leaves out the adaptation of the reordering window without DSACK, which the RFC leaves to timestamps.
+//! Follows RFC 8985 §6 (RACK) and §7 (TLP); steps are cited below.
+//! Differs: segments are kept in the order of their sending, so that an acknowledgment examines only those that may be lost.
+//! Leaves out the adaptation of the reordering window without DSACK, for which the RFC needs timestamps.
 
 use super::super::flight::Flight;
 use super::super::segments::Segments;
@@ -10,26 +10,26 @@ use super::super::sender::{NextSegment, Sender};
 use super::pipe::RecoveryPhase;
 use skyhop_units::{Span, Time};
 
-/// §7.2: how long a receiver may wait with the acknowledgment of a lone segment.
+/// §7.2: largest delay of the acknowledgment of a single segment.
 const MAX_ACK_DELAY: Span = Span::from_millis(200);
 
 #[derive(Debug, Clone)]
 pub(crate) struct Rack {
-    /// Sending time and end of the latest segment delivered, and its round trip.
+    /// Sending time and end of the latest segment delivered, and its RTT.
     newest: Option<(Time, u64)>,
     rtt: Span,
     pub reordering_seen: bool,
-    /// §6.2 step 4: how much the reordering window has been widened, and for how many recoveries more.
+    /// §6.2 step 4: factor by which the reordering window is widened, and the number of recoveries for which it remains.
     multiplier: u32,
     persist: u32,
     dsack_round: Option<u64>,
     /// Time at which the next segment is old enough to be lost.
     pub reorder_at: Option<Time>,
     pub probe_at: Option<Time>,
-    /// §7.3: one past the highest sent when the probe was, and whether it was a repeat.
+    /// §7.3: one past the highest byte sent at the probe, and true if the probe was a retransmission.
     probe: Option<(u64, bool)>,
     pub probe_due: bool,
-    /// §7.3: a round trip was measured since the last probe.
+    /// §7.3: true if an RTT was measured since the last probe.
     pub measured: bool,
 }
 
@@ -56,7 +56,8 @@ impl Rack {
         (self.reorder_at, self.probe_at, self.probe, self.probe_due) = (None, None, None, false);
     }
 
-    /// §6.2 step 4: the receiver got a segment twice, so a repeat was needless: a wider window for a while, once a round trip.
+    /// §6.2 step 4: handles a report that the receiver got a segment twice, so that a retransmission was needless: widens the
+    /// reordering window, at most once per RTT.
     pub fn on_dsack(&mut self, snd_max: u64) {
         if self.dsack_round.is_none() {
             self.dsack_round = Some(snd_max);
@@ -65,9 +66,9 @@ impl Rack {
         }
     }
 
-    /// §6.2 steps 1 to 3, for what an acknowledgment has delivered.
+    /// §6.2 steps 1 to 3, for the data delivered by an acknowledgment.
     fn update(&mut self, now: Time, flight: &Flight) {
-        // Steps 1 and 2; `Segments` has left out samples that may be a repeat's (§6.2 step 2).
+        // Steps 1 and 2; `Segments` has excluded samples that may be a retransmission's (§6.2 step 2).
         if let Some((sent_at, _, end)) = flight.segments.progress.newest {
             if self.newest.is_none_or(|newest| (sent_at, end) > newest) {
                 self.newest = Some((sent_at, end));
@@ -81,7 +82,7 @@ impl Rack {
         }
     }
 
-    /// §6.2 step 4: how much later than its successors a segment may come, by the smallest round trip and the smoothed one.
+    /// §6.2 step 4: time by which a segment may be later than its successors, from the smallest RTT and the smoothed one.
     fn reordering_window(
         &self,
         flight: &Flight,
@@ -99,8 +100,8 @@ impl Rack {
         quarter.min(srtt.unwrap_or(quarter))
     }
 
-    /// §6.2 step 5: what was sent before the newest delivered and is `patience` old is lost. True if anything newly is; if something
-    /// will be, the reordering timer runs until then.
+    /// §6.2 step 5: segments sent before the newest delivered one and at least `patience` old are lost. Returns true if any newly
+    /// are; for those that will be, the reordering timer is set.
     #[inline(always)]
     fn detect(&mut self, now: Time, patience: Span, segments: &mut Segments) -> bool {
         self.reorder_at = None;
@@ -130,8 +131,8 @@ impl Rack {
         found
     }
 
-    /// §7.2: after new data or an acknowledgment, a probe is planned where losses at the tail would go unnoticed: not later than the
-    /// retransmission timer, which the probe puts off.
+    /// §7.2: after new data or an acknowledgment, plans a probe if losses at the tail would go unnoticed: not later than the
+    /// retransmission timer, which the probe postpones.
     fn plan(
         &mut self,
         now: Time,
@@ -156,7 +157,7 @@ impl Rack {
         self.probe_at = rto_at.map(|rto| rto.min(now + wait));
     }
 
-    /// §7.4.2: what an acknowledgment of all below `una` says of the probe. True if that has repaired a loss.
+    /// §7.4.2: evaluates the probe at an acknowledgment of all below `una`. Returns true if the probe has repaired a loss.
     pub fn resolve(&mut self, una: u64, dsack: bool, duplicate: bool) -> bool {
         let Some((end, repeat)) = self.probe else { return false };
         if una < end {
@@ -169,7 +170,7 @@ impl Rack {
         repaired
     }
 
-    /// A recovery is over (§6.2 step 4): the wider reordering window lasts for sixteen of them.
+    /// Records the end of a recovery (§6.2 step 4): the wider reordering window lasts for sixteen of them.
     pub fn recovered(&mut self) {
         if self.persist > 0 {
             self.persist -= 1;
@@ -181,16 +182,16 @@ impl Rack {
 }
 
 impl Sender {
-    /// §6.2 steps 1 to 5, for what an acknowledgment has delivered. True if anything is newly lost.
+    /// §6.2 steps 1 to 5, for the data delivered by an acknowledgment. Returns true if any are newly lost.
     pub(super) fn rack_losses(&mut self, now: Time) -> bool {
         self.pipe.rack.update(now, &self.flight);
         self.detect_by_time(now)
     }
 
-    /// Age at which a segment is lost, once one sent later has arrived or the timer has run out.
+    /// Age at which a segment is lost, once one sent later has arrived or the timer has expired.
     pub(super) fn rack_patience(&self) -> Span {
         let (rack, srtt) = (&self.pipe.rack, self.timer.rtt.smoothed());
-        // Before the first sample of data the handshake's says how long a round trip is.
+        // Before the first sample of data, the RTT is that of the handshake.
         let rtt = Some(rack.rtt).filter(|rtt| *rtt > Span::ZERO).or(srtt);
         let repairing = self.pipe.phase != RecoveryPhase::Open;
         rtt.unwrap_or(Span::ZERO) + rack.reordering_window(&self.flight, repairing, self.min_rtt(), srtt)
@@ -201,19 +202,19 @@ impl Sender {
         let patience = self.rack_patience();
         let found = self.pipe.rack.detect(now, patience, &mut self.flight.segments);
         if let Some(lost_at) = self.pipe.rack.reorder_at {
-            // In Linux one timer serves both, so that the retransmission timer does not cut this wait short.
+            // In Linux one timer serves both, so that the retransmission timer does not shorten this wait.
             self.timer.at = self.timer.at.map(|rto| rto.max(lost_at + self.config.rto_granularity));
         }
         found
     }
 
-    /// The reordering timer has run out (§6.3).
+    /// Handles the expiry of the reordering timer (§6.3).
     pub(in crate::tcp) fn handle_reorder_timer(&mut self, now: Time) {
-        // The progress of the latest acknowledgment belongs to no recovery that begins now.
+        // The progress of the latest acknowledgment belongs to no recovery that starts now.
         self.flight.segments.progress = Default::default();
         let found = self.detect_by_time(now) && !self.only_probe_lost(now);
         if found && self.timer.at.is_some() {
-            // The losses found are repaired as the window allows, for which they have a full timeout (Linux's `tcp_rearm_rto`).
+            // The losses found are repaired as the window allows, with a full timeout (Linux's `tcp_rearm_rto`).
             self.timer.restart(now);
         }
         if found && self.pipe.phase == RecoveryPhase::Open && self.flight.snd_una >= self.pipe.recover {
@@ -221,13 +222,13 @@ impl Sender {
         }
     }
 
-    /// §7.2: something has been sent or acknowledged.
+    /// §7.2: plans a probe after data were sent or acknowledged.
     pub(in crate::tcp) fn plan_probe(&mut self, now: Time) {
         let (repairing, srtt) = (self.pipe.phase != RecoveryPhase::Open, self.timer.rtt.smoothed());
         self.pipe.rack.plan(now, &self.flight, repairing, srtt, self.timer.at);
     }
 
-    /// §7.3: the probe timer has run out.
+    /// §7.3: handles the expiry of the probe timer.
     pub(in crate::tcp) fn handle_probe_timer(&mut self, now: Time) {
         self.pipe.rack.probe_at = None;
         self.pipe.rack.probe_due = true;
@@ -270,7 +271,7 @@ mod tests {
         flight
     }
 
-    // RFC 8985 §6.2: the fourth arrives after 100 ms; those before it are lost a quarter of a round trip after they should have come.
+    // RFC 8985 §6.2: the fourth arrives after 100 ms; those before it are lost a quarter of an RTT after they were due.
     #[test]
     fn what_was_sent_before_the_newest_delivered_is_lost_in_time() {
         let (mut rack, mut flight) = (Rack::default(), flight());

@@ -1,8 +1,9 @@
-//! Taking back what a loss that was none has done: a recovery for segments that were only late, a timeout that came too early.
+//! Undo of spurious loss signals: a recovery for segments that were only late, a premature timeout.
 //!
-//! Follows RFC 3522 and 4015 (by timestamps), RFC 3708 (by reports of duplicates) and RFC 5682 (F-RTO with SACK), as Linux 6.18 combines
-//! them: `tcp_init_undo`, `tcp_may_undo`, `tcp_try_undo_partial`, `tcp_try_undo_dsack`, `tcp_process_loss`, `tcp_undo_cwnd_reduction`.
-//! Differs from RFC 9438 §4.9: CUBIC's plateau is the window that comes back and not the one before, as in Linux.
+//! Follows RFC 3522 and 4015 (by timestamps), RFC 3708 (by reports of duplicates) and RFC 5682 (F-RTO with SACK), as Linux 6.18
+//! combines them: `tcp_init_undo`, `tcp_may_undo`, `tcp_try_undo_partial`, `tcp_try_undo_dsack`, `tcp_process_loss`,
+//! `tcp_undo_cwnd_reduction`.
+//! Differs from RFC 9438 §4.9: CUBIC's plateau is the restored window and not the one before, as in Linux.
 //! Leaves out recoveries that count duplicates, and those of ns-2.
 
 use super::super::config::LossRecovery;
@@ -15,37 +16,37 @@ use skyhop_units::{Span, Time};
 
 #[derive(Debug, Default)]
 pub(crate) struct Undo {
-    /// The oldest byte outstanding when the latest reduction was made; None if there is none to be taken back.
+    /// Oldest byte outstanding at the latest reduction; `None` if no reduction can be undone.
     marker: Option<u64>,
-    /// The window before the reduction; `None` if a mark has asked for the reduction, too.
+    /// The window before the reduction; `None` if a mark also required the reduction.
     before: Option<Before>,
-    /// Time of the first repeat since the reduction.
+    /// Time of the first retransmission since the reduction.
     repeated_at: Option<Time>,
-    /// Repeats that the peer has not reported to be duplicates; None before the first.
+    /// Retransmissions that the peer has not reported as duplicates; `None` before the first.
     repeats: Option<u32>,
-    /// The round trip by the peer's echo of a timestamp, with the acknowledgment being handled.
+    /// RTT by the peer's echo of a timestamp in the acknowledgment being handled.
     pub echoed: Option<Span>,
-    /// F-RTO: originals that arrive after the timeout say that it came too early.
+    /// F-RTO: true while originals that arrive after the timeout show that it was premature.
     frto: bool,
-    /// F-RTO step 2b: new data and no repeats until the next acknowledgment.
+    /// F-RTO step 2b: true while new data, and no retransmissions, are sent until the next acknowledgment.
     asking: bool,
-    /// The oldest byte outstanding at the latest timeout.
+    /// Oldest byte outstanding at the latest timeout.
     timed_out_at: u64,
 }
 
 impl Undo {
-    /// A segment has been sent again.
+    /// Records a retransmission.
     pub fn on_repeat(&mut self, now: Time) {
         self.repeated_at.get_or_insert(now);
         self.repeats = Some(self.repeats.unwrap_or(0) + 1);
     }
 
-    /// The peer has seen a mark: the reduction is called for.
+    /// Records a mark: the reduction was required.
     pub fn on_mark(&mut self) {
         self.before = None;
     }
 
-    /// The peer has got all up to `end` twice, `segments` of them.
+    /// Records that the peer has received all up to `end` twice, `segments` of them.
     pub fn on_duplicate(&mut self, end: u64, segments: u32) {
         if let (Some(marker), Some(repeats)) = (self.marker, self.repeats)
             && end > marker
@@ -54,15 +55,16 @@ impl Undo {
         }
     }
 
-    /// A reduction is about to be made of the window `before`, with `una` the oldest outstanding and so many repeats in flight.
+    /// Records a reduction of the window `before`, with `una` the oldest outstanding byte and `repeats` retransmissions in flight.
     fn begin(&mut self, una: u64, repeats: u32, before: Before) {
         (self.marker, self.before) = (Some(una), Some(before));
         self.repeats = Some(repeats).filter(|n| *n > 0);
         (self.repeated_at, self.frto) = (None, false);
     }
 
-    /// Verdict of an acknowledgment that has moved `snd_una` by `newly` on the latest reduction, in a recovery of this phase that ends
-    /// at `recover`.
+    /// Verdict on the latest reduction by an acknowledgment that has moved `snd_una` by `newly`, in a recovery of this phase that
+    /// ends at
+    /// `recover`.
     fn judge(
         &mut self,
         now: Time,
@@ -82,7 +84,7 @@ impl Undo {
             }
             RecoveryPhase::Open => {}
             RecoveryPhase::Fast if una >= recover => {}
-            // Others that were sent again are still to be answered.
+            // Other retransmissions are still to be acknowledged.
             RecoveryPhase::Fast if late && flight.segments.repeats_in_flight() > 0 => {
                 return UndoVerdict::Wait;
             }
@@ -102,7 +104,7 @@ impl Undo {
         UndoVerdict::Stands
     }
 
-    /// RFC 3522 §3.2: the peer answers a segment that left before anything was sent again.
+    /// RFC 3522 §3.2: returns true if the peer answers a segment that left before any retransmission.
     fn late(&self, now: Time) -> bool {
         let Some(at) = self.repeated_at else { return true };
         let since = Span::from_millis(clock(now).wrapping_sub(clock(at)) as u64);
@@ -114,22 +116,22 @@ impl Undo {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum UndoVerdict {
     Stands,
-    /// It may have been needless; losses are not looked for yet.
+    /// It may have been needless; losses are not searched for yet.
     Wait,
-    /// It was. With `unmark` nothing that was thought lost is thought so any more.
+    /// It was needless. With `unmark`, segments marked as lost are unmarked.
     Needless {
         unmark: bool,
     },
 }
 
 impl Sender {
-    /// State for recoveries that can take something back.
+    /// Prepares the state for recoveries that can undo a reduction.
     pub(in crate::tcp) fn prepare_undo(&mut self) {
         let can = matches!(self.flight.how, LossRecovery::Rack | LossRecovery::Rfc6675);
         self.undo = (self.config.undo && can).then(Box::default);
     }
 
-    /// A reduction is about to be made.
+    /// Records a reduction that is about to be made.
     pub(super) fn begin_undo(&mut self) {
         if self.undo.is_none() {
             return;
@@ -140,8 +142,8 @@ impl Sender {
         }
     }
 
-    /// The timer has run out. False if that reduces nothing any more: it has for the same data, or recovery has (`tcp_enter_loss`;
-    /// RFC 5681 §3.1 holds ssthresh, too).
+    /// Returns true if a timeout reduces the window: not if it or a recovery has done so for the same data (`tcp_enter_loss`; RFC
+    /// 5681 §3.1 keeps ssthresh, too).
     pub(in crate::tcp) fn timeout_reduces(&mut self) -> bool {
         let Some(undo) = &self.undo else { return true };
         let (phase, una) = (self.pipe.phase, self.flight.snd_una);
@@ -159,7 +161,7 @@ impl Sender {
         reduces
     }
 
-    /// An acknowledgment of `newly` bytes, and what it selectively acknowledges. True if losses are not to be looked for yet.
+    /// Handles an acknowledgment of `newly` bytes with its SACK blocks. Returns true if losses are not to be searched for yet.
     pub(super) fn try_undo(&mut self, now: Time, newly: u64, sacked_new: bool) -> bool {
         let Some(undo) = &mut self.undo else { return false };
         undo.asking = false;
@@ -174,7 +176,7 @@ impl Sender {
         false
     }
 
-    /// F-RTO step 2b: new data, if there is any, and if the windows have room. `None` if it is repeats' turn.
+    /// F-RTO step 2b: new data, if there are any and the windows have room. `None` if retransmissions are due.
     pub(super) fn poll_frto(&mut self, now: Time) -> Option<Option<NextSegment>> {
         if !self.undo.as_ref().is_some_and(|undo| undo.asking) || self.pipe.phase != RecoveryPhase::Timeout {
             return None;
@@ -193,7 +195,7 @@ impl Sender {
         None
     }
 
-    /// The reduction was needless. With `unmark` nothing that was thought lost is thought so any more.
+    /// Undoes a needless reduction. With `unmark`, segments marked as lost are unmarked.
     fn undo_reduction(&mut self, unmark: bool) {
         let Some(undo) = &mut self.undo else { return };
         (undo.marker, undo.frto) = (None, false);

@@ -1,7 +1,7 @@
-//! Vegas' loss recovery: a duplicate makes it look at the age of the oldest segment, and not only at the count.
+//! Vegas' loss recovery: a duplicate triggers a check of the oldest segment's age, in addition to the count.
 //!
-//! Follows Brakmo and Peterson (JSAC 1995, 3.1) in the form that ns-2's agent has.
-//! Differs: a segment's age comes from `Segments`, which also says whether it was sent more than once.
+//! Follows Brakmo and Peterson (JSAC 1995, 3.1) in the form of ns-2's agent.
+//! Differs: a segment's age and the number of its transmissions come from `Segments`.
 //! Leaves out limited transmit, which ns-2's Vegas lacks too.
 
 use super::super::config::LossRecovery;
@@ -9,7 +9,7 @@ use super::super::sender::Sender;
 use skyhop_units::Time;
 
 impl Sender {
-    /// Latest departure of the oldest segment, and the number of times it was sent.
+    /// Latest sending time of the oldest segment, and the number of times it was sent.
     fn oldest(&self) -> Option<(Time, u16)> {
         self.flight.segments.front().map(|s| (s.sent_at, s.sent))
     }
@@ -21,7 +21,7 @@ impl Sender {
         self.congestion.vegas().is_some_and(|(vegas, _)| age >= vegas.timeout_s)
     }
 
-    /// The same; others have no such timeout.
+    /// Like [`Vegas::expired`]; other variants have no such timeout.
     pub(in crate::tcp) fn vegas_expired(&mut self, now: Time) -> bool {
         self.flight.how == LossRecovery::Vegas && self.expired(now)
     }
@@ -39,7 +39,7 @@ impl Sender {
             return false;
         }
         let Some((sent_at, sent)) = self.oldest() else { return false };
-        // ns-2's doubles its coarse timer, too.
+        // ns-2's Vegas doubles its coarse timer, too.
         self.timer.rtt.back_off();
         self.counting.timed_out = false;
         self.counting.recover = self.flight.snd_max;
@@ -49,7 +49,7 @@ impl Sender {
         let duplicates = self.counting.duplicates as f64;
         let Some((vegas, w)) = self.congestion.vegas() else { return false };
         vegas.timeout_s *= if sent > 1 { 2.0 } else { 1.125 };
-        // A window that has been cut since the segment was sent is not cut again.
+        // A window that has been reduced since the segment was sent is not reduced again.
         if vegas.changed_at.is_none_or(|at| at < sent_at) {
             vegas.after = match window {
                 ..=3.0 => 2.0,
@@ -91,7 +91,7 @@ impl Sender {
 
     /// ns-2's Vegas sends nothing new between the first duplicate and the threshold.
     pub(in crate::tcp) fn vegas_waits(&self) -> bool {
-        // With no timer running nothing would end the wait.
+        // Without a running timer nothing would end the wait.
         (1..self.flight.threshold).contains(&self.counting.duplicates) && self.timer.at.is_some()
     }
 }

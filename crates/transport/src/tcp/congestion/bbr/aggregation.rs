@@ -1,14 +1,14 @@
-//! Acknowledgments that come in bunches: bytes beyond what the bandwidth explains, which the window has to have room for.
+//! Aggregation of acknowledgments: bytes delivered beyond the estimated bandwidth, for which the window needs room.
 //!
 //! Follows draft-ietf-ccwg-bbr-06 §5.5.9.
-//! Differs: remembered by halves of its ten rounds.
+//! Differs: the maximum is kept for each half of the ten rounds.
 //! Leaves out nothing of it.
 
 use skyhop_units::Time;
 
 #[derive(Debug)]
 pub(super) struct Aggregation {
-    /// The most of this half, and of the one before.
+    /// Maximum of the present half, and of the one before.
     extra: [f64; 2],
     round: u64,
     delivered: f64,
@@ -27,13 +27,13 @@ impl Aggregation {
         self.start = now;
     }
 
-    /// The most that came beyond what was expected, bytes.
+    /// Largest excess over the expected delivery, bytes.
     pub fn extra(&self) -> f64 {
         self.extra[0].max(self.extra[1])
     }
 
-    /// So much has been delivered, at a bandwidth of `bw`; never more than `cwnd` counts. In round `round`, of which `half` are remembered
-    /// together.
+    /// Handles the delivery of `delivered` bytes at a bandwidth of `bw`; at most `cwnd` of the excess counts. The maximum of each
+    /// `half` rounds is kept; the present one is `round`.
     #[inline]
     pub fn on_ack(&mut self, now: Time, delivered: u64, bw: f64, cwnd: f64, round: u64, half: u64) {
         let interval = now.since(self.start).as_secs_f64();
@@ -63,12 +63,12 @@ mod tests {
         let at = |ms| Time::ZERO + Span::from_millis(ms);
         let mut aggregation = Aggregation::default();
         aggregation.since(at(0));
-        // 1000 bytes a second: 500 in 100 ms, and then the next are counted from that acknowledgment.
+        // 1000 bytes per second: 500 in 100 ms, then counting restarts at that acknowledgment.
         aggregation.on_ack(at(100), 500, 1000.0, 1e6, 0, 5);
         assert_eq!(aggregation.extra(), 500.0);
         aggregation.on_ack(at(200), 300, 1000.0, 1e6, 1, 5);
         assert_eq!(aggregation.extra(), 700.0);
-        // In time: nothing is left over but itself.
+        // Delivered in time: no excess but the acknowledgment itself.
         aggregation.on_ack(at(5000), 100, 1000.0, 1e6, 2, 5);
         assert_eq!(aggregation.extra(), 700.0);
         aggregation.on_ack(at(9000), 5000, 1000.0, 2000.0, 5, 5);

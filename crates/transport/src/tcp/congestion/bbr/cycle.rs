@@ -1,8 +1,7 @@
-//! The cycle of PROBE_BW: how long to wait for a probe of the bandwidth, which acknowledgments answer it, how fast it grows.
+//! The cycle of PROBE_BW: the wait before a bandwidth probe, the acknowledgments that answer it, and its growth.
 //!
 //! Follows draft-ietf-ccwg-bbr-06 §5.3.3.5, §5.3.3.6 (ProbeInflightLongtermUpward) and §5.3.3.9.
-//! Differs from nothing there.
-//! Leaves out the states themselves, which are `bbr`'s.
+//! Leaves out the states (`bbr`).
 
 use skyhop_units::Time;
 
@@ -21,13 +20,13 @@ pub(super) struct Cycle {
     /// Start of the phase, and the time until the next probe.
     stamp: Time,
     wait_s: f64,
-    /// Rounds of the probe, bytes acknowledged in it, and how many of them let another segment go.
+    /// Rounds of the probe, bytes acknowledged in it, and the number of bytes that allow another segment.
     up_rounds: u32,
     pub up_acked: f64,
     pub acked_per_inc: f64,
-    /// Samples are a probe's.
+    /// True if the present samples belong to a probe.
     pub sampling: bool,
-    /// The latest probe has found too much, or was ended before it could.
+    /// True if the latest probe exceeded the limit, or was ended before it could.
     pub too_high: bool,
     pub precautionary: bool,
 }
@@ -49,26 +48,26 @@ impl Default for Cycle {
 }
 
 impl Cycle {
-    /// A cycle begins: the next probe is `wait_s` away.
+    /// Starts a cycle; the next probe is `wait_s` away.
     pub fn begin(&mut self, now: Time, wait_s: f64) {
         (self.stamp, self.wait_s) = (now, wait_s);
         self.acked_per_inc = f64::INFINITY;
         self.ack_phase = AckPhase::ProbeStopping;
     }
 
-    /// Returns true if the wait is over.
+    /// Returns true if the wait has ended.
     pub fn waited(&self, now: Time) -> bool {
         now.since(self.stamp).as_secs_f64() > self.wait_s
     }
 
-    /// The pipe is filled before it is probed.
+    /// Starts the phase that fills the pipe before a probe.
     pub fn refill(&mut self) {
         (self.up_rounds, self.up_acked) = (0, 0.0);
         self.precautionary = false;
         self.ack_phase = AckPhase::Refilling;
     }
 
-    /// A round has begun. True if the last answers to a probe are in.
+    /// Handles the start of a round. Returns true if the last answers to a probe have arrived.
     pub fn on_round(&mut self) -> bool {
         match self.ack_phase {
             AckPhase::ProbeStarting => self.ack_phase = AckPhase::ProbeFeedback,
@@ -82,14 +81,14 @@ impl Cycle {
         false
     }
 
-    /// Each round of a probe half as many bytes let another segment go, down to a segment's.
+    /// Halves, in each round of a probe, the number of bytes that allow another segment, down to a segment's size.
     pub fn raise_slope(&mut self, cwnd: f64, mss: f64) {
         let growth = (1u64 << self.up_rounds) as f64;
         self.up_rounds = (self.up_rounds + 1).min(30);
         self.acked_per_inc = (cwnd / growth).max(mss);
     }
 
-    /// Counts bytes acknowledged while the probe was limited by the window. Returns the further segments that may be in flight.
+    /// Counts bytes acknowledged while the window limited the probe. Returns the additional segments that may be in flight.
     pub fn on_acked(&mut self, bytes: u64) -> f64 {
         self.up_acked += bytes as f64;
         if self.up_acked < self.acked_per_inc {

@@ -1,29 +1,28 @@
-//! Detection of a full pipe: three rounds without a quarter more of bandwidth.
+//! Detection of a full pipe: three rounds in which the bandwidth grows by less than a quarter.
 //!
 //! Follows draft-ietf-ccwg-bbr-06 §5.3.1.2.
-//! Differs from nothing there.
-//! Leaves out what heavy losses say of it (§5.3.1.3), which is `bbr`'s.
+//! Leaves out detection by heavy losses (§5.3.1.3), which is in `bbr`.
 
 const GROWTH: f64 = 1.25;
 const ROUNDS: u32 = 3;
 
 #[derive(Debug, Default)]
 pub(super) struct FullPipe {
-    /// The rate that has to be exceeded, bytes a second, and rounds that have not.
+    /// Rate that must be exceeded, bytes per second, and the number of rounds that have not.
     bw: f64,
     count: u32,
-    /// True if full by the measurements since the latest `begin`; `reached` if it ever was.
+    /// `now` is true if the pipe is full by measurements since the latest `begin`; `reached` if it ever was.
     pub now: bool,
     pub reached: bool,
 }
 
 impl FullPipe {
-    /// Rates from now on are held against `bw`.
+    /// Starts comparing rates with `bw`.
     pub fn begin(&mut self, bw: f64) {
         (self.bw, self.count, self.now) = (bw, 0, false);
     }
 
-    /// A round has begun with a sample of `rate` that the application did not limit.
+    /// Handles the start of a round with a sample of `rate` that the application did not limit.
     pub fn on_round(&mut self, rate: f64) {
         if self.now {
             return;
@@ -49,7 +48,7 @@ mod tests {
             full.on_round(rate);
             assert_eq!((full.count, full.now), (count, now), "{rate}");
         }
-        // A quarter more than the last that grew begins the count again.
+        // Growth by a quarter restarts the count.
         full.on_round(156.25);
         assert_eq!((full.bw, full.count), (156.25, 0));
         for _ in 0..3 {

@@ -1,8 +1,7 @@
-//! The smallest round trip of ten seconds, and when it is time to look for it on purpose.
+//! The smallest round-trip time of ten seconds, and the time of its next probe.
 //!
 //! Follows draft-ietf-ccwg-bbr-06 §5.3.4.3 (UpdateMinRTT).
-//! Differs from nothing there.
-//! Leaves out PROBE_RTT itself, which is a state of `bbr`.
+//! Leaves out PROBE_RTT, which is a state of `bbr`.
 
 use skyhop_units::{Span, Time};
 
@@ -13,10 +12,10 @@ const MIN_RTT_FILTER_LEN: Span = Span::from_secs(10);
 pub(super) struct MinRtt {
     pub min: Option<Span>,
     stamp: Time,
-    /// The smallest since it was probed for last, and when it came.
+    /// Smallest sample since the last probe, and its time.
     probed: Option<Span>,
     probed_stamp: Time,
-    /// It has not come again for five seconds.
+    /// True if it has not been seen again for five seconds.
     pub expired: bool,
 }
 
@@ -27,7 +26,7 @@ impl Default for MinRtt {
 }
 
 impl MinRtt {
-    /// The connection begins, with the round trip of its handshake if that is known.
+    /// Starts with the round-trip time of the handshake, if it is known.
     pub fn begin(&mut self, now: Time, rtt: Option<Span>) {
         (self.stamp, self.probed_stamp) = (now, now);
         if rtt.is_some() {
@@ -35,7 +34,7 @@ impl MinRtt {
         }
     }
 
-    /// An acknowledgment, and its round trip if it has measured one.
+    /// Handles an acknowledgment, and its round-trip time if it has one.
     pub fn on_ack(&mut self, now: Time, rtt: Option<Span>) {
         self.expired = now > self.probed_stamp + PROBE_RTT_INTERVAL;
         if let Some(rtt) = rtt

@@ -1,9 +1,9 @@
-//! BBR version 3: the window and the pace follow a model of the path, its bandwidth and its round trip, and not losses alone.
+//! BBR version 3: the window and the pace follow a model of the path's bandwidth and round-trip time, and not losses alone.
 //!
 //! Follows draft-ietf-ccwg-bbr-06 §5.3 to §5.6, with its constants; names are the draft's.
 //! Differs: a host without offload (the send quantum is a segment), extra_acked remembered by halves of its ten rounds, no reaction
-//! to RFC 3168 marks. Leaves out undoing for spurious losses, and the loss bound within a single large acknowledgment (§5.5.10.2's
-//! interpolation).
+//! to RFC 3168 marks. Leaves out the undo of spurious losses, and the interpolation of losses within one large acknowledgment
+//! (§5.5.10.2).
 
 mod aggregation;
 mod cycle;
@@ -51,16 +51,16 @@ pub(crate) struct Bbr {
     initial_cwnd: f64,
     pacing_rate: f64,
     rounds: Rounds,
-    /// Bandwidth (§5.5.3): the best of this cycle and of the one before.
+    /// Bandwidth (§5.5.3): the maximum of this cycle and of the one before.
     max_bw_filter: [f64; 2],
     full_pipe: FullPipe,
     rtt: MinRtt,
-    /// When PROBE_RTT may end, once what is in flight is little enough; and whether a round has passed in it.
+    /// Earliest end of PROBE_RTT, once few enough bytes are in flight; and true if a round has passed in it.
     probe_rtt_done: Option<Time>,
     probe_rtt_round_done: bool,
     idle_restart: bool,
     prior_cwnd: f64,
-    /// §5.5.10.2, bytes; infinite if there is none.
+    /// §5.5.10.2, bytes; infinite without a bound.
     inflight_longterm: f64,
     short_term: ShortTerm,
     cycle: Cycle,
@@ -74,7 +74,7 @@ impl Bbr {
             state: BbrState::Startup,
             mss: window.mss,
             initial_cwnd: window.cwnd,
-            // Until a round trip is known: the initial window in a millisecond (§5.6.2).
+            // Until a round-trip time is known: the initial window in a millisecond (§5.6.2).
             pacing_rate: STARTUP_PACING_GAIN * window.cwnd / 1e-3,
             rounds: Rounds::default(),
             max_bw_filter: [0.0; 2],
@@ -100,7 +100,7 @@ impl Bbr {
         }
     }
 
-    /// Bytes a second.
+    /// Pacing rate, bytes per second.
     pub fn pacing_rate(&self) -> f64 {
         self.pacing_rate
     }
@@ -133,7 +133,7 @@ impl Bbr {
         matches!(self.state, BbrState::Down | BbrState::Cruise | BbrState::Refill | BbrState::Up)
     }
 
-    /// §5.2.1: all of an acknowledgment.
+    /// §5.2.1: handles an acknowledgment.
     pub fn on_ack(&mut self, window: &mut Window, acked: &Acked) {
         let now = acked.now;
         self.rounds.delivered += acked.delivered;
@@ -152,7 +152,7 @@ impl Bbr {
         self.set_cwnd(window, acked);
     }
 
-    /// §5.5.1, §5.5.5, §5.5.10.3: rounds, bandwidth, and what losses say.
+    /// §5.5.1, §5.5.5, §5.5.10.3: updates rounds, bandwidth and loss bounds.
     fn take_sample(&mut self, acked: &Acked) {
         self.rounds.start = false;
         self.short_term.on_ack(acked.lost > 0);
@@ -169,7 +169,7 @@ impl Bbr {
         }
         if self.short_term.round_start {
             self.check_startup_high_loss(acked);
-            // Not while probing, which is expected to lose.
+            // Not while probing, in which losses are expected.
             let probing = matches!(self.state, BbrState::Startup | BbrState::Refill | BbrState::Up);
             self.short_term.end_round(!probing, self.max_bw(), acked.prior_in_flight);
         }
@@ -196,7 +196,7 @@ impl Bbr {
         }
     }
 
-    /// §5.3.1.3: losses beyond a share, and in enough places, say that the pipe is full, too.
+    /// §5.3.1.3: takes the pipe for full if losses exceed a share in enough places.
     fn check_startup_high_loss(&mut self, acked: &Acked) {
         if self.state == BbrState::Startup
             && !self.full_pipe.reached
@@ -306,7 +306,7 @@ impl Bbr {
         (self.inflight_longterm - headroom).max(self.min_pipe())
     }
 
-    /// AdaptLongTermModel. True if it has decided on a transition.
+    /// AdaptLongTermModel. Returns true if it has decided on a transition.
     fn adapt_long_term(&mut self, window: &Window, acked: &Acked) -> bool {
         if self.rounds.start && self.cycle.on_round() {
             if self.in_probe_bw() && acked.rate.is_some_and(|s| !s.app_limited) {
@@ -383,7 +383,7 @@ impl Bbr {
         self.prior_cwnd = if keep { self.prior_cwnd.max(window.cwnd) } else { window.cwnd };
     }
 
-    /// Returns true if its samples say little of the bandwidth now (§5.3.4.3).
+    /// Returns true if its samples say little about the bandwidth at present (§5.3.4.3).
     pub fn probing_rtt(&self) -> bool {
         self.state == BbrState::ProbeRtt
     }
@@ -435,7 +435,7 @@ impl Bbr {
         window.cwnd = window.cwnd.min(cap.min(self.short_term.inflight).max(self.min_pipe()));
     }
 
-    /// Recovery or a timeout begins: the window is kept in mind, and what losses say is in the samples.
+    /// Handles the start of a recovery or a timeout: saves the window. Losses themselves are in the samples.
     pub fn on_loss(&mut self, window: &Window) {
         self.save_cwnd(window, false);
     }
@@ -448,7 +448,7 @@ impl Bbr {
         self.mss = mss;
     }
 
-    /// §5.4.1: sending begins again after a silence.
+    /// §5.4.1: handles the restart after an idle time.
     pub fn on_idle_restart(&mut self, window: &mut Window, now: Time) {
         self.idle_restart = true;
         self.aggregation.since(now);
@@ -465,8 +465,8 @@ mod tests {
     use super::*;
     use crate::tcp::congestion::tests::{acked, window};
 
-    /// §5.3.3.6, ProbeInflightLongtermUpward: a segment more for each `probe_up_acked_per_inc` bytes, the rest kept; and each
-    /// round of it half as many bytes for a segment, one segment's at least.
+    /// §5.3.3.6, ProbeInflightLongtermUpward: one more segment for each `probe_up_acked_per_inc` bytes, with the remainder kept;
+    /// each round of it halves the number of bytes, down to one segment.
     #[test]
     fn the_long_term_bound_grows_by_a_segment_for_each_increment_and_keeps_the_rest() {
         let window = window(100_000);
@@ -483,7 +483,7 @@ mod tests {
             assert_eq!(bbr.inflight_longterm, 50_000.0 + 1000.0 * segments, "after {bytes} bytes");
             assert_eq!(bbr.cycle.up_acked, (bytes % 10_000) as f64, "after {bytes} bytes");
         }
-        // Not while the window is not what limits the sender, nor in another state.
+        // Not while the window does not limit the sender, nor in another state.
         let before = bbr.inflight_longterm;
         bbr.adapt_long_term(&window, &Acked { limited: false, ..acked(50_000, 600) });
         bbr.state = BbrState::Cruise;

@@ -1,23 +1,23 @@
 //! Rounds: a packet sent in one has been delivered when the next begins.
 //!
 //! Follows draft-ietf-ccwg-bbr-06 §5.5.1.
-//! Differs: a round may be begun anew at any time, as each phase of the cycle does.
-//! Leaves out the rounds of losses, which are `short_term`'s.
+//! Differs: a round may be restarted at any time, as each phase of the cycle does.
+//! Leaves out the rounds of losses (`short_term`).
 
 #[derive(Debug, Default)]
 pub(super) struct Rounds {
-    /// Bytes delivered in all, C.delivered.
+    /// C.delivered: bytes delivered so far.
     pub delivered: u64,
-    /// The round ends when a packet is delivered that was sent after this much had been.
+    /// The round ends when a packet is delivered that was sent after this many bytes had been.
     next: u64,
-    /// True if the acknowledgment being handled has begun one.
+    /// True if the acknowledgment being handled has started a round.
     pub start: bool,
     pub count: u64,
     pub since_probe_up: u64,
 }
 
 impl Rounds {
-    /// A round begins with what is sent now.
+    /// Starts a round with the next packet sent.
     pub fn begin(&mut self) {
         self.next = self.delivered;
     }

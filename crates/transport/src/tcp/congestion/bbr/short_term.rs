@@ -1,8 +1,8 @@
-//! Short-term bounds: what the latest round with losses has delivered, until the next probe of the bandwidth.
+//! Short-term bounds: the delivery of the latest round with losses, until the next bandwidth probe.
 //!
 //! Follows draft-ietf-ccwg-bbr-06 §5.5.10.3.
-//! Differs: losses of a round are counted by acknowledgments that tell of any.
-//! Leaves out the long-term bound of what is in flight, which is `bbr`'s.
+//! Differs: the losses of a round are counted by acknowledgments that report any.
+//! Leaves out the long-term bound of data in flight, which is in `bbr`.
 
 use crate::tcp::segments::RateSample;
 
@@ -10,13 +10,13 @@ pub(super) const BETA: f64 = 0.7;
 
 #[derive(Debug)]
 pub(super) struct ShortTerm {
-    /// Bytes and bytes a second; infinite if there is none.
+    /// Bytes in flight and bytes per second; infinite without a bound.
     pub inflight: f64,
     pub bw: f64,
-    /// The best of the latest round.
+    /// Maxima of the latest round.
     bw_latest: f64,
     pub inflight_latest: f64,
-    /// The round ends when what was sent after this much had been delivered is.
+    /// The round ends when data are delivered that were sent after this many bytes had been.
     round_delivered: u64,
     pub round_start: bool,
     loss_in_round: bool,
@@ -39,7 +39,7 @@ impl Default for ShortTerm {
 }
 
 impl ShortTerm {
-    /// An acknowledgment that tells of losses or not.
+    /// Handles an acknowledgment; `losses` is true if it reports any.
     #[inline]
     pub fn on_ack(&mut self, losses: bool) {
         self.round_start = false;
@@ -49,7 +49,7 @@ impl ShortTerm {
         }
     }
 
-    /// Handles a sample of the rate; `delivered` bytes had been delivered in all.
+    /// Handles a rate sample; `delivered` bytes had been delivered so far.
     #[inline]
     pub fn on_sample(&mut self, sample: &RateSample, delivered: u64) {
         self.bw_latest = self.bw_latest.max(sample.rate.unwrap_or(0.0));
@@ -60,7 +60,7 @@ impl ShortTerm {
         }
     }
 
-    /// A round is over. If it had losses and they were `unexpected`, the bounds follow what it delivered, from `max_bw` and
+    /// Ends a round. If it had losses that were `unexpected`, the bounds follow its delivery, starting from `max_bw` and
     /// `in_flight` where there were none.
     pub fn end_round(&mut self, unexpected: bool, max_bw: f64, in_flight: u64) {
         if unexpected && self.loss_in_round {
@@ -73,20 +73,20 @@ impl ShortTerm {
         self.loss_events = 0;
     }
 
-    /// The next one begins with this sample.
+    /// Starts the next round with this sample.
     pub fn begin_round(&mut self, sample: Option<RateSample>) {
         (self.bw_latest, self.inflight_latest) =
             sample.map_or((0.0, 0.0), |s| (s.rate.unwrap_or(0.0), s.delivered as f64));
     }
 
-    /// Forgets the loss signals since the round began.
+    /// Forgets the loss signals of the round.
     pub fn reset_signals(&mut self) {
         self.loss_in_round = false;
         self.loss_events = 0;
         (self.bw_latest, self.inflight_latest) = (0.0, 0.0);
     }
 
-    /// There are no bounds any more.
+    /// Removes the bounds.
     pub fn reset_bounds(&mut self) {
         (self.bw, self.inflight) = (f64::INFINITY, f64::INFINITY);
     }
@@ -96,7 +96,7 @@ impl ShortTerm {
 mod tests {
     use super::*;
 
-    // §5.5.10.3: 0.7 of what was, or what the round has delivered if that is more.
+    // §5.5.10.3: 0.7 of the bound, or the delivery of the round if that is more.
     #[test]
     fn a_round_with_losses_bounds_by_what_it_delivered() {
         let sample = |rate, delivered, prior_delivered| RateSample {
