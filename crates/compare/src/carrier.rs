@@ -1,9 +1,9 @@
-//! An application of the simulator's, carried out over sockets in two hosts.
+//! Runs an application of the simulator over sockets in two hosts.
 //!
-//! Follows the simulator's hosts: actions are opened, written and closed connections, and notices say what has come of them. Each end of a
-//! connection has a thread that reads and one that writes; the application is handed their notices in the order in which they come.
-//! Differs: what was written and not yet sent cannot be taken back from a kernel.
-//! Leaves out the content of what is sent, which is zeros.
+//! Follows the simulator's hosts: actions open, write and close connections, and notices report their results. Each end of a
+//! connection has a reading and a writing thread; the application gets their notices in order of arrival.
+//! Differs: data written and not yet sent cannot be withdrawn from a kernel.
+//! Leaves out contents: all data are zeros.
 
 use crate::contender::Contender;
 use crate::measured::{HeldShares, MeasuredFlow};
@@ -23,26 +23,26 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::{self, Scope};
 use std::time::Duration;
 
-/// First port of the servers, by flow; first port of the clients, and their number.
+/// First port of the servers, to which the flow's index is added; first port of the clients, and their number.
 const LISTEN: u16 = 40_000;
 const CLIENT: u16 = 5_000;
 const CLIENTS: u32 = 30_000;
-/// Bytes that are written at once, as those of `host = "linux"` were when its send buffer was measured.
+/// Number of bytes written at once, as when the send buffer of `host = "linux"` was measured.
 const CHUNK: usize = 256 << 10;
-/// The first word of a connection that is no flow's.
+/// First word of a connection that belongs to no flow.
 const NOBODY: u32 = u32::MAX;
-/// The longest wait for news before the clock is looked at.
+/// Longest wait for a notice before the clock is checked.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// The hosts of a flow, and how they talk.
+/// The hosts and the transport of a flow.
 pub struct FlowHosts {
     /// The flow's index in the scenario.
     pub flow: usize,
     /// Its transport.
     pub contender: Contender,
-    /// STP's parameters, if it is STP.
+    /// STP's parameters, if the transport is STP.
     pub stp: skyhop_transport::stp::Config,
-    /// Client and server of the flow.
+    /// Hosts of the flow's client and server.
     pub hosts: [Namespace; 2],
     /// Their addresses.
     pub addresses: [IpAddr; 2],
@@ -75,37 +75,37 @@ pub struct OpenFlow {
 enum Do {
     Write(u64),
     Shutdown,
-    /// The client is to send nothing more, not even data that has not been written yet.
+    /// The client stops sending; data not written yet are dropped.
     Stop,
 }
 
-/// News from an end.
+/// A notice from an end.
 enum News {
     Told(Time, AppNotice),
-    /// This end will tell nothing more.
+    /// The end's last notice.
     Over,
 }
 
-/// Things that the threads of all connections share.
+/// State shared by the threads of all connections.
 struct RunState<'a> {
     carrier: &'a OpenFlow,
     clock: RunClock,
     end: Time,
     tell: Mutex<Sender<News>>,
-    /// All connections there are, to be broken off at the end.
+    /// All connections, to be broken off at the end of the run.
     all: Mutex<Vec<Arc<ClientSocket>>>,
-    /// Orders for server's ends of connections that have not come yet, by the client's port or STP's first word.
+    /// Orders for server's ends of connections that have not arrived yet, by the client's port or STP's first word.
     expected: Mutex<BTreeMap<u32, (u32, Receiver<Do>)>>,
     totals: Mutex<InfoTotals>,
-    /// The client is to say when all it wrote has been acknowledged.
+    /// True if the client must report when all its data have been acknowledged.
     acknowledged: bool,
     over: AtomicBool,
 }
 
-/// Numbers of connections that are over.
+/// Totals of connections that have ended.
 #[derive(Default)]
 struct InfoTotals {
-    /// Numbers of clients that have had everything acknowledged, and the lifetimes of their connections.
+    /// Totals of clients whose data have all been acknowledged, and the lifetimes of their connections.
     held: Info,
     life: Span,
     retransmitted: u64,
@@ -120,7 +120,7 @@ impl OpenFlow {
     ///
     /// # Errors
     ///
-    /// A host's port is in use, or its namespace cannot be entered.
+    /// A port is in use, or a namespace cannot be entered.
     pub fn new(place: FlowHosts) -> io::Result<Self> {
         let [client, server] = place.addresses;
         let port = LISTEN + (place.flow % 10_000) as u16;
@@ -134,7 +134,7 @@ impl OpenFlow {
             _ => Doors::Tcp(place.hosts[1].within(|| {
                 let socket = bound(SocketAddr::new(server, port))?;
                 socket.listen(1024)?;
-                // Accepting gives up as often as reading would.
+                // Accepting polls for the end as often as reading does.
                 socket.set_read_timeout(Some(LOOK))?;
                 Ok::<_, io::Error>(TcpListener::from(socket))
             })??),
@@ -146,7 +146,7 @@ impl OpenFlow {
         SocketAddr::new(self.place.addresses[1], LISTEN + (self.place.flow % 10_000) as u16)
     }
 
-    /// Opens the association of two hosts, as an earlier transfer would have: the simulator's hosts have theirs.
+    /// Opens the association of two hosts, as the simulator's hosts have one.
     fn associate(&self) -> io::Result<()> {
         let Doors::Stp { near, .. } = &self.doors else { return Ok(()) };
         let first = ClientSocket::Stp(near.connect(self.server())?);
@@ -154,7 +154,7 @@ impl OpenFlow {
         first.finish_writing()
     }
 
-    /// Carries an application out, until it is over or the run is. With STP it begins when the association is open.
+    /// Runs an application until it or the run has ended. With STP it starts when the association is open.
     pub fn carry_out(
         &self,
         clock: RunClock,
@@ -164,7 +164,7 @@ impl OpenFlow {
     ) -> MeasuredFlow {
         if self.place.contender == Contender::Stp {
             clock.sleep_until(times.start);
-            // Without an association no connection opens, and the measurement reports that.
+            // Without an association no connection opens, and the measurement shows that.
             let _ = self.associate();
             times.start = times.start.max(clock.now());
         }
@@ -196,7 +196,7 @@ impl OpenFlow {
     }
 }
 
-/// Carries actions out and hands notices over, until it is over. Payload by the end that it came to.
+/// Carries out actions and passes notices on until the end. Returns the payload received by each end.
 fn attend(
     application: &mut Application,
     common: &RunState<'_>,
@@ -226,7 +226,7 @@ fn attend(
                 Action::StopWriting { connection, end } => ((connection, end), Do::Stop),
             };
             if let Some(to) = orders.get(&(end.0, end.1 as u8)) {
-                // An end that is over needs no orders.
+                // An end that has finished needs no orders.
                 let _ = to.send(order);
             }
         }
@@ -273,7 +273,7 @@ fn attend(
 }
 
 impl RunState<'_> {
-    /// The number by which the server knows a connection: that of the client's port, or the first word of STP's.
+    /// Number by which the server identifies a connection: the client's port, or STP's first word.
     fn key(&self, connection: u32) -> u32 {
         match self.carrier.doors {
             Doors::Tcp(_) => connection % CLIENTS,
@@ -294,7 +294,7 @@ impl RunState<'_> {
         self.over.load(Ordering::Acquire)
     }
 
-    /// Connects, and goes on as the client's end.
+    /// Connects, and runs the client's end.
     fn open<'s>(&'s self, connection: u32, orders: Receiver<Do>, scope: &'s Scope<'s, '_>) {
         let began = self.clock.now();
         match self.connect(connection) {
@@ -302,7 +302,7 @@ impl RunState<'_> {
             Err(_) => {
                 self.tell(AppNotice::Reset { connection, end: End::Client });
                 self.tell_over();
-                // The other end will see no connection.
+                // The other end will not see the connection.
                 locked(&self.expected).remove(&self.key(connection));
                 self.tell_over();
             }
@@ -325,7 +325,7 @@ impl RunState<'_> {
         }
     }
 
-    /// Takes connections, until all is over.
+    /// Accepts connections until the end.
     fn accept_all<'s>(&'s self, scope: &'s Scope<'s, '_>) {
         while !self.over() {
             match &self.carrier.doors {
@@ -344,7 +344,7 @@ impl RunState<'_> {
         }
     }
 
-    /// Goes on as the server's end of a connection that has come.
+    /// Runs the server's end of an accepted connection.
     fn accepted<'s>(&'s self, socket: ClientSocket, key: Option<u32>, scope: &'s Scope<'s, '_>) {
         let began = self.clock.now();
         let mut word = [0; 4];
@@ -355,7 +355,7 @@ impl RunState<'_> {
         }
     }
 
-    /// The life of an end: a thread that reads, and this one, which writes.
+    /// Runs an end: one thread reads, and this one writes.
     fn talk<'s>(
         &'s self,
         (connection, end): (u32, End),
@@ -403,14 +403,15 @@ impl RunState<'_> {
         self.tell_over();
     }
 
-    /// The word by which a server knows a connection of STP, before the client's bytes.
+    /// First word by which a server identifies an STP connection, sent before the client's bytes.
     fn first_word(&self, connection: u32, end: End) -> Option<[u8; 4]> {
         let tells = end == End::Client && matches!(self.carrier.doors, Doors::Stp { .. });
         tells.then(|| connection.to_be_bytes())
     }
 
-    /// Writes what is ordered, until the end is, the first word in one piece with what follows. Bytes written without it; `None` if the
-    /// connection has broken or no orders come any more.
+    /// Writes as ordered until the end, with the first word and the data after it in one piece. Returns the bytes written without
+    /// that word;
+    /// `None` if the connection has broken or no orders come any more.
     fn write_all(
         &self,
         socket: &ClientSocket,
@@ -421,7 +422,7 @@ impl RunState<'_> {
         let mut queue = VecDeque::new();
         let mut written = 0;
         if let Some(word) = first_word {
-            // A train of packets that begins with a small one measures nothing; whoever has nothing to write tells the word all the same.
+            // A train of packets that starts with a small one measures nothing; an end without data sends the word nevertheless.
             match orders.recv_timeout(LOOK) {
                 Ok(order) => queue.push_back(order),
                 Err(RecvTimeoutError::Timeout) => {
@@ -440,7 +441,7 @@ impl RunState<'_> {
                     }
                     Ok(order) => queue.push_back(order),
                     Err(TryRecvError::Empty) => {}
-                    // The orders that have come are still carried out.
+                    // Orders received before are still carried out.
                     Err(TryRecvError::Disconnected) if self.over() => return None,
                     Err(TryRecvError::Disconnected) => {}
                 }
@@ -467,7 +468,7 @@ impl RunState<'_> {
     }
 }
 
-/// The measurement of an application that is over.
+/// The measurement of an application that has ended.
 fn measured(
     application: &Application,
     totals: &InfoTotals,

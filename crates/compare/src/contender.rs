@@ -1,7 +1,7 @@
-//! A transport in both worlds: the kernel's or STP on real sockets, and the simulator's.
+//! A transport on both sides of a comparison: emulated (the kernel's TCP, or STP on real sockets) and simulated.
 //!
-//! Follows `host = "linux"` for what a kernel's TCP is in the simulator.
-//! Leaves out transports that one of the worlds does not have.
+//! Follows `host = "linux"` for the simulated counterpart of a kernel's TCP.
+//! Leaves out transports that only one side has.
 
 use skyhop_scenario::{Flow, Host, Stp, StpOver, Tcp, Transport};
 use skyhop_transport::tcp::Variant;
@@ -24,15 +24,15 @@ pub enum Contender {
 /// Limits of buffers that tune themselves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Buffers {
-    /// The same and large on both sides.
+    /// Equally large on both sides.
     Equal,
-    /// The kernel's own on its side, the simulated host's on the other.
+    /// The kernel's defaults on its side, the simulated host's on the other.
     Shipped,
 }
 
-/// The largest buffers where both sides have the same, bytes of the kernel's memory.
+/// Largest buffers if both sides have the same, bytes of the kernel's memory.
 const LARGE: u64 = 64 << 20;
-/// Window of that memory, with packets of 1500 bytes, and payload of memory that is sent from: as `host = "linux"` has it.
+/// Share of that memory for the window, with packets of 1500 bytes, and for the payload in the send buffer, as in `host = "linux"`.
 const WINDOW_SHARE: f64 = 162.0 / 256.0;
 const SEND_SHARE: f64 = 4_150_000.0 / 4_194_304.0;
 
@@ -40,7 +40,7 @@ impl Contender {
     /// All contenders.
     pub const ALL: [Self; 4] = [Self::Reno, Self::Cubic, Self::Bbr, Self::Stp];
 
-    /// Its name in options and tables.
+    /// Name in options and tables.
     pub fn name(self) -> &'static str {
         match self {
             Self::Reno => "reno",
@@ -50,24 +50,24 @@ impl Contender {
         }
     }
 
-    /// The contender of that name.
+    /// The contender of this name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|one| one.name() == name)
     }
 
-    /// Its congestion control in the kernel; `None` of STP, which the kernel does not have.
+    /// Name of its congestion control in the kernel; `None` for STP, which the kernel lacks.
     pub fn kernels(self) -> Option<&'static str> {
         (self != Self::Stp).then(|| self.name())
     }
 
-    /// True if this machine has it.
+    /// Returns true if this machine has it.
     pub fn available(self) -> bool {
         let text = || fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").ok();
         let has = |name| text().is_some_and(|text| text.split_whitespace().any(|one| one == name));
         self.kernels().is_none_or(has)
     }
 
-    /// The same transport as the simulator has it, for a flow.
+    /// Its simulated counterpart, for a flow.
     pub fn simulated(self, flow: &Flow, buffers: Buffers) -> Transport {
         let variant = match self {
             Self::Reno => Variant::Reno,
@@ -85,10 +85,10 @@ impl Contender {
     }
 }
 
-/// Step of the timer by which real hosts send: a sleeping thread wakes no finer.
+/// Granularity of the timer of real hosts: a sleeping thread does not wake more precisely.
 const STEP: Span = Span::from_millis(1);
 
-/// The STP of a flow: its transport's keys, or STP's defaults where there are none, sealed and with a real host's timer.
+/// STP's parameters for a flow: its transport's keys, or the defaults, with sealed packets and a real host's timer.
 pub fn stp_of(flow: &Flow) -> Stp {
     let stp = match &flow.transport {
         Transport::Stp(stp) => (**stp).clone(),
@@ -98,7 +98,7 @@ pub fn stp_of(flow: &Flow) -> Stp {
 }
 
 impl Buffers {
-    /// Its name in options and tables.
+    /// Name in options and tables.
     pub fn name(self) -> &'static str {
         match self {
             Self::Equal => "equal",
@@ -106,8 +106,7 @@ impl Buffers {
         }
     }
 
-    /// The kernel's parameters for it, by names below /proc/sys/net. Connections of one run know nothing of each other, as in the
-    /// simulator.
+    /// Parameters of the kernel for it, by names below /proc/sys/net. As in the simulator, connections of a run share no state.
     pub fn sysctls(self) -> Vec<(String, String)> {
         let mut all = vec![("ipv4/tcp_no_metrics_save".to_owned(), "1".to_owned())];
         if self == Self::Equal {

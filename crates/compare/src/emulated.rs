@@ -1,7 +1,7 @@
-//! A contender on the emulator: the scenario's flows over the kernel's TCP, or over STP on real sockets.
+//! Measures a contender in the emulator: the scenario's flows over the kernel's TCP, or over STP on real sockets.
 //!
-//! Follows a simulated run: the same seed, so the same losses by packet number and the same sizes; the other flows are simulated beside.
-//! Leaves out what a run on a busy machine is worth, which its objections say.
+//! Follows a simulated run: the same seed, so the same losses by packet number and the same sizes; the other flows are simulated.
+//! Leaves out the validity of a run on a busy machine, which its objections state.
 
 use crate::carrier::{FlowHosts, OpenFlow, Times};
 use crate::contender::{Buffers, Contender, stp_of};
@@ -19,17 +19,17 @@ use std::thread;
 /// An emulated run.
 #[derive(Debug, Clone, Default)]
 pub struct EmulatedRun {
-    /// By flow that is compared.
+    /// Measurements of the compared flows.
     pub flows: Vec<MeasuredFlow>,
-    /// Why the run is not valid; empty if it is.
+    /// Reasons for which the run is not valid; empty if it is.
     pub objections: Vec<String>,
 }
 
-/// Emulates the flows of a scenario that are compared. `go_on` is asked ten times a second.
+/// Emulates the compared flows of a scenario. `go_on` is called ten times a second, and returns false to end the run.
 ///
 /// # Errors
 ///
-/// Something that the scenario does not say or the system does not allow.
+/// The scenario lacks something, or the system does not allow it.
 pub fn measure(
     loaded: &Loaded,
     (contender, buffers): (Contender, Buffers),

@@ -1,9 +1,9 @@
-//! The same transfers and requests simulated, and emulated with the kernel's TCP and with STP: is the simulation to be believed?
+//! Compares simulated transfers and requests with the same ones emulated, over the kernel's TCP and over STP.
 //!
-//! A map of the code: [`contender`] is a transport in both worlds, [`simulated`] and [`emulated`] measure it in each, [`carrier`]
-//! carries out over [`socket`]s what the simulator's own applications ask for, [`measured`] is a measurement, and [`verdict`] what
-//! two of them come to. Differs from a benchmark: both sides have the same scenario, the same losses by packet number, and the same
-//! sizes drawn. Leaves out how differences are explained, which takes a capture of both.
+//! A map of the code: [`contender`] is a transport on both sides, [`simulated`] and [`emulated`] measure it, [`carrier`] runs the
+//! simulator's applications over [`socket`]s, [`measured`] is a measurement, and [`verdict`] compares two of them.
+//! Differs from a benchmark: both sides have the same scenario, the same losses by packet number, and the same random sizes.
+//! Leaves out the explanation of differences, which needs captures of both.
 
 #![cfg(target_os = "linux")]
 

@@ -1,33 +1,34 @@
-//! A measurement of a flow, in either world.
+//! A measurement of a flow, simulated or emulated.
 //!
-//! Follows the results of the simulator, whose names these are.
-//! Leaves out everything that only one of the worlds knows.
+//! Follows the names of the simulator's results.
+//! Leaves out quantities that only one side measures.
 
-/// The outcome of a flow, and what held its sender up.
+/// The results of a flow, with the limits of its sender.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct MeasuredFlow {
-    /// Time from a transfer's start until the sender knows that all has arrived, s; `None` if it does not, or of other traffic.
+    /// Time from a transfer's start until the sender knows that all data have arrived, s; `None` if it does not, or for other
+    /// traffic.
     pub completed_s: Option<f64>,
     /// Mean time of pages, exchanges and short transfers, s.
     pub completion_mean_s: Option<f64>,
-    /// Pages, exchanges and short transfers that came to an end.
+    /// Number of completed pages, exchanges and short transfers.
     pub completed: u64,
-    /// Transfers that failed.
+    /// Number of failed transfers.
     pub failed: u64,
     /// Payload bits delivered per second, from the flow's start to its completion or the end.
     pub goodput_bps: f64,
-    /// Packets that the links have lost or dropped.
+    /// Packets lost or dropped by links.
     pub lost_packets: u64,
     /// Segments retransmitted.
     pub segments_retransmitted: u64,
-    /// Shares of the causes that held the sender of a transfer up.
+    /// Shares of the causes that limited the sender of a transfer.
     pub held: Option<HeldShares>,
 }
 
-/// Shares of a sender's time, from its call to connect until all has been acknowledged.
+/// Shares of a sender's time, from its call to connect until all data have been acknowledged.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct HeldShares {
-    /// There was something to send or to be acknowledged.
+    /// Data were to be sent or acknowledged.
     pub busy: f64,
     /// The receive window was full.
     pub receive_window: f64,
@@ -35,14 +36,14 @@ pub struct HeldShares {
     pub send_buffer: f64,
 }
 
-/// The number that a flow is judged by.
+/// The metric by which a flow is judged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum JudgedMetric {
-    /// Time of a transfer that has a size.
+    /// Completion time of a transfer with a size.
     Completed,
     /// Mean time of pages, exchanges or short transfers.
     CompletionMean,
-    /// Rate of what has no end, or came to none.
+    /// Goodput of traffic without an end, or that did not complete.
     Goodput,
 }
 
@@ -56,7 +57,7 @@ impl JudgedMetric {
         }
     }
 
-    /// The best that all of these measurements have.
+    /// The first metric that all of these measurements have.
     pub fn of<'a>(all: impl IntoIterator<Item = &'a MeasuredFlow> + Clone) -> Self {
         let every = |has: fn(&MeasuredFlow) -> bool| all.clone().into_iter().all(has);
         match (every(|m| m.completed_s.is_some()), every(|m| m.completion_mean_s.is_some())) {

@@ -1,4 +1,4 @@
-//! A contender in the simulator: the scenario's flows with its transport, with one seed or with many.
+//! Measures a contender in the simulator: the scenario's flows with its transport, for one seed or many.
 //!
 //! Leaves out series and captures.
 
@@ -11,7 +11,7 @@ use skyhop_sim::Simulation;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The scenario in which flows that are compared have a contender's transport.
+/// The scenario in which compared flows have a contender's transport.
 pub fn scenario(loaded: &Loaded, contender: Contender, buffers: Buffers) -> Scenario {
     let mut scenario = loaded.scenario.clone();
     for flow in real_flows(&loaded.scenario) {
@@ -23,11 +23,11 @@ pub fn scenario(loaded: &Loaded, contender: Contender, buffers: Buffers) -> Scen
     scenario
 }
 
-/// Measurements of the flows that are compared, one run after another: by seed, then by flow.
+/// Measurements of the compared flows, by seed, then by flow.
 ///
 /// # Errors
 ///
-/// The scenario cannot be built with this transport: its key and why not.
+/// The scenario cannot be built with this transport; the error has the key and the reason.
 pub fn measure(
     loaded: &Loaded,
     (contender, buffers): (Contender, Buffers),
@@ -76,7 +76,7 @@ fn measured(flow: &FlowResult, run: &RunResult) -> MeasuredFlow {
     let held = flow.limits.as_ref().map(|limits| {
         let share = |cause| limits.share(cause).unwrap_or(0.0);
         HeldShares {
-            // A transfer has nothing more to send at its end only, when the last of it is to be acknowledged.
+            // A transfer has nothing to send only at its end, while its last data wait for acknowledgment.
             busy: 1.0 - share(Cause::Handshake),
             receive_window: share(Cause::ReceiveWindow),
             send_buffer: share(Cause::SendBuffer),
@@ -105,7 +105,7 @@ fn measured(flow: &FlowResult, run: &RunResult) -> MeasuredFlow {
     }
 }
 
-/// Packets that links have lost to errors.
+/// Packets lost to errors by links.
 pub fn lost(run: &RunResult) -> u64 {
     run.links.iter().map(|link| link.forward.lost_packets + link.reverse.lost_packets).sum()
 }

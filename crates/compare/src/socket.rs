@@ -1,7 +1,7 @@
-//! A connection of either kind, and what the kernel says of one of its own.
+//! A connection of either kind, and the kernel's counters of a TCP connection.
 //!
 //! Follows tcp(7) and linux/tcp.h, whose `struct tcp_info` only grows at its end.
-//! Leaves out who writes what.
+//! Leaves out the data.
 
 use skyhop_live::keys::Keys;
 use skyhop_live::{Endpoint, Options, Security, StpStream, associations};
@@ -15,27 +15,27 @@ use std::time::Duration;
 
 /// A connection.
 pub enum ClientSocket {
-    /// A connection of the kernel.
+    /// A TCP connection of the kernel.
     Tcp(TcpStream),
-    /// A connection of STP.
+    /// An STP connection.
     Stp(StpStream),
 }
 
-/// Numbers of a connection of the kernel's TCP.
+/// Counters of a TCP connection of the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Info {
     /// Segments retransmitted.
     pub retransmitted: u64,
-    /// Time in which data was to be sent or acknowledged.
+    /// Time in which data were to be sent or acknowledged.
     pub busy: Span,
-    /// Time among it in which the receive window was full.
+    /// Part of that time in which the receive window was full.
     pub receive_window: Span,
-    /// Time among it in which the send buffer was full.
+    /// Part of that time in which the send buffer was full.
     pub send_buffer: Span,
 }
 
 impl Info {
-    /// Sum of the numbers of two connections.
+    /// Sums of the counters of two connections.
     pub fn and(self, other: Self) -> Self {
         Self {
             retransmitted: self.retransmitted + other.retransmitted,
@@ -46,11 +46,11 @@ impl Info {
     }
 }
 
-/// Time between two looks for what is not acknowledged yet.
+/// Interval between checks for unacknowledged data.
 const LOOK: Duration = Duration::from_millis(1);
 
 impl ClientSocket {
-    /// Reads; nothing at the end.
+    /// Reads bytes; 0 at the end.
     pub fn read(&self, bytes: &mut [u8]) -> io::Result<usize> {
         match self {
             Self::Tcp(stream) => (&*stream).read(bytes),
@@ -66,7 +66,7 @@ impl ClientSocket {
         }
     }
 
-    /// Writes some of it.
+    /// Writes some of the bytes. Returns their number.
     pub fn write(&self, bytes: &[u8]) -> io::Result<usize> {
         match self {
             Self::Tcp(stream) => (&*stream).write(bytes),
@@ -74,7 +74,7 @@ impl ClientSocket {
         }
     }
 
-    /// Says that nothing more will be written.
+    /// Closes the direction for writing.
     pub fn finish_writing(&self) -> io::Result<()> {
         match self {
             Self::Tcp(stream) => stream.shutdown(Shutdown::Write),
@@ -82,7 +82,7 @@ impl ClientSocket {
         }
     }
 
-    /// Breaks it off, so that nobody waits for it any more.
+    /// Breaks the connection, so that no thread waits for it any more.
     pub fn break_off(&self) {
         let _ = match self {
             Self::Tcp(stream) => stream.shutdown(Shutdown::Both),
@@ -90,7 +90,7 @@ impl ClientSocket {
         };
     }
 
-    /// Waits until the peer has acknowledged everything, the end too, or until `over`.
+    /// Waits until the peer has acknowledged all data and the end, or until `over`.
     #[expect(clippy::disallowed_methods, reason = "the kernel tells nobody, so it is asked by the clock")]
     pub fn wait_acknowledged(&self, over: &AtomicBool) -> io::Result<()> {
         match self {
@@ -104,7 +104,7 @@ impl ClientSocket {
         }
     }
 
-    /// The kernel's numbers of it; `None` of STP.
+    /// The kernel's counters; `None` for STP.
     pub fn info(&self) -> Option<Info> {
         match self {
             Self::Tcp(stream) => info(stream),
@@ -121,7 +121,7 @@ impl ClientSocket {
     }
 }
 
-/// Bytes that were written and are not acknowledged, and one for an end that is not.
+/// Number of bytes written and not acknowledged, plus one for an unacknowledged end.
 fn outstanding(stream: &TcpStream) -> io::Result<usize> {
     let mut bytes: libc::c_int = 0;
     // SAFETY: the number lives through the call.
@@ -130,7 +130,7 @@ fn outstanding(stream: &TcpStream) -> io::Result<usize> {
 }
 
 fn info(stream: &TcpStream) -> Option<Info> {
-    /// Places in `struct tcp_info`: total_retrans (4 bytes), busy_time, rwnd_limited, sndbuf_limited (8 bytes each, us).
+    /// Offsets in `struct tcp_info`: total_retrans (4 bytes), busy_time, rwnd_limited, sndbuf_limited (8 bytes each, us).
     const RETRANSMITTED: usize = 100;
     const BUSY: usize = 168;
     let mut bytes = [0u8; 256];
@@ -149,7 +149,7 @@ fn info(stream: &TcpStream) -> Option<Info> {
     Some(Info { retransmitted: word(RETRANSMITTED).into(), busy, receive_window, send_buffer })
 }
 
-/// A socket for a connection of TCP, bound to an address and a port.
+/// A TCP socket bound to an address and a port.
 pub fn bound(address: SocketAddr) -> io::Result<Socket> {
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, None)?;
     socket.set_reuse_address(true)?;
@@ -157,8 +157,8 @@ pub fn bound(address: SocketAddr) -> io::Result<Socket> {
     Ok(socket)
 }
 
-/// An endpoint of STP, bound to an address and a port, with a scenario's STP and the key of both hosts. It is sealed, as an endpoint
-/// without an association sends an address little before it is proven, and the simulator's hosts know each other.
+/// An STP endpoint bound to an address and a port, with a scenario's STP and the key of both hosts. It is sealed: without an
+/// association an endpoint sends little to an address before it is proven, and the simulator's hosts know each other.
 pub fn endpoint(
     address: IpAddr,
     port: u16,

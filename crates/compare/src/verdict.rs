@@ -1,24 +1,25 @@
-//! The verdict on two measurements: as near as was said before, or not.
+//! The verdict on two measurements: within the tolerance or not.
 //!
-//! Follows the rule that a tolerance stands before the run and has two sides: without losses the emulated time may differ by so much of the
-//! simulated one; with losses the mean of the emulated runs has to lie among the central 95 % of means of as many simulated ones.
+//! Follows the rule that a tolerance is fixed before the run and bounds both sides: without losses the emulated time may differ
+//! from the simulated one by a share of it; with losses the mean of the emulated runs must lie within the central 95 % of means of
+//! as many simulated ones.
 //! Leaves out causes.
 
 use crate::contender::Contender;
 use crate::measured::{HeldShares, JudgedMetric, MeasuredFlow};
 use skyhop_chance::{Seed, Stream};
 
-/// Tolerance of an emulated time, as a share of the simulated one, where nothing is lost.
+/// Tolerance of an emulated time without losses, as a share of the simulated one.
 pub const TOLERANCE: f64 = 0.10;
-/// The same of STP, lost packets or not.
+/// The same for STP, with or without losses.
 pub const TOLERANCE_STP: f64 = 0.05;
-/// Tolerance of the shares of what limited a sender.
+/// Tolerance of the shares of limiting causes.
 pub const TOLERANCE_HELD: f64 = 0.05;
-/// Means that are drawn of simulated runs, and the share of them that lies between the bounds.
+/// Number of means drawn from simulated runs, and the share of them between the bounds.
 pub const DRAWS: usize = 200;
 const CENTRAL: f64 = 0.95;
 
-/// Measurements of a flow, and what they come to.
+/// Measurements of a flow, and their comparison.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Judged {
     /// The number that is compared.
@@ -27,20 +28,20 @@ pub struct Judged {
     pub simulated: f64,
     /// Mean of the emulated runs.
     pub emulated: f64,
-    /// The least and the most that the emulated mean may be.
+    /// Smallest and largest acceptable emulated mean.
     pub bounds: [f64; 2],
-    /// The bounds are those of chance, and not of a tolerance.
+    /// True if the bounds are those of chance, and not of a tolerance.
     pub by_chance: bool,
-    /// Shares of the causes that held the sender up, simulated and emulated.
+    /// Shares of the causes that limited the sender, simulated and emulated.
     pub held: Option<[HeldShares; 2]>,
-    /// Both count the receive window by one rule. Of a model of the path the simulator calls a pace that the window has set by the window's
-    /// name (docs/results.md), and the kernel calls it busy.
+    /// True if both sides count the receive window by the same rule. For a model of the path, the simulator attributes a pace set
+    /// by the window to the window (docs/results.md), and the kernel calls it busy.
     pub one_rule: bool,
 }
 
 impl Judged {
-    /// Verdict from the measurements of a flow: simulated runs with seeds from the first on, of which there may be more, and emulated runs.
-    /// `None` if a world has none.
+    /// Compares the measurements of a flow: simulated runs with seeds from the first on, of which there may be more, and emulated
+    /// runs. `None` if one side has none.
     pub fn of(contender: Contender, simulated: &[MeasuredFlow], emulated: &[MeasuredFlow]) -> Option<Self> {
         let metric = JudgedMetric::of(simulated.iter().chain(emulated));
         let values =
@@ -70,12 +71,12 @@ impl Judged {
         })
     }
 
-    /// True if the emulated mean lies between the bounds.
+    /// Returns true if the emulated mean lies between the bounds.
     pub fn holds(&self) -> bool {
         (self.bounds[0]..=self.bounds[1]).contains(&self.emulated)
     }
 
-    /// The largest difference of shares of what held the sender up.
+    /// Largest difference between shares of limiting causes.
     pub fn held_apart(&self) -> Option<f64> {
         let [a, b] = self.held?;
         let window = if self.one_rule { a.receive_window - b.receive_window } else { 0.0 };
@@ -83,7 +84,7 @@ impl Judged {
         Some(apart.into_iter().map(f64::abs).fold(0.0, f64::max))
     }
 
-    /// True if these agree, or there is nothing to agree on.
+    /// Returns true if these agree, or if there are none.
     pub fn held_holds(&self) -> bool {
         self.held_apart().is_none_or(|apart| apart <= TOLERANCE_HELD)
     }
@@ -93,7 +94,7 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// The central part of means of `count` values each, drawn from a pool.
+/// Central range of means of `count` values each, drawn from a pool.
 fn central(pool: &[f64], count: usize) -> [f64; 2] {
     let mut stream: Stream = Seed(0).stream("compare/draws");
     let mut draw = || {

@@ -1,6 +1,6 @@
-//! The parts of an emulation: what is asked of it, what it has while it runs, and what it leaves.
+//! The parts of an emulation: its options, its state while it runs, and its outcome.
 //!
-//! Leaves out what is done with them, which `session`, `attend` and `report` have.
+//! Leaves out their use, which is in `session`, `attend` and `report`.
 
 use crate::capture::EmulationCapture;
 use crate::device::Attached;
@@ -17,37 +17,37 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Choices beside the scenario.
+/// Options of an emulation in addition to the scenario.
 #[derive(Debug, Clone)]
 pub struct EmulationOptions {
-    /// Seed of all chance; the scenario's if `None`.
+    /// Seed of all random streams; the scenario's if `None`.
     pub seed: Option<u64>,
-    /// The host where the command runs.
+    /// Host on which the command runs.
     pub at: Option<String>,
-    /// Frames may stand for many packets.
+    /// True if frames may carry many packets.
     pub offload: bool,
-    /// Limits beyond which the run is not valid.
+    /// Limits of lateness for a valid run.
     pub limits: LatenessLimits,
-    /// Bytes of packets under way at most.
+    /// Largest number of bytes of packets in flight.
     pub memory: usize,
-    /// The kernel's congestion control in all hosts.
+    /// Congestion control of the kernel's TCP in all hosts.
     pub tcp: Option<String>,
-    /// Parameters of the kernel's network in all hosts, by their names below /proc/sys/net: ipv4/tcp_rmem.
+    /// Parameters of the kernel's network in all hosts, by their names below /proc/sys/net, such as ipv4/tcp_rmem.
     pub sysctls: Vec<(String, String)>,
-    /// A file for a capture of the hosts' packets.
+    /// File for a capture of the hosts' packets.
     pub pcap: Option<PathBuf>,
-    /// The command that runs at the server; servers of skyhop's own if empty.
+    /// Command that runs on the server's host; skyhop's own servers if empty.
     pub server: Vec<OsString>,
-    /// The folder that skyhop's own server shows.
+    /// Folder served by skyhop's own server.
     pub folder: Option<PathBuf>,
-    /// The command; without one the run lasts as long as the scenario says, or where a host is a device until it is stopped.
+    /// The command. Without one the run lasts as long as the scenario; or, if a host is a device, until it is stopped.
     pub command: Vec<OsString>,
-    /// The command is a shell with jobs of its own, which are to have the terminal.
+    /// True if the command is a shell with job control, which needs the terminal.
     pub shell: bool,
-    /// Hosts that are devices of this machine, each with the device; they come before those of the scenario.
+    /// Hosts that are devices of this machine, each with its device; they take precedence over those of the scenario.
     pub devices: Vec<(String, String)>,
-    /// A program that begins inside a host by calling [`crate::inside::main`], with words before its arguments; this program's own
-    /// file if empty.
+    /// Program that starts inside a host by calling [`crate::inside::main`], with leading arguments; this program's own file if
+    /// empty.
     pub inside: Vec<OsString>,
 }
 
@@ -76,19 +76,19 @@ impl Default for EmulationOptions {
 pub struct EmulationOutcome {
     /// Results of simulated flows and of links.
     pub result: RunResult,
-    /// Everything else of a summary.
+    /// Other data of a summary.
     pub meta: Meta,
-    /// The command's exit code.
+    /// Exit code of the command.
     pub exit_code: u8,
-    /// Why the run is not valid; empty if it is.
+    /// Reasons for which the run is not valid; empty if it is.
     pub objections: Vec<String>,
     /// Lateness of the run.
     pub lateness: RunLateness,
 }
 
-/// A host of the kernel's.
+/// A host with its namespace and its device.
 pub(crate) struct Furnished {
-    /// Its own; that of this machine where it is a device.
+    /// Its own namespace; that of this machine if the host is a device.
     pub namespace: Namespace,
     pub netlink: Netlink,
     /// The device that leads into the network.
@@ -96,11 +96,11 @@ pub(crate) struct Furnished {
     pub attached: Option<Attached>,
 }
 
-/// The loop and all that it does not own.
+/// The loop, and the parts of an emulation that it does not own.
 pub(crate) struct About<'a> {
     pub loaded: &'a Loaded,
     pub options: &'a EmulationOptions,
-    /// The scenario, which lasts as long as the command does.
+    /// The scenario, with a duration that lasts as long as the command.
     pub scenario: Scenario,
     pub plan: HostPlan,
     pub hosts: Vec<Furnished>,
@@ -110,7 +110,7 @@ pub(crate) struct About<'a> {
 }
 
 impl About<'_> {
-    /// True of a run that lasts as long as the scenario says: nothing else says when it is over.
+    /// Returns true if the run ends with the scenario's duration, since nothing else ends it.
     pub fn ends_by_itself(&self) -> bool {
         self.options.command.is_empty() && self.hosts.iter().all(|host| host.attached.is_none())
     }

@@ -1,8 +1,8 @@
-//! Satellites worked out before they are due, by a thread of its own.
+//! Satellites computed ahead of time, by a separate thread.
 //!
-//! Follows the network's epochs: each is handed over in its order, and one that is late is counted there.
-//! Differs from the simulator, which looks when it is due.
-//! Leaves out what an epoch holds.
+//! Follows the network's epochs: they are passed on in order, and the network counts late ones.
+//! Differs from the simulator, which updates satellites when that is due.
+//! Leaves out the contents of an epoch.
 
 use skyhop_network::{NetworkEpoch, Outlook};
 use skyhop_sim::Simulation;
@@ -11,19 +11,19 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::thread;
 use std::time::Duration;
 
-/// Epochs that wait to be handed over.
+/// Number of computed epochs that may wait.
 const WAITING: usize = 4;
-/// Time by which an epoch is handed over before it is due.
+/// Time before it is due at which an epoch is passed on.
 const EARLY: Span = Span::from_secs(2);
 
-/// Epochs that are to come.
+/// Future epochs.
 pub struct Ahead {
     epochs: Option<Receiver<NetworkEpoch>>,
     next: Option<NetworkEpoch>,
 }
 
 impl Ahead {
-    /// Starts a thread that works satellites out, if there are any, and waits for the first epoch.
+    /// Starts a thread that computes satellites, if there are any, and waits for the first epoch.
     pub fn start(simulation: &mut Simulation) -> Self {
         let Some(outlook) = simulation.outlook() else { return Self { epochs: None, next: None } };
         let (sender, epochs) = sync_channel(WAITING);
@@ -33,7 +33,7 @@ impl Ahead {
         Self { epochs: Some(epochs), next }
     }
 
-    /// Hands over what is due soon.
+    /// Passes epochs that are due soon to the simulation.
     pub fn hand_over(&mut self, now: Time, simulation: &mut Simulation) {
         let Some(epochs) = &self.epochs else { return };
         loop {

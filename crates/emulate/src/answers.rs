@@ -1,8 +1,9 @@
-//! Applications of simulated hosts that programs talk to: what each does with the bytes of a connection.
+//! Applications of simulated hosts, for connections with programs.
 //!
-//! Follows RFC 862 (echo), RFC 863 (discard), RFC 864 (bytes for whoever connects, here zeros) and HTTP/1.1 (RFC 9112) for GET and HEAD.
-//! Differs from applications of the simulator: bytes are read, as a program wrote them.
-//! Leaves out connections themselves, which `simulated` has, and files.
+//! Follows RFC 862 (echo), RFC 863 (discard), RFC 864 (a stream of bytes to each client, here zeros) and HTTP/1.1 (RFC 9112) for
+//! GET and HEAD.
+//! Differs from applications of the simulator: they read the bytes that a program wrote.
+//! Leaves out connections (`simulated`), and files.
 
 use crate::serve::zeros;
 use skyhop_sim::Exchanges;
@@ -10,7 +11,7 @@ use skyhop_transport::tcp::Carry;
 use skyhop_units::Time;
 use std::collections::VecDeque;
 
-/// Bytes that are read or written at once.
+/// Number of bytes read or written at once.
 const PART: usize = 1 << 14;
 /// The longest head of a request or reply.
 const LONGEST_HEAD: usize = 1 << 16;
@@ -18,36 +19,36 @@ const LONGEST_HEAD: usize = 1 << 16;
 /// An application over one connection.
 #[derive(Debug)]
 pub enum Responder {
-    /// Sends back what comes.
+    /// Sends back the bytes that arrive.
     Echo(Vec<u8>),
-    /// Reads all that comes.
+    /// Discards the bytes that arrive.
     Sink,
     /// Sends this many zeros, and reads and discards what arrives.
     Source(u64),
-    /// Answers requests of HTTP.
+    /// Answers HTTP requests.
     Http(Http),
-    /// Asks once, and reads the reply.
+    /// Sends one request and reads the reply.
     Fetch(Fetch),
 }
 
-/// The server's side of a connection of HTTP.
+/// The server's side of an HTTP connection.
 #[derive(Debug, Default)]
 pub struct Http {
     head: Vec<u8>,
-    /// Replies in order: when each is ready unless it is, its head, and the zeros behind.
+    /// Replies in order: the time at which each is ready (`None` if it is), its head, and the number of zeros after it.
     replies: VecDeque<(Option<Time>, Vec<u8>, u64)>,
-    /// The last reply is the connection's.
+    /// True if the connection ends with the last reply.
     last: bool,
 }
 
-/// The client's side of one exchange of HTTP.
+/// The client's side of one HTTP exchange.
 #[derive(Debug)]
 pub struct Fetch {
     request: Vec<u8>,
     head: Vec<u8>,
-    /// Bytes of the body that are not here yet, once the head is.
+    /// Bytes of the body that have not arrived, once the head has.
     left: Option<u64>,
-    /// The reply was none that is understood.
+    /// True if the reply was not understood.
     pub wrong: bool,
 }
 
@@ -60,7 +61,7 @@ impl Fetch {
         Self { request: request.into_bytes(), head: Vec::new(), left: None, wrong: false }
     }
 
-    /// True if all of the reply is here.
+    /// Returns true if the whole reply has arrived.
     pub fn done(&self) -> bool {
         self.left == Some(0)
     }
@@ -84,7 +85,7 @@ impl Fetch {
     }
 }
 
-/// `Content-Length` of a reply that says it was understood.
+/// `Content-Length` of a successful reply.
 fn length(head: &[u8]) -> Option<u64> {
     let text = std::str::from_utf8(head).ok()?;
     let mut lines = text.lines();
@@ -98,7 +99,7 @@ fn length(head: &[u8]) -> Option<u64> {
 }
 
 impl Http {
-    /// Bytes have come at `now`. `replies` says how long a reply is to a request that names no length.
+    /// Handles bytes that arrive at `now`. `replies` gives the length of replies to requests that name none.
     fn take(&mut self, now: Time, bytes: &[u8], replies: Option<&mut Exchanges>) {
         let mut replies = replies;
         for byte in bytes {
@@ -154,7 +155,7 @@ impl Http {
 }
 
 impl Responder {
-    /// The service of a port of a simulated host, or `None` if the port is closed. `source` is the content that RFC 864 generates.
+    /// The service of a port of a simulated host; `None` if the port is closed. `source` is the number of bytes that RFC 864 sends.
     pub fn at(port: u16, source: u64) -> Option<Self> {
         match port {
             7 => Some(Responder::Echo(Vec::new())),
@@ -165,12 +166,12 @@ impl Responder {
         }
     }
 
-    /// Returns true if the service sends data that is to be counted.
+    /// Returns true if the service sends data that are counted.
     pub fn sends(&self) -> bool {
         !matches!(self, Responder::Sink)
     }
 
-    /// Reads and writes what can be. `finished` says that the peer sends no more.
+    /// Reads and writes as much as possible; `finished` is true if the peer sends no more.
     pub fn step(&mut self, now: Time, carry: &mut Carry, finished: bool, replies: Option<&mut Exchanges>) {
         let mut replies = replies;
         let mut buffer = [0; PART];
@@ -202,7 +203,7 @@ impl Responder {
         }
     }
 
-    /// Writes what can be; true if that was anything.
+    /// Writes as much as possible. Returns true if that was anything.
     fn write(&mut self, now: Time, carry: &mut Carry) -> bool {
         match self {
             Responder::Sink => false,
@@ -239,7 +240,7 @@ fn drain(left: &mut Vec<u8>, carry: &mut Carry) -> bool {
     taken > 0
 }
 
-/// Writes zeros, of which there are `left`.
+/// Writes zeros, at most `left`.
 fn fill(left: &mut u64, carry: &mut Carry) -> bool {
     static ZEROS: [u8; PART] = [0; PART];
     let most = (*left).min(PART as u64) as usize;

@@ -1,7 +1,7 @@
 //! Programs in the hosts of an emulation: servers, and the command until it has ended.
 //!
-//! Follows shells: Ctrl-C is for the command, which may handle it and go on; a second one ends it. Who ends skyhop ends the
-//! command, by SIGTERM first. Leaves out how a program is started, which `inside` knows.
+//! Follows shells: Ctrl-C goes to the command, which may handle it and continue; a second one ends it. A signal that ends skyhop
+//! ends the command, first with SIGTERM. Leaves out starting a program (`inside`).
 
 use crate::about::{EmulationOptions, Furnished};
 use crate::clock::RunClock;
@@ -22,12 +22,12 @@ use std::time::Duration;
 
 /// Interval between checks for signals.
 const LOOK: Duration = Duration::from_millis(100);
-/// Time that a command may take once it was asked to end.
+/// Time allowed to a command after it was asked to end.
 const PATIENCE: Span = Span::from_secs(5);
-/// The exit code of a run that was interrupted before its end.
+/// Exit code of a run that was interrupted.
 const INTERRUPTED: u8 = 130;
 
-/// Starts servers and the command, and waits until the command has ended. Without one, until the loop has. Its exit code.
+/// Starts servers and the command, and waits until the command has ended; without one, until the loop has. Returns the exit code.
 pub(crate) fn attend(
     plan: &HostPlan,
     hosts: &[Furnished],
@@ -58,7 +58,7 @@ pub(crate) fn attend(
     if options.command.is_empty() {
         while let Err(RecvTimeoutError::Timeout) = loop_ended.recv_timeout(LOOK) {
             if !signals().none() {
-                // A user who routes through the device ends the run this way.
+                // A user whose traffic is routed through the device ends the run this way.
                 let routes = hosts.iter().any(|host| host.attached.is_some());
                 return Ok(if routes { 0 } else { INTERRUPTED });
             }
@@ -70,13 +70,13 @@ pub(crate) fn attend(
     }
     let host = &hosts[plan.at.unwrap_or(plan.user)].namespace;
     let place = if options.shell { inside::TerminalOwner::Shell } else { inside::TerminalOwner::Front };
-    // The terminal is given back when the command has ended, in whatever state the command left it.
+    // The terminal is taken back when the command has ended, whatever state the command left it in.
     let _terminal = Tty::of_this_process();
     let child = Killed(inside::start(host, &names, (&options.inside, &options.command), place)?);
     watch_over(child, loop_ended, signals)
 }
 
-/// Waits until a command has ended, and ends it when it is time to. Its exit code.
+/// Waits until a command has ended, and ends it when that is due. Returns its exit code.
 fn watch_over(
     mut child: Killed,
     loop_ended: &Receiver<()>,
@@ -107,10 +107,10 @@ fn watch_over(
     })
 }
 
-/// State of a command's end.
+/// Progress of ending a command.
 #[derive(Debug, Default)]
 struct CommandEnding {
-    /// Interrupts that were handed on.
+    /// Number of interrupts passed on.
     handed_on: u32,
     /// Time at which it was asked to end.
     asked: Option<Time>,
@@ -119,7 +119,7 @@ struct CommandEnding {
 }
 
 impl CommandEnding {
-    /// The signal that the command is to have now. `alone` without a network.
+    /// The signal to send to the command now; `alone` is true without a network.
     fn signal(&mut self, now: Time, seen: Signals, alone: bool) -> Option<libc::c_int> {
         self.alone |= alone;
         let waited = self.asked.is_some_and(|asked| now >= asked + PATIENCE);
@@ -131,12 +131,12 @@ impl CommandEnding {
             self.asked = Some(now);
             return Some(libc::SIGTERM);
         }
-        // One of a terminal has reached the command too.
+        // An interrupt from a terminal has reached the command too.
         (seen.sent > std::mem::replace(&mut self.handed_on, seen.sent)).then_some(libc::SIGINT)
     }
 }
 
-/// A process that goes when it is no longer needed, and everything in its host with it.
+/// A process that is killed when it is dropped, with everything in its host.
 struct Killed(Child);
 
 impl Drop for Killed {
@@ -146,7 +146,7 @@ impl Drop for Killed {
     }
 }
 
-/// Waits until somebody listens in a host, at most five seconds; a server that has failed by then is an error.
+/// Waits until a server listens in a host, at most five seconds; a server that has exited by then is an error.
 #[expect(clippy::disallowed_methods, reason = "another process is waited for")]
 fn wait_for_listener(namespace: &Namespace, server: &mut Child) -> Result<(), Error> {
     let listens = || {
@@ -166,7 +166,7 @@ fn wait_for_listener(namespace: &Namespace, server: &mut Child) -> Result<(), Er
             }
             let ended = server.try_wait().ok().flatten();
             if ended.is_some_and(|status| status.success()) {
-                // It has served a simulated client by now, or goes on behind this process's back, as nginx does.
+                // It has served a simulated client by now, or continues in the background, as nginx does.
                 looks_after_end += 1;
                 if looks_after_end > 20 {
                     return Some(Ok(()));

@@ -1,9 +1,9 @@
-//! Simulated ends of flows whose other end is a program, stepped with the network: each acts at the very instant at which a packet
-//! comes to it or its timer is due, however late the loop is.
+//! Simulated ends of flows whose other end is a program, stepped with the network: each acts at the exact instant at which a packet
+//! arrives or its timer is due, however late the loop is.
 //!
-//! Follows the ports of real hosts: packets have tags, and their bytes lie where those of programs do.
-//! Differs from a port: nothing is read or written, so that nothing is late.
-//! Leaves out what a simulated host does, which `simulated` knows.
+//! Follows the ports of real hosts: packets have tags, and their bytes are stored with those of programs.
+//! Differs from a port: no device is read or written, so nothing is late.
+//! Leaves out the behaviour of a simulated host (`simulated`).
 
 use crate::bursts::{Bursts, Tag};
 use crate::offload::{FrameShape, Offload};
@@ -13,7 +13,7 @@ use skyhop_sim::{Arrived, Content, Simulation};
 use skyhop_units::Time;
 use skyhop_wire::{Observed, mark, observe};
 
-/// A simulated end of flows with programs.
+/// A simulated end of a flow with programs.
 pub struct SimulatedEnd {
     /// Its flow, by its index in the scenario.
     pub flow: u32,
@@ -23,17 +23,17 @@ pub struct SimulatedEnd {
     pub host: SimulatedHost,
 }
 
-/// All simulated ends beside programs.
+/// All simulated ends of flows with programs.
 #[derive(Default)]
 pub struct Beside {
     ends: Vec<SimulatedEnd>,
-    /// Packets that there was no memory for.
+    /// Packets that were dropped for want of memory.
     pub no_room: u64,
     bytes: Vec<u8>,
 }
 
 impl Beside {
-    /// Ends in the order of their flows, of which the simulation keeps the packets for them.
+    /// Ends in the order of their flows; the simulation is told to hold their packets.
     pub fn new(ends: Vec<SimulatedEnd>, simulation: &mut Simulation) -> Self {
         ends.iter().for_each(|end| simulation.hold(end.flow as usize, end.to));
         Self { ends, no_room: 0, bytes: Vec::new() }
@@ -49,7 +49,7 @@ impl Beside {
         self.ends.iter().filter_map(|end| end.host.poll_timeout()).min()
     }
 
-    /// Runs the simulation until `until`, and the ends with it.
+    /// Runs the simulation and the ends until `until`.
     pub fn run_until(&mut self, simulation: &mut Simulation, bursts: &mut Bursts, until: Time) {
         if self.ends.is_empty() {
             return simulation.run_until(until);
@@ -80,7 +80,7 @@ impl Beside {
         }
     }
 
-    /// A packet for one of the ends.
+    /// Passes a packet to one of the ends.
     fn take(&mut self, now: Time, arrived: &Arrived, bits: &[FlippedBit], bursts: &mut Bursts) {
         let end = self.ends.iter_mut().find(|end| end.flow == arrived.flow);
         let (Content::Tagged { tag, .. } | Content::Message { tag, .. }) = arrived.what;
@@ -100,7 +100,7 @@ impl Beside {
         bursts.release(Tag(tag).burst(), 1);
     }
 
-    /// Hands what the ends have to send to the network.
+    /// Sends the packets of the ends into the network.
     fn send(&mut self, now: Time, simulation: &mut Simulation, bursts: &mut Bursts) {
         let Self { ends, no_room, bytes, .. } = self;
         for end in ends {

@@ -1,9 +1,9 @@
-//! Frames that have been read from devices, in buffers, until none of their packets is under way any more.
+//! Frames read from devices, in buffers, until none of their packets is in flight.
 //!
-//! A packet is called by its tag: the place of the frame that it came in, and its own place in that.
-//! Differs from a queue: frames leave in any order. Buffers come in four sizes and are used again, so that nothing is allocated for
-//! a packet once the path is full.
-//! Leaves out what the network knows of a packet, and shrinking.
+//! A packet's tag is the number of its frame and its index in that frame.
+//! Differs from a queue: frames leave in any order. Buffers have four sizes and are reused, so that nothing is allocated per packet
+//! once the path is full.
+//! Leaves out the network's knowledge of a packet, and shrinking.
 
 use crate::offload::{FrameShape, MAX_HEADERS, MAX_SEGMENTS, complete};
 
@@ -11,22 +11,22 @@ const SIZES: [usize; 4] = [256, 2048, 16_384, 65_600];
 const INDEX_BITS: u32 = MAX_SEGMENTS.trailing_zeros();
 const MOST: usize = 1 << (32 - INDEX_BITS);
 
-/// A packet's name in the network.
+/// Tag of a packet in the network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tag(pub u32);
 
 impl Tag {
-    /// Name of the packet `index` of the frame `burst`.
+    /// Tag of packet `index` of frame `burst`.
     pub fn new(burst: u32, index: u32) -> Self {
         Self(burst << INDEX_BITS | index)
     }
 
-    /// The frame's place.
+    /// Number of the frame.
     pub fn burst(self) -> u32 {
         self.0 >> INDEX_BITS
     }
 
-    /// The packet's place in its frame.
+    /// Index of the packet in its frame.
     pub fn index(self) -> u32 {
         self.0 & (MAX_SEGMENTS - 1)
     }
@@ -45,7 +45,7 @@ struct Burst {
     left: u32,
 }
 
-/// Frames that have packets under way.
+/// Frames with packets in flight.
 pub struct Bursts {
     classes: [SizeClass; SIZES.len()],
     bursts: Vec<Burst>,
@@ -55,13 +55,13 @@ pub struct Bursts {
 }
 
 impl Bursts {
-    /// Makes a store of frames with at most `most_bytes` of buffers.
+    /// A store of frames with at most `most_bytes` of buffers.
     pub fn new(most_bytes: usize) -> Self {
         let classes = SIZES.map(|_| SizeClass { buffers: Vec::new(), free: Vec::new() });
         Self { classes, bursts: Vec::new(), free: Vec::new(), bytes: 0, most_bytes }
     }
 
-    /// Keeps a frame of `shape`. `None` if there is no room for it.
+    /// Stores a frame of `shape`. `None` if there is no room for it.
     pub fn insert(&mut self, frame: &[u8], shape: FrameShape) -> Option<u32> {
         if self.free.is_empty() && self.bursts.len() == MOST {
             return None;
@@ -98,7 +98,7 @@ impl Bursts {
         (shape, &self.classes[*class as usize].buffers[*buffer as usize][..*len as usize])
     }
 
-    /// A packet by itself, its checksum complete.
+    /// A packet as bytes, with its checksum completed.
     pub fn whole(&self, tag: Tag) -> Vec<u8> {
         let (shape, frame) = self.get(tag.burst());
         let ends = [tag.index(); 2];
@@ -110,7 +110,7 @@ impl Bursts {
         packet
     }
 
-    /// Notes that `packets` of a frame are no longer in flight.
+    /// Records that `packets` of a frame are no longer in flight.
     pub fn release(&mut self, burst: u32, packets: u32) {
         let Burst { class, buffer, left, .. } = &mut self.bursts[burst as usize];
         *left -= packets;
@@ -120,17 +120,17 @@ impl Bursts {
         }
     }
 
-    /// A packet of a frame is under way once more.
+    /// Records that a packet of a frame was duplicated.
     pub fn copied(&mut self, burst: u32) {
         self.bursts[burst as usize].left += 1;
     }
 
-    /// Frames of which packets are under way.
+    /// Number of frames with packets in flight.
     pub fn len(&self) -> usize {
         self.bursts.len() - self.free.len()
     }
 
-    /// True if no frame is under way.
+    /// Returns true if no frame has packets in flight.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

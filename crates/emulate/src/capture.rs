@@ -1,8 +1,8 @@
-//! A capture of what ports have read and written: packets whole, in a pcapng file.
+//! A capture of the packets read and written by ports: whole packets, in a pcapng file.
 //!
 //! Follows `skyhop_record::pcapng`; an interface is a host.
-//! Differs from a capture of the simulator: these are the programs' own bytes. A thread of its own writes them, so that a slow disk
-//! holds nothing up; what it has no time for is counted, and so is a disk that takes no more.
+//! Differs from a capture of the simulator: it has the programs' own bytes. A separate thread writes them, so that a slow disk
+//! delays nothing; packets that it cannot write in time are counted, and a full disk is reported.
 //! Leaves out packets of simulated hosts.
 
 use crate::error::{Error, Tried};
@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
 
-/// Packets that wait to be written.
+/// Number of packets that may wait to be written.
 const WAITING: usize = 16_384;
 
 struct CapturedPacket {
@@ -27,21 +27,21 @@ struct CapturedPacket {
     bytes: Vec<u8>,
 }
 
-/// A capture while it is written.
+/// A capture in progress.
 pub struct EmulationCapture {
     sender: Option<SyncSender<CapturedPacket>>,
     writer: Option<JoinHandle<Result<(), PcapngError>>>,
     missed: Arc<AtomicU64>,
 }
 
-/// The ports' end of it.
+/// The ports' end of a capture.
 pub struct CaptureTap {
     sender: SyncSender<CapturedPacket>,
     missed: Arc<AtomicU64>,
 }
 
 impl EmulationCapture {
-    /// Begins a capture of hosts by these names.
+    /// Starts a capture of hosts with these names.
     ///
     /// # Errors
     ///
@@ -54,13 +54,14 @@ impl EmulationCapture {
         Ok(Self { sender: Some(sender), writer: Some(writer), missed: Arc::default() })
     }
 
-    /// Takes packets for it.
+    /// A handle through which ports pass packets.
     pub fn tap(&self) -> Option<Box<dyn Tap + Send>> {
         let sender = self.sender.clone()?;
         Some(Box::new(CaptureTap { sender, missed: self.missed.clone() }))
     }
 
-    /// Ends the capture, when its taps are gone: packets that are not in it, and what went wrong.
+    /// Ends the capture, after its taps are dropped. Returns the number of packets that are not in it, and the error, if there was
+    /// one.
     pub fn finish(mut self) -> (u64, Option<String>) {
         self.sender = None;
         let done = self.writer.take().map(JoinHandle::join);

@@ -1,9 +1,9 @@
-//! The clock that a network is stepped by.
+//! The clock by which a network is stepped.
 
 use rustix::time::{ClockId, Timespec, clock_gettime};
 use skyhop_units::{Span, Time};
 
-/// Nanoseconds of the monotonic clock since an instant, which is the run's beginning.
+/// Nanoseconds of the monotonic clock since the start of the run.
 #[derive(Debug, Clone, Copy)]
 pub struct RunClock {
     zero: u64,
@@ -19,40 +19,41 @@ fn monotonic() -> u64 {
 }
 
 impl RunClock {
-    /// A run begins now.
+    /// Starts the clock of a run now.
     pub fn start() -> Self {
         Self { zero: monotonic() }
     }
 
-    /// Time of the run now.
+    /// Present time of the run.
     pub fn now(&self) -> Time {
         Time::from_nanos(monotonic() - self.zero)
     }
 
-    /// An instant of the clock of the day, in nanoseconds, as it is set now; the run's beginning for one before it.
+    /// Time of the run at an instant of the wall clock, in nanoseconds, as it is set now; the start of the run for an earlier
+    /// instant.
     pub fn of_day(&self, ns: u64) -> Time {
-        // The two clocks are never read at the same instant: the day's is between.
+        // The two clocks cannot be read at the same instant: the wall clock is read between two readings of the other.
         let before = monotonic();
         let ago = read(ClockId::Realtime).saturating_sub(ns);
         let now = before.midpoint(monotonic());
         Time::from_nanos((now - self.zero).saturating_sub(ago))
     }
 
-    /// Sleeps so long, and at least so long that others may run.
+    /// Sleeps for `span`, and at least long enough that other threads may run.
     pub fn sleep(&self, span: Span) {
         let ns = span.as_nanos().max(1);
         let wait = Timespec { tv_sec: (ns / 1_000_000_000) as i64, tv_nsec: (ns % 1_000_000_000) as i64 };
-        // Interrupted is rested.
+        // An interrupted sleep counts.
         let _ = rustix::thread::clock_nanosleep_relative(ClockId::Monotonic, &wait);
     }
 
     /// Sleeps until a time of the run.
     pub fn sleep_until(&self, at: Time) {
-        // Interrupted is awake.
+        // An interrupted sleep ends.
         let _ = rustix::thread::clock_nanosleep_absolute(ClockId::Monotonic, &self.absolute(at));
     }
 
-    /// The same instant on the monotonic clock.
+    /// The instant of the monotonic clock at a time of the run.
     pub fn absolute(&self, at: Time) -> Timespec {
         let ns = self.zero.saturating_add(at.as_nanos());
         Timespec { tv_sec: (ns / 1_000_000_000) as i64, tv_nsec: (ns % 1_000_000_000) as i64 }

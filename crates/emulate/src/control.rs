@@ -1,8 +1,8 @@
-//! An emulation that runs, asked by another process of the same user: how it goes, and changes of its links.
+//! Control of a running emulation by another process of the same user: its state, and changes of its links.
 //!
 //! A socket in Linux's abstract namespace, `skyhop-emulate-PID`, takes a line of JSON and answers with one: it leaves no file, and
-//! goes with its process. What is asked goes through the same checks as the scenario.
-//! Leaves out whatever else a scenario says: only rate, delay and losses of its links may change while packets wait for them.
+//! vanishes with its process. Requests pass the same checks as the scenario.
+//! Leaves out all other keys: only rate, delay and losses of links may change while packets wait for them.
 
 use crate::driver::{Latest, LinkUpdate, LoopState};
 use crate::error::{Error, Tried};
@@ -23,13 +23,13 @@ fn address(pid: u32) -> std::io::Result<SocketAddr> {
     SocketAddr::from_abstract_name(format!("{PREFIX}{pid}"))
 }
 
-/// The ear of an emulation.
+/// The control socket of an emulation.
 pub struct ControlSocket {
     over: Arc<AtomicBool>,
 }
 
 impl ControlSocket {
-    /// Listens for other processes. `None` if that is not possible, as with another emulation of this very process.
+    /// Listens for other processes. `None` if that is impossible, for example with a second emulation in this process.
     pub fn listen(loaded: Loaded, plan: HostPlan, shared: Arc<LoopState>) -> Option<Self> {
         let listener = UnixListener::bind_addr(&address(std::process::id()).ok()?).ok()?;
         let over = Arc::new(AtomicBool::new(false));
@@ -44,7 +44,7 @@ impl ControlSocket {
                 let own = rustix::process::geteuid();
                 let theirs = rustix::net::sockopt::socket_peercred(&stream).map(|peer| peer.uid);
                 if theirs.is_ok_and(|uid| uid == own || uid.is_root()) {
-                    // A client that hangs up after its request gets no answer.
+                    // A client that disconnects after its request gets no answer.
                     let _ = ear.answer(&stream);
                 }
             }
@@ -56,7 +56,7 @@ impl ControlSocket {
 impl Drop for ControlSocket {
     fn drop(&mut self) {
         self.over.store(true, Ordering::Release);
-        // Wakes the thread, which sees that it is over.
+        // Wakes the thread, which sees that it must end.
         let _ = address(std::process::id()).and_then(|own| UnixStream::connect_addr(&own));
     }
 }
@@ -71,7 +71,7 @@ impl Ear {
     fn answer(&mut self, stream: &UnixStream) -> std::io::Result<()> {
         stream.set_read_timeout(Some(Duration::from_secs(1)))?;
         let mut line = String::new();
-        // A client that only probes for the owner of this socket asks nothing.
+        // A client that only checks the owner of this socket sends no request.
         if BufReader::new(stream).read_line(&mut line)? == 0 {
             return Ok(());
         }
@@ -87,7 +87,7 @@ impl Ear {
         writeln!(out, "{answer}")
     }
 
-    /// Changes links, all that is asked or nothing.
+    /// Changes links: all requested changes, or none.
     fn set(&mut self, sets: &[&str]) -> Result<(), String> {
         let sets = sets
             .iter()
@@ -104,7 +104,7 @@ impl Ear {
             if !was.schedule.is_empty() || was.trace.is_some() {
                 return Err(format!("links.{name}: what it is goes by its schedule or trace, and stays so"));
             }
-            // A reverse direction that says nothing of its own is none.
+            // A reverse direction without keys of its own is omitted.
             let old = was.reverse.clone().unwrap_or_default();
             if let Some(back) = &mut rest.reverse {
                 (back.rate, back.delay, back.loss) = (old.rate, old.delay, old.loss.clone());
@@ -125,7 +125,7 @@ impl Ear {
     }
 }
 
-/// State of the run.
+/// State of the run as JSON.
 fn status(plan: &HostPlan, loaded: &Loaded, latest: &Latest) -> Value {
     let hosts = plan.hosts.iter().zip(&latest.ports).map(|(host, port)| {
         let counts = json!({ "read_bytes": port.read_bytes, "written_bytes": port.written_bytes });
@@ -157,12 +157,12 @@ fn status(plan: &HostPlan, loaded: &Loaded, latest: &Latest) -> Value {
     })
 }
 
-/// The user of a process that has the other end. Anybody may take a name in this namespace.
+/// User of the process at the other end. Any process may take a name in this namespace.
 fn user(stream: &UnixStream) -> std::io::Result<rustix::process::Uid> {
     Ok(rustix::net::sockopt::socket_peercred(stream)?.uid)
 }
 
-/// A connection to an emulation of this user, or of any user for root.
+/// Connects to an emulation of this user, or, for root, of any user.
 fn connect(pid: u32) -> std::io::Result<(UnixStream, bool)> {
     let stream = UnixStream::connect_addr(&address(pid)?)?;
     let (theirs, own) = (user(&stream)?, rustix::process::geteuid());
@@ -172,7 +172,7 @@ fn connect(pid: u32) -> std::io::Result<(UnixStream, bool)> {
     }
 }
 
-/// Processes of this user that emulate, as far as this one sees them.
+/// Processes of this user that emulate, as far as they are visible.
 pub fn running() -> Vec<u32> {
     let text = std::fs::read_to_string("/proc/net/unix").unwrap_or_default();
     let names = text
@@ -185,7 +185,7 @@ pub fn running() -> Vec<u32> {
     found
 }
 
-/// The one process that emulates, or `pid` if given.
+/// The only process that emulates, or `pid` if it is given.
 ///
 /// # Errors
 ///
@@ -206,7 +206,7 @@ pub fn find(pid: Option<u32>) -> Result<u32, Error> {
     }
 }
 
-/// Asks a process how it goes.
+/// Requests the state of an emulation.
 ///
 /// # Errors
 ///
@@ -222,7 +222,7 @@ pub fn ask(pid: u32, question: &Value) -> Result<Value, Error> {
     serde_json::from_str(&line).map_err(|_| Error::Lacking(tried()))
 }
 
-/// Has a process change links of its scenario.
+/// Requests changes of links from an emulation.
 ///
 /// # Errors
 ///

@@ -1,10 +1,10 @@
-//! A host that is a device of this machine: what comes in over it goes into the network, and what comes out of the network the
-//! machine forwards.
+//! A host that is a device of this machine: packets that arrive on it enter the network, and the machine forwards packets that
+//! leave the network.
 //!
-//! Follows policy routing as a router's operator would set it up by hand: a rule for what comes in over the device, a table with
-//! one route, and forwarding for the two devices alone. The machine's own packets, and packets for it, go as they did.
-//! Differs from moving the device into a namespace: it keeps its addresses, routes and whoever manages it.
-//! Leaves out address translation and firewalls, which are the machine's.
+//! Follows policy routing as an operator would configure it by hand: a rule for packets that arrive on the device, a table with one
+//! route, and forwarding for the two devices only. The machine's own packets, and packets for it, are not affected.
+//! Differs from moving the device into a namespace: it keeps its addresses, routes and management.
+//! Leaves out address translation and firewalls, which belong to the machine.
 
 use crate::error::{Error, Tried};
 use crate::namespace::{parameter, set_parameter};
@@ -14,27 +14,28 @@ use crate::rules::{IpVersion, Rule, VERSIONS, rules, table};
 use crate::tun::Tun;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Packets that wait in a device until they are read: what comes in 30 ms at a million a second.
+/// Packets that may wait in a device to be read: 30 ms at a million packets per second.
 pub(crate) const QUEUE: u32 = 30_000;
-/// The most bytes of a device's name.
+/// Longest name of a device, bytes.
 const LONGEST_NAME: usize = 15;
 
-/// A device while its packets go through the network. Dropped, the machine is as it was.
+/// A device whose packets go through the network. When it is dropped, the machine's configuration is restored.
 pub struct Attached {
     /// The network's device.
     pub tun: String,
     /// Addresses of the machine's device.
     pub addresses: Vec<IpAddr>,
-    /// Destinations that lie behind it, as the machine knew them at the start.
+    /// Destinations behind it, as the machine knew them at the start.
     pub behind: Vec<AddressPrefix>,
-    /// Versions of IP that are not forwarded, and why.
+    /// Versions of IP that are not forwarded, with the reason.
     pub warnings: Vec<String>,
     rules: Vec<Rule>,
     netlink: Netlink,
 }
 
 impl Attached {
-    /// Leads what comes in over `device` into a new device for `host`. `key` is where the user has said so.
+    /// Directs packets that arrive on `device` into a new device for `host`. `key` is the option or key by which the user asked for
+    /// it.
     ///
     /// # Errors
     ///
@@ -82,7 +83,7 @@ impl Attached {
         Ok((attached, tun))
     }
 
-    /// Rules, routes and forwarding.
+    /// Sets up rules, routes and forwarding.
     fn lead(&mut self, device: &str, mtu: u32) -> Result<(), Error> {
         let tun = self.tun.clone();
         for (name, value) in [("addr_gen_mode", "1"), ("accept_ra", "0")] {
@@ -90,7 +91,8 @@ impl Attached {
         }
         let to = self.netlink.index(&tun)?;
         self.netlink.set_up(to, Some(mtu), Some(QUEUE))?;
-        // Senders behind the network are reached over other devices too. Where all devices are strict, this one asks only for any way back.
+        // Senders behind the network are reached over other devices too. If all devices filter strictly, this one accepts any
+        // reverse path.
         let strict = parameter("ipv4/conf/all/rp_filter").is_some_and(|value| value != "0");
         set_parameter(&format!("ipv4/conf/{tun}/rp_filter"), if strict { "2" } else { "0" })?;
         for version in VERSIONS {
@@ -107,7 +109,7 @@ impl Attached {
             let switched = parameter(&own).as_deref() == Some("0");
             let rule = Rule { version, device: device.to_owned(), to, switched };
             rule.add(&mut self.netlink).tried(|| format!("cannot add a rule for {device}"))?;
-            // The rule is removed however the run ends from here.
+            // From here on the rule is removed however the run ends.
             self.rules.push(rule);
             if switched {
                 set_parameter(&own, "1")?;
@@ -116,12 +118,13 @@ impl Attached {
         Ok(())
     }
 
-    /// True if packets of a version can be forwarded between two devices, and all others of the machine stay as they are.
+    /// Enables forwarding of a version between two devices only, so that all others of the machine are not affected. Returns true
+    /// if that is possible.
     fn forwards_alone(&mut self, version: IpVersion, device: &str, mtu: u32) -> bool {
         if version == IpVersion::V4 {
             return true;
         }
-        // Below the least MTU of IPv6 a device has none of it.
+        // Below the minimum MTU of IPv6 a device has no IPv6.
         if mtu < 1280 || parameter(&format!("ipv6/conf/{device}/disable_ipv6")).as_deref() != Some("0") {
             return false;
         }
@@ -146,25 +149,25 @@ impl Drop for Attached {
     }
 }
 
-/// Removes a rule, and what was switched on for it.
+/// Removes a rule, and reverts the settings made for it.
 fn undo(rule: &Rule, netlink: &mut Netlink) {
-    // Somebody else may have removed it, or the device.
+    // Another process may have removed it, or the device.
     if rule.remove(netlink).is_ok() && rule.switched {
         let _ = set_parameter(&rule.version.forwarding(&rule.device), "0");
     }
 }
 
-/// Removes what runs have left that were killed: rules to devices that are no more. Others are none of this process's business.
+/// Removes rules left by killed runs, whose devices are gone. Other rules are left alone.
 pub fn sweep(netlink: &mut Netlink) {
     let (Ok(rules), Ok(devices)) = (rules(netlink), netlink.devices()) else { return };
     let lives = |to: u32| devices.iter().any(|(index, name)| *index == to && name.starts_with(PREFIX));
     rules.iter().filter(|rule| !lives(rule.to)).for_each(|rule| undo(rule, netlink));
 }
 
-/// The beginning of the names of the network's devices.
+/// Prefix of the names of the network's devices.
 const PREFIX: &str = "sky-";
 
-/// Makes the network's device for a host, with the first name that is free.
+/// Creates the network's device for a host, with the first free name.
 fn make(netlink: &mut Netlink, host: &str, offload: bool) -> Result<(Tun, String), Error> {
     let taken = netlink.devices()?;
     let mut number = 1;
@@ -172,7 +175,7 @@ fn make(netlink: &mut Netlink, host: &str, offload: bool) -> Result<(Tun, String
         let name = name(host, number);
         if !taken.iter().any(|(_, other)| *other == name) {
             match Tun::new(&name, offload) {
-                // Another emulation was faster.
+                // Another emulation took the name first.
                 Err(Error::System(_, why)) if why.raw_os_error() == Some(libc::EBUSY) => {}
                 made => return made.map(|tun| (tun, name)),
             }
@@ -181,7 +184,7 @@ fn make(netlink: &mut Netlink, host: &str, offload: bool) -> Result<(Tun, String
     }
 }
 
-/// The name of the network's device for a host; that of the first one has no number.
+/// Name of the network's device for a host; the first one has no number.
 fn name(host: &str, number: u32) -> String {
     let behind = if number == 1 { String::new() } else { format!("-{number}") };
     let host: String = host.chars().take(LONGEST_NAME - PREFIX.len() - behind.len()).collect();

@@ -1,8 +1,9 @@
-//! The loop that steps a network by the clock: ports are read, the network does what is due, packets are written.
+//! The loop that steps a network by the clock: it reads ports, advances the network, and writes packets.
 //!
-//! Follows the simulator's order of events: what is due happens at its own time, also if the loop comes late, so that being late
-//! shows at the ports only and does not add up along a path.
-//! Differs from the simulator: a packet of a program enters when it was handed to the device, if it came alone, else when it is read.
+//! Follows the simulator's order of events: each event has its own time even if the loop is late, so that lateness appears only at
+//! the ports and does not add up along a path.
+//! Differs from the simulator: a program's packet enters at the time when the device got it, if it came alone, otherwise when it is
+//! read.
 //! Leaves out hosts and programs.
 
 use crate::ahead::Ahead;
@@ -27,78 +28,78 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
-/// Time between two progress reports.
+/// Interval between progress reports.
 const LOOK: Span = Span::from_millis(10);
-/// The most packets that are read from a port before what is due is done; a frame is read whole.
+/// Largest number of packets read from a port before due events are handled; a frame is read as a whole.
 const MOST_PACKETS: u64 = 64;
 
-/// A flow that is left to programs, as the loop needs it.
+/// A flow of programs, as needed by the loop.
 #[derive(Debug, Clone)]
 pub struct ProgramFlow {
     /// Its index in the scenario.
     pub flow: u32,
-    /// Ports at its `from` and its `to`; `None` of an end that is simulated.
+    /// Ports at its `from` and its `to`; `None` for a simulated end.
     pub ports: [Option<u32>; 2],
-    /// Their addresses; of a device, what is behind it.
+    /// Addresses of its ends; for a device, those behind it.
     pub ends: [FlowEnd; 2],
 }
 
 /// Addresses at an end of a flow.
 #[derive(Debug, Clone)]
 pub enum FlowEnd {
-    /// Packets to the address of a host.
+    /// The address of a host.
     Host(Ipv4Addr),
-    /// Packets to the prefixes behind a device.
+    /// The prefixes behind a device.
     Device(Vec<AddressPrefix>),
 }
 
-/// The loop and others tell each other, while it runs.
+/// State shared by the loop and other threads while it runs.
 #[derive(Default)]
 pub struct LoopState {
     stop: AtomicBool,
-    /// A look is wanted: paths through satellites take time to find, which packets would wait for.
+    /// True if a report is requested: paths through satellites take time to find, which would delay packets.
     wanted: AtomicBool,
     latest: Mutex<Option<Latest>>,
     told: Condvar,
-    /// There are changes to make.
+    /// True if there are changes to make.
     asked: AtomicBool,
     changes: Mutex<Vec<(Vec<LinkUpdate>, Vec<String>)>>,
-    /// The changes that were made: when, and as they were asked for.
+    /// Changes that were made: their time, and the request.
     made: Mutex<Vec<(Time, Vec<String>)>>,
 }
 
-/// A link of the scenario by its index, as it was and as it is to be.
+/// A change of a link of the scenario.
 pub struct LinkUpdate {
-    /// The link's place in the scenario.
+    /// Index of the link in the scenario.
     pub index: usize,
     /// The link before and after.
     pub links: [Box<Link>; 2],
 }
 
-/// A look at the loop while it runs.
+/// A progress report of the loop.
 #[derive(Debug, Clone, Default)]
 pub struct Latest {
-    /// Time of the run now.
+    /// Present time of the run.
     pub now: Time,
     /// Packets and bytes read and written, by port.
     pub ports: Vec<crate::port::PortCounts>,
     /// Lateness that 99 of 100 packets did not exceed.
     pub late: Option<Span>,
-    /// One-way delay of propagation by flow left to programs, s, and satellites on the way; `None` where there are none.
+    /// One-way propagation delay by flow of programs, s, and number of satellites on the path; `None` without satellites.
     pub paths: Vec<Option<(f64, usize)>>,
-    /// Numbers by flow of programs, there and back: packets handed in, arrived, and the sum of their one-way delays, s.
+    /// Packets by flow of programs, in each direction: the numbers sent and arrived, and the sum of their one-way delays, s.
     pub flows: Vec<[(u64, u64, f64); 2]>,
-    /// Links of the scenario: what waits, was dropped and was lost, there and back.
+    /// Links of the scenario, each with the packets waiting, dropped and lost, forward and reverse.
     pub links: Vec<(String, [[u64; 3]; 2])>,
 }
 
 impl LoopState {
-    /// Has the loop end.
+    /// Asks the loop to end.
     pub fn stop(&self) {
         self.stop.store(true, Ordering::Release);
     }
 
-    /// Has links changed, within some ten milliseconds.
+    /// Asks for changes of links, which take effect within about ten milliseconds.
     pub fn change(&self, changes: Vec<LinkUpdate>, words: Vec<String>) {
         if let Ok(mut all) = self.changes.lock() {
             all.push((changes, words));
@@ -106,12 +107,12 @@ impl LoopState {
         }
     }
 
-    /// The changes that were made: when, and as they were asked for.
+    /// Changes that were made: their time, and the request.
     pub fn made(&self) -> Vec<(Time, Vec<String>)> {
         self.made.lock().map(|made| made.clone()).unwrap_or_default()
     }
 
-    /// A look at the loop, which takes it at its next round; `None` if it does not within a second.
+    /// A progress report, made in the loop's next round; `None` if there is none within a second.
     pub fn look(&self) -> Option<Latest> {
         let mut latest = self.latest.lock().ok()?;
         *latest = None;
@@ -124,13 +125,13 @@ impl LoopState {
 
 /// The loop of an emulation.
 pub struct EmulationLoop {
-    /// The network, and the hosts that are simulated.
+    /// The network, and the simulated hosts.
     pub simulation: Simulation,
     /// Ports by host.
     pub ports: Vec<Port>,
     /// Lateness so far.
     pub lateness: RunLateness,
-    /// Ends that are simulated beside programs.
+    /// Simulated ends of flows with programs.
     pub beside: Beside,
     clock: RunClock,
     between: Vec<ProgramFlow>,
@@ -146,7 +147,7 @@ pub struct EmulationLoop {
 }
 
 impl EmulationLoop {
-    /// A loop that begins when [`EmulationLoop::run`] is called. Frames under way have at most `memory` bytes.
+    /// A loop that starts when [`EmulationLoop::run`] is called. Frames in flight have at most `memory` bytes.
     ///
     /// # Errors
     ///
@@ -192,22 +193,22 @@ impl EmulationLoop {
         })
     }
 
-    /// The clock of the run, which begins with the call of [`EmulationLoop::run`].
+    /// The clock of the run, which starts with the call of [`EmulationLoop::run`].
     pub fn clock(&self) -> RunClock {
         self.clock
     }
 
-    /// Begins the run: from now on `run` is due.
+    /// Starts the run's clock; [`EmulationLoop::run`] must follow at once.
     pub fn begin(&mut self) {
         self.clock = RunClock::start();
         self.next_look = Time::ZERO + LOOK;
     }
 
-    /// Runs until it is told to stop, or until `until`.
+    /// Runs until it is asked to end, or until `until`.
     ///
     /// # Errors
     ///
-    /// A device that cannot be read any more.
+    /// A device can no longer be read.
     pub fn run(&mut self, shared: &Arc<LoopState>, until: Option<Time>) -> io::Result<()> {
         let mut events = Vec::with_capacity(64);
         loop {
@@ -232,7 +233,7 @@ impl EmulationLoop {
         Ok(())
     }
 
-    /// Changes links as others have asked for.
+    /// Makes the requested changes of links.
     fn change(&mut self, now: Time, shared: &LoopState) {
         let (Ok(mut changes), Ok(mut made)) = (shared.changes.lock(), shared.made.lock()) else { return };
         for (changes, words) in changes.drain(..) {
@@ -243,12 +244,12 @@ impl EmulationLoop {
         }
     }
 
-    /// The network, the ports, the lateness and the simulated ends; what taps have written to is closed.
+    /// The network, the ports, the lateness and the simulated ends; taps are closed.
     pub fn into_parts(self) -> (Simulation, Vec<Port>, RunLateness, Beside) {
         (self.simulation, self.ports, self.lateness, self.beside)
     }
 
-    /// Notes how late it is looked at the clock.
+    /// Records the lateness of a wake-up.
     fn look(&mut self, now: Time) {
         if now >= self.next_look {
             self.lateness.wake.add(now.since(self.next_look), 1);
@@ -257,7 +258,7 @@ impl EmulationLoop {
         }
     }
 
-    /// Rests, then waits until something is due or a port can be read, and reads.
+    /// Rests, then waits until an event is due or a port can be read, and reads.
     fn wait(&mut self, began: Time, events: &mut Vec<epoll::Event>) -> io::Result<()> {
         let frames = self.ports.iter().map(|port| port.counts.read_frames + port.counts.written_frames).sum();
         if self.pace.handle_round(began, frames) {
@@ -286,7 +287,7 @@ impl EmulationLoop {
         self.read_all(events)
     }
 
-    /// Looks at the clock until it is time.
+    /// Polls the clock until `until`.
     fn stay_awake(&mut self, until: Time) {
         let began = self.clock.now();
         let mut now = began;
@@ -297,7 +298,7 @@ impl EmulationLoop {
         self.pace.was_awake(now.since(began));
     }
 
-    /// Waits for ports that can be read, so long at most.
+    /// Waits for readable ports, at most `most`.
     fn poll(&self, most: Span, events: &mut Vec<epoll::Event>) -> io::Result<()> {
         let ns = most.as_nanos();
         let wait = Timespec { tv_sec: (ns / 1_000_000_000) as i64, tv_nsec: (ns % 1_000_000_000) as i64 };
@@ -317,7 +318,7 @@ impl EmulationLoop {
         })
     }
 
-    /// Hands frames of a port to the network, the first as of when it came, if that is known.
+    /// Reads frames of a port into the network, the first with its time of arrival at the device, if known.
     fn read(&mut self, index: usize, mut came: Option<Time>) -> io::Result<()> {
         let before = self.ports[index].counts.read_packets;
         let elsewhere = self.ports[index].counts.elsewhere;
@@ -328,7 +329,7 @@ impl EmulationLoop {
             let Some((offload, len)) = self.ports[index].tun.read(&mut self.frame)? else { return Ok(()) };
             let read = self.clock.now();
             self.ports[index].last_read = read;
-            // Time does not go back behind what was done.
+            // Time does not go back before events that were handled.
             let now = came.take().unwrap_or(read).min(read).max(self.simulation.now());
             self.beside.run_until(&mut self.simulation, &mut self.bursts, now);
             self.take(index, offload, len, now);
@@ -336,14 +337,14 @@ impl EmulationLoop {
         Ok(())
     }
 
-    /// Hands the packets of a frame to the network, one by one.
+    /// Sends the packets of a frame into the network, one by one.
     fn take(&mut self, index: usize, offload: Offload, len: usize, now: Time) {
         let counts = &mut self.ports[index].counts;
         let Ok(Observed { packet, flow: stream }) = observe(&self.frame[..len]) else {
             counts.malformed += 1;
             return;
         };
-        // Bytes behind a packet are padding; a frame of many has none.
+        // Bytes after a packet are padding; a frame of many packets has none.
         let whole = packet.wire_len();
         let frame = &self.frame[..len.min(whole as usize)];
         let shape = FrameShape::of(offload, frame).filter(|shape| len == frame.len() || !shape.joins());
@@ -376,7 +377,7 @@ impl EmulationLoop {
         }
     }
 
-    /// Writes what has arrived, and forgets what will not.
+    /// Writes packets that have arrived, and releases those that will not arrive.
     fn write(&mut self) {
         let Self { simulation, ports, bursts, lateness, clock, tap, between, pace, .. } = self;
         let mut io = Io {
@@ -416,7 +417,7 @@ impl EmulationLoop {
         }
     }
 
-    /// Tells those who have asked how far it is.
+    /// Makes a progress report, if one is requested.
     fn tell(&mut self, now: Time, shared: &LoopState) {
         let paths = self.between.iter().map(|between| self.simulation.path(between.flow as usize)).collect();
         let ports = self.ports.iter().map(|port| port.counts).collect();
@@ -430,7 +431,7 @@ impl EmulationLoop {
     }
 }
 
-/// A packet of a frame of many: `less` bytes shorter than the frame, and `ahead` bytes behind its first.
+/// A packet of a frame of many: `less` bytes shorter than the frame, and `ahead` bytes after its first.
 fn segment(mut packet: Packet, less: u32, ahead: u32) -> Packet {
     packet.payload_len = packet.payload_len.saturating_sub(less);
     if let Transport::Tcp(tcp) = &mut packet.transport {

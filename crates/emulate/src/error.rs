@@ -1,20 +1,20 @@
-//! Why a scenario cannot be emulated.
+//! Reasons for which a scenario cannot be emulated.
 
 use std::fmt;
 use std::io;
 
-/// A failure, in words that say what was tried.
+/// A failure, with a message that says what was attempted.
 #[derive(Debug)]
 pub enum Error {
-    /// The scenario does not say what is needed: the key, and why.
+    /// The scenario lacks something: the key, and the reason.
     Scenario(String, String),
-    /// The system refuses: what was tried, and its reason.
+    /// The system refused: the attempted action, and the system's error.
     System(String, io::Error),
-    /// The system lacks something, and what to do about it.
+    /// The system lacks something; the message says what to do about it.
     Lacking(String),
-    /// An emulation that runs cannot do what is asked of it.
+    /// A running emulation refused a request.
     Refused(String),
-    /// The command cannot be started; the exit code of shells for it.
+    /// The command cannot be started; with the exit code that shells use.
     Command(String, u8),
 }
 
@@ -30,7 +30,7 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// Adds what was tried.
+/// Adds the attempted action to an error.
 pub(crate) trait Tried<T> {
     fn tried(self, what: impl FnOnce() -> String) -> Result<T, Error>;
 }

@@ -1,7 +1,7 @@
-//! Programs inside a host: a process that sees its network, its names, and no process outside.
+//! Programs inside a host: processes that see the host's network and names, and no process outside.
 //!
-//! Follows pid_namespaces(7) and mount_namespaces(7): the program's parent is the first process of a namespace of processes, so
-//! that with it everything goes that the program has left behind; and it is killed when this process is, whatever kills that.
+//! Follows pid_namespaces(7) and mount_namespaces(7): the program's parent is the first process of a PID namespace, so that its end
+//! kills all processes that the program has left; and it is killed when this process ends, however that happens.
 //! Differs from `ip netns exec`: names of hosts are in /etc/hosts, and there is no name server.
 //! Leaves out the files of other hosts: all share the file system.
 
@@ -23,22 +23,22 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicI32, Ordering};
 
-/// The first argument of a process that is to become a program inside a host. Nobody types it.
+/// First argument of a process that becomes a program inside a host; not for users.
 pub const ARGUMENT: &str = "emulate-inside";
 
-/// The option that follows it where the program is a shell.
+/// Option after it if the program is a shell.
 const SHELL: &str = "shell";
 
-/// Exit codes as shells have them.
+/// Exit codes of shells.
 const NOT_FOUND: u8 = 127;
 const NOT_EXECUTABLE: u8 = 126;
 const NOT_PREPARED: u8 = 125;
 
-/// Path of a command: its own if it has one, else in the first folder of `PATH` that holds it.
+/// Path of a command: the given one, or that in the first folder of `PATH` which contains it.
 ///
 /// # Errors
 ///
-/// There is none, or it cannot be executed, with the exit code that shells have for that.
+/// There is no such command, or it cannot be executed; with the exit code that shells use.
 pub fn find(command: &OsStr) -> Result<PathBuf, Error> {
     let name = Path::new(command);
     let shown = name.display();
@@ -56,23 +56,23 @@ pub fn find(command: &OsStr) -> Result<PathBuf, Error> {
     found.ok_or_else(|| Error::Command(format!("{shown}: command not found"), NOT_FOUND))
 }
 
-/// Owner of the terminal.
+/// Use of the terminal by a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TerminalOwner {
-    /// The command: it reads and writes what skyhop was given.
+    /// A command: it has the standard streams of skyhop.
     Front,
-    /// A shell: the same, and the terminal is its own while it runs.
+    /// A shell: the same, and it controls the terminal while it runs.
     Shell,
-    /// A server: it reads nothing, writes to standard error, and is not interrupted with the command.
+    /// A server: it has no input, writes to standard error, and is not interrupted with the command.
     Behind,
 }
 
-/// Starts a command in a host where `names` is the table of hosts. `own` is a program that calls [`main`] and words before its
-/// arguments; this program's own file if there is none.
+/// Starts a command in a host whose table of names is `names`. `own` is a program that calls [`main`], with leading arguments; this
+/// program's own file if there is none.
 ///
 /// # Errors
 ///
-/// The system starts no process.
+/// The system cannot start a process.
 pub fn start(
     namespace: &Namespace,
     names: &str,
@@ -103,7 +103,7 @@ pub fn start(
         // SAFETY: the descriptor is that of a namespace which outlives the call; the parent waits until the child has done this.
         let network = unsafe { rustix::fd::BorrowedFd::borrow_raw(network) };
         rustix::thread::move_into_link_name_space(network, Some(LinkNameSpaceType::Network))?;
-        // The loop's limit is none of the command's.
+        // The loop's limits do not apply to the command.
         let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
         // SAFETY: the structure lives through the calls.
         unsafe {
@@ -119,20 +119,20 @@ pub fn start(
     process.spawn().tried(|| "cannot start a process inside a host".to_owned())
 }
 
-/// This program's file; where another has taken its name since the start, the one that runs.
+/// This program's file; if another file has taken its name since the start, the running one.
 fn own_file() -> Result<PathBuf, Error> {
     let file = std::env::current_exe().tried(|| "cannot find this program's own file".to_owned())?;
     Ok(if file.exists() { file } else { PathBuf::from("/proc/self/exe") })
 }
 
-/// The exit code that a shell would have for a process.
+/// The exit code that a shell would give to a process.
 pub fn exit_code(status: ExitStatus) -> u8 {
     let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
     code.map_or(1, |code| code as u8)
 }
 
-/// The course of a process whose first argument is [`ARGUMENT`]: it makes its namespaces, and in them a process that starts the command and
-/// waits for it. The exit code.
+/// Main function of a process whose first argument is [`ARGUMENT`]: it creates its namespaces, and in them a process that starts
+/// the command and waits for it. Returns the exit code.
 pub fn main(mut arguments: impl Iterator<Item = OsString>) -> u8 {
     let shell = arguments.next().is_some_and(|word| word == SHELL);
     let names = arguments.next().unwrap_or_default();
@@ -159,11 +159,12 @@ pub fn main(mut arguments: impl Iterator<Item = OsString>) -> u8 {
     }
 }
 
-/// The process that has signals to this one: 0 is none yet, -1 is all processes of a namespace but its first.
+/// The process to which this one passes signals on: 0 is none yet, -1 is all processes of a namespace except its first.
 static BELOW: AtomicI32 = AtomicI32::new(0);
 
-/// Ctrl-C is for the program, which may go on, and has it from the terminal as this process has; a signal that a process has sent
-/// is handed on. Signals that have a handler have their usual effect again in what is started, and those that are ignored stay so.
+/// Installs signal handlers: Ctrl-C reaches the program from the terminal, as it reaches this process, and the program may
+/// continue; a signal sent by a process is passed on. Started programs have the default effect of handled signals; ignored ones
+/// stay ignored.
 fn hand_signals_on() {
     extern "C" fn hand_on(signal: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
         let below = BELOW.load(Ordering::Relaxed);
@@ -177,14 +178,14 @@ fn hand_signals_on() {
     handle(&[libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGHUP], hand_on);
 }
 
-/// Namespaces of processes and mounts, with names of hosts and the devices of this network.
+/// Creates PID and mount namespaces, with the names of hosts and the devices of this network.
 fn prepare(names: &OsStr) -> Result<(), Error> {
     // SAFETY: the process has one thread, and these namespaces change no memory.
     unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWNS | UnshareFlags::NEWPID) }
         .tried(|| "cannot make a namespace of mounts".to_owned())?;
     let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
     rustix::mount::mount_change("/", private).tried(|| "cannot keep mounts to this host".to_owned())?;
-    // A place for two files that nobody else sees; /sys is mounted anew anyway, so that it shows this network's devices.
+    // A private place for two files; /sys is mounted again below in any case, so that it shows this network's devices.
     let nothing = None::<&std::ffi::CStr>;
     rustix::mount::mount("tmpfs", "/sys", "tmpfs", MountFlags::empty(), nothing)
         .tried(|| "cannot mount a place for the names of hosts".to_owned())?;
@@ -192,17 +193,17 @@ fn prepare(names: &OsStr) -> Result<(), Error> {
         let Ok(target) = fs::canonicalize(file) else { continue };
         let own = Path::new("/sys").join(target.file_name().unwrap_or_default());
         fs::write(&own, text).tried(|| format!("cannot write {file} of this host"))?;
-        // Readable to a program that gives its rights up.
+        // Readable by a program that drops its privileges.
         let _ = fs::set_permissions(&own, fs::Permissions::from_mode(0o644));
         rustix::mount::mount_bind(&own, &target).tried(|| format!("cannot give this host its own {file}"))?;
     }
     rustix::mount::unmount("/sys", UnmountFlags::DETACH).tried(|| "cannot unmount /sys".to_owned())?;
-    // In a user namespace below another the system may refuse this; what was there shows the devices outside, and nothing hangs on it.
+    // In a nested user namespace the system may refuse this; /sys then shows the devices outside, which harms nothing.
     let _ = rustix::mount::mount("sysfs", "/sys", "sysfs", MountFlags::empty(), nothing);
     Ok(())
 }
 
-/// The first process of its namespace: it starts the command, waits for whatever has lost its parent, and ends with the command.
+/// The first process of its namespace: it starts the command, waits for orphaned processes, and ends with the command.
 fn first_process(command: &[OsString], shell: bool) -> u8 {
     let _ = rustix::process::set_parent_process_death_signal(Some(Signal::KILL));
     let _ = rustix::mount::mount("proc", "/proc", "proc", MountFlags::empty(), None::<&std::ffi::CStr>);
@@ -210,7 +211,7 @@ fn first_process(command: &[OsString], shell: bool) -> u8 {
     let mut process = Command::new(program);
     process.args(&command[1..]);
     if shell {
-        // A shell that finds itself in a group outside of its namespace has no jobs.
+        // A shell whose process group is outside of its namespace has no job control.
         let lead = || {
             rustix::process::setpgid(None, None)?;
             terminal::give(rustix::process::getpid().as_raw_nonzero().get());
@@ -230,7 +231,7 @@ fn first_process(command: &[OsString], shell: bool) -> u8 {
     wait_for(Pid::from_raw(child.id() as i32))
 }
 
-/// Waits for all that ends, up to one process; its exit code.
+/// Waits for all processes that end, until `process` has. Returns its exit code.
 fn wait_for(process: Option<Pid>) -> u8 {
     loop {
         match rustix::process::wait(WaitOptions::empty()) {
@@ -246,7 +247,7 @@ fn code_of(status: WaitStatus) -> u8 {
     status.exit_status().or_else(signal).map_or(1, |code| code as u8)
 }
 
-/// The shell of the user.
+/// The user's shell.
 pub fn shell() -> OsString {
     std::env::var_os("SHELL").filter(|shell| !shell.is_empty()).unwrap_or_else(|| "/bin/sh".into())
 }

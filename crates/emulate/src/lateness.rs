@@ -1,24 +1,25 @@
 //! Lateness of an emulator: a histogram of times in microseconds.
 //!
-//! Follows HdrHistogram's idea: buckets of equal relative width, here an eighth of a power of two, so that quantiles are exact to 13 %.
+//! Follows HdrHistogram's idea: buckets of equal relative width, here an eighth of a power of two, so that quantiles are exact to
+//! 13 %.
 //! Differs from it: below 8 us a bucket is a microsecond wide.
-//! Leaves out what follows from being late, which `verdict` says.
+//! Leaves out the consequences of lateness (`verdict`).
 
 use skyhop_units::Span;
 
 const SUB: u64 = 8;
 const BUCKETS: usize = 256;
-/// Limit of a histogram for which no time is too long.
+/// Limit of a histogram without a limit.
 const NONE: Span = Span::from_secs(u32::MAX as u64);
 
-/// Counts of times by their length.
+/// Counts of times by length.
 #[derive(Debug, Clone)]
 pub struct Histogram {
     counts: [u64; BUCKETS],
     count: u64,
     sum_ns: u128,
     max: Span,
-    /// The longest time that is not too long, and how many were longer.
+    /// Longest time within the limit, and the number of longer ones.
     limit: Span,
     beyond: u64,
 }
@@ -38,7 +39,7 @@ fn bucket(us: u64) -> usize {
     (((power - 2) * SUB + place) as usize).min(BUCKETS - 1)
 }
 
-/// The first time that is beyond a bucket, us.
+/// First time beyond a bucket, us.
 fn end_us(bucket: usize) -> u64 {
     let bucket = bucket as u64 + 1;
     if bucket <= SUB {
@@ -49,17 +50,17 @@ fn end_us(bucket: usize) -> u64 {
 }
 
 impl Histogram {
-    /// Histogram that counts times beyond `limit` as too long.
+    /// A histogram that counts times beyond `limit` exactly.
     pub fn with_limit(limit: Span) -> Self {
         Self { limit, ..Self::default() }
     }
 
-    /// Exact number of times that were too long.
+    /// Exact number of times beyond the limit.
     pub fn beyond(&self) -> u64 {
         self.beyond
     }
 
-    /// One more time, or as many of the same.
+    /// Adds a time, `times` times.
     pub fn add(&mut self, time: Span, times: u64) {
         self.counts[bucket(time.as_nanos() / 1000)] += times;
         self.count += times;
@@ -78,12 +79,12 @@ impl Histogram {
         self.max
     }
 
-    /// The mean, s; `None` of none.
+    /// Mean, s; `None` if empty.
     pub fn mean_s(&self) -> Option<f64> {
         (self.count > 0).then(|| self.sum_ns as f64 / self.count as f64 * 1e-9)
     }
 
-    /// The time that a share of all does not exceed: the end of its bucket, and never more than the longest. `None` of none.
+    /// The time that `share` of all do not exceed: the end of its bucket, but not more than the longest. `None` if empty.
     pub fn quantile(&self, share: f64) -> Option<Span> {
         let rank = (share * self.count as f64).ceil().max(1.0) as u64;
         let mut below = 0;
@@ -94,7 +95,7 @@ impl Histogram {
         found.filter(|_| self.count > 0).map(|bucket| Span::from_micros(end_us(bucket)).min(self.max))
     }
 
-    /// Buckets that hold any: the first time beyond each, s, and how many are in it.
+    /// Buckets that are not empty: the first time beyond each, s, and its count.
     pub fn buckets(&self) -> impl Iterator<Item = (f64, u64)> {
         let all = self.counts.iter().enumerate().filter(|(_, count)| **count > 0);
         all.map(|(bucket, count)| (end_us(bucket) as f64 * 1e-6, *count))

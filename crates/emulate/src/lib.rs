@@ -1,14 +1,14 @@
 //! Real programs behind the paths of a scenario: the simulator's network, driven by the clock.
 //!
-//! A map of the code: [`plan`] says which flows are left to programs and which hosts there are, [`namespace`], [`netlink`] and
-//! [`tun`] make a host of the kernel's, [`device`] and [`rules`] make one of a device of this machine, [`inside`] starts a program
-//! in it and [`serve`] answers by default; [`offload`] takes frames apart and puts them together,
-//! [`bursts`] holds them, [`port`] reads and writes them, [`beside`] holds [`simulated`] ends of flows that a program has the other
-//! end of, [`routes`] say where their packets go, [`driver`] steps the network by the clock, at the [`pace`] that packets have, and
-//! [`ahead`] works satellites out before they are due; [`lateness`] and [`verdict`] say how late it was, [`profile`] has scenarios
-//! without a file, [`control`] answers while it runs, [`session`] is all of it from a scenario to its end, `attend` what runs
-//! meanwhile, told by [`signals`], and `report` its summary. Differs from the simulator: packets of programs enter and leave at
-//! ports, and being late is a result. Leaves out hosts on other machines, but for those behind a device.
+//! A map of the code: [`plan`] selects the flows of programs and their hosts; [`namespace`], [`netlink`] and [`tun`] create a host
+//! in the kernel, [`device`] and [`rules`] make one of a device of this machine, [`inside`] starts a program in it, and [`serve`]
+//! has default servers; [`offload`] splits and joins frames, [`bursts`] stores them, [`port`] reads and writes them, [`beside`] has
+//! [`simulated`] ends of flows whose other end is a program, and [`routes`] the destinations of packets; [`driver`] steps the
+//! network by the clock, paced by [`pace`], and [`ahead`] computes satellites ahead of time; [`lateness`] and [`verdict`] measure
+//! and judge lateness, [`profile`] has scenarios without a file, [`control`] serves requests while it runs, [`session`] leads from
+//! a scenario to its outcome, `attend` watches over programs, with the help of [`signals`], and `report` makes the summary.
+//! Differs from the simulator: packets of programs enter and leave at ports, and lateness is a result.
+//! Leaves out hosts on other machines, except those behind a device.
 
 #![cfg(target_os = "linux")]
 

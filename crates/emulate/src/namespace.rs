@@ -1,8 +1,8 @@
-//! Network namespaces: hosts of the kernel's own.
+//! Network namespaces, which serve as hosts.
 //!
-//! Follows network_namespaces(7). A namespace here has no name and no file: it goes with the last process in it and the last
-//! descriptor of it, also when this process is killed.
-//! Leaves out the devices in it, and who runs there.
+//! Follows network_namespaces(7). A namespace here has no name and no file: it vanishes with its last process and its last
+//! descriptor, also when this process is killed.
+//! Leaves out its devices and programs.
 
 use crate::error::{Error, Tried};
 use rustix::fs::{CWD, Mode, OFlags, openat};
@@ -13,10 +13,10 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::thread;
 
-/// A network namespace, for as long as there is a copy of this.
+/// A network namespace, which lasts as long as a copy of this value.
 #[derive(Debug, Clone)]
 pub struct Namespace {
-    /// A descriptor to enter it by.
+    /// A descriptor by which to enter it.
     pub fd: Arc<OwnedFd>,
 }
 
@@ -26,7 +26,7 @@ impl Namespace {
         Ok(rustix::thread::move_into_link_name_space(self.fd.as_fd(), Some(LinkNameSpaceType::Network))?)
     }
 
-    /// Has `work` done in it, on a thread of its own. Sockets stay where they were opened.
+    /// Runs `work` in it, on a separate thread. Sockets stay in the namespace where they were opened.
     pub fn within<T: Send>(&self, work: impl FnOnce() -> T + Send) -> io::Result<T> {
         thread::scope(|scope| match scope.spawn(|| self.enter().map(|()| work())).join() {
             Ok(done) => done,
@@ -34,13 +34,13 @@ impl Namespace {
         })
     }
 
-    /// The calling thread's own.
+    /// The calling thread's own namespace.
     pub fn own() -> Result<Self, Error> {
         let fd = openat(CWD, "/proc/thread-self/ns/net", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty());
         fd.map(|fd| Self { fd: Arc::new(fd) }).tried(|| "cannot open a network namespace".to_owned())
     }
 
-    /// Makes a namespace and has `furnish` run in it, on a thread of its own.
+    /// Creates a namespace and runs `furnish` in it, on a separate thread.
     pub fn with<T: Send>(furnish: impl FnOnce() -> Result<T, Error> + Send) -> Result<(Self, T), Error> {
         let make = || {
             // SAFETY: a namespace for the network changes no memory and no file descriptor of this thread.
@@ -55,8 +55,8 @@ impl Namespace {
     }
 }
 
-/// Sets a parameter of the calling thread's network namespace, by its path below /proc/sys/net. One that this kernel does not have is
-/// passed over.
+/// Sets a parameter of the calling thread's network namespace, by its path below /proc/sys/net. One that this kernel lacks is
+/// ignored.
 pub fn set_parameter(name: &str, value: &str) -> Result<(), Error> {
     match fs::write(format!("/proc/sys/net/{name}"), value) {
         Err(why) if why.kind() == io::ErrorKind::NotFound => Ok(()),
@@ -64,16 +64,16 @@ pub fn set_parameter(name: &str, value: &str) -> Result<(), Error> {
     }
 }
 
-/// A parameter of the calling thread's network namespace; `None` where this kernel has none of that name.
+/// A parameter of the calling thread's network namespace; `None` if this kernel lacks it.
 pub fn parameter(name: &str) -> Option<String> {
     fs::read_to_string(format!("/proc/sys/net/{name}")).ok().map(|text| text.trim().to_owned())
 }
 
-/// The path below /proc/sys/net of a parameter by the name that sysctl(8) has for it.
+/// The path below /proc/sys/net of a parameter, from its name in sysctl(8).
 ///
 /// # Errors
 ///
-/// There can be none of that name, and why.
+/// The reason for which no parameter can have this name.
 pub fn parameter_path(name: &str) -> Result<String, String> {
     let path = name.replace('.', "/");
     let path = path.strip_prefix("net/").ok_or_else(|| format!("\"{name}\" is not below net."))?;
@@ -84,11 +84,11 @@ pub fn parameter_path(name: &str) -> Result<String, String> {
     }
 }
 
-/// Sets a parameter that somebody has asked for.
+/// Sets a parameter that the user has asked for.
 ///
 /// # Errors
 ///
-/// This kernel has none of that name for each host, or not that value.
+/// This kernel lacks the parameter in a namespace, or refuses the value.
 pub fn require_parameter(name: &str, value: &str) -> Result<(), Error> {
     let option = || format!("--sysctl net.{}", name.replace('/', "."));
     fs::write(format!("/proc/sys/net/{name}"), value).map_err(|why| match why.kind() {
@@ -100,8 +100,8 @@ pub fn require_parameter(name: &str, value: &str) -> Result<(), Error> {
     })
 }
 
-/// Makes the whole process root of a user namespace of its own if it may not make network namespaces. To be called before there is another
-/// thread. `device` is a device of this machine that is to be a host, if there is one: a user namespace has none of them.
+/// Makes the process root of a user namespace if it may not create network namespaces. To be called before other threads start.
+/// `device` is a device of this machine that serves as a host, if there is one: a user namespace has none of them.
 ///
 /// # Errors
 ///
@@ -130,7 +130,7 @@ pub fn become_able(device: Option<&str>) -> Result<bool, Error> {
     Ok(true)
 }
 
-/// Why this process may make no namespaces, and who can change that.
+/// The reason for which this process may not create namespaces, and who can change that.
 fn refused(why: &io::Error) -> String {
     let number = |path: &str| fs::read_to_string(path).ok().map(|text| text.trim().to_owned());
     let mut text = format!(

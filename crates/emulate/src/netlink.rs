@@ -1,7 +1,7 @@
 //! Links, addresses and routes of the network namespace in which a socket was opened.
 //!
 //! Follows rtnetlink(7), one request and its answer at a time.
-//! Leaves out everything that a host with one device does not need, and rules, which `rules` has.
+//! Leaves out everything that a host with one device does not need, and rules (`rules`).
 
 use crate::error::{Error, Tried};
 use netlink_packet_core::{
@@ -28,9 +28,9 @@ pub struct Netlink {
 /// A device's counters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counts {
-    /// Packets that the kernel did not queue for the device's reader.
+    /// Packets for the device's reader that the kernel dropped.
     pub tx_dropped: u64,
-    /// Packets that the kernel did not take from the device's writer.
+    /// Packets of the device's writer that the kernel dropped.
     pub rx_dropped: u64,
 }
 
@@ -44,7 +44,7 @@ impl Netlink {
         Ok(Self { socket, sequence: 0 })
     }
 
-    /// Sends a request and returns what comes before its acknowledgment.
+    /// Sends a request and returns the messages before its acknowledgment.
     pub(crate) fn ask(
         &mut self,
         message: RouteNetlinkMessage,
@@ -53,7 +53,7 @@ impl Netlink {
         Ok(self.exchange(message, NLM_F_ACK | flags)?.pop())
     }
 
-    /// All of a kind.
+    /// All objects of a kind.
     pub(crate) fn list(&mut self, message: RouteNetlinkMessage) -> io::Result<Vec<RouteNetlinkMessage>> {
         self.exchange(message, NLM_F_DUMP)
     }
@@ -104,7 +104,7 @@ impl Netlink {
         }
     }
 
-    /// The index of a device, and whether it is up; `None` if there is none.
+    /// Index of a device, and true if it is up; `None` if there is none.
     pub fn device(&mut self, name: &str) -> Result<Option<(u32, bool)>, Error> {
         match self.link(name) {
             Ok(link) => Ok(Some((link.header.index, link.header.flags.contains(LinkFlags::Up)))),
@@ -137,7 +137,7 @@ impl Netlink {
             let mut own = None;
             for attribute in found.attributes.into_iter().filter(|_| found.header.index == index) {
                 match attribute {
-                    // The address attribute of a device with a peer is the peer's.
+                    // With a peer, the address attribute of a device is the peer's.
                     AddressAttribute::Local(address) => own = Some(address),
                     AddressAttribute::Address(address) => own = own.or(Some(address)),
                     _ => {}
@@ -148,7 +148,7 @@ impl Netlink {
         Ok(all.into_iter().filter_map(own).collect())
     }
 
-    /// Destinations of the main table that lead over a device: an address and how many of its bits count.
+    /// Destinations of the main table that lead over a device: address and prefix length.
     pub fn destinations(&mut self, index: u32) -> Result<Vec<(IpAddr, u8)>, Error> {
         let mut found = Vec::new();
         for family in [AddressFamily::Inet, AddressFamily::Inet6] {
@@ -196,7 +196,7 @@ impl Netlink {
         }))
     }
 
-    /// Takes a device up, with an MTU and room for so many packets that wait for its reader, if they are told.
+    /// Sets a device up; if given, with an MTU and a queue length for its reader.
     pub fn set_up(&mut self, index: u32, mtu: Option<u32>, queue: Option<u32>) -> Result<(), Error> {
         let mut message = LinkMessage::default();
         message.header.index = index;
@@ -208,7 +208,7 @@ impl Netlink {
         done.map(drop).tried(|| "cannot take a device up".to_owned())
     }
 
-    /// Gives a device an address of its own network.
+    /// Adds an address with its network to a device.
     pub fn add_address(&mut self, index: u32, address: IpAddr, prefix: u8) -> Result<(), Error> {
         let mut message = AddressMessage::default();
         message.header.index = index;
@@ -219,8 +219,8 @@ impl Netlink {
         done.map(drop).tried(|| format!("cannot give a device the address {address}"))
     }
 
-    /// Sends everything of an address's version to a device, in the main table or another. What TCP sends there has that congestion
-    /// control, if it is told: a namespace may not have a default of its own.
+    /// Routes all packets of an address's version to a device, in the main table or another; if given, with a congestion control
+    /// for TCP, since a namespace may not have a default of its own.
     pub fn add_default_route(
         &mut self,
         index: u32,

@@ -1,17 +1,18 @@
-//! Offloads of a TUN device: one frame that stands for many packets, taken apart and put together again.
+//! Offloads of a TUN device: frames that carry many packets, and their splitting and joining.
 //!
-//! Follows the header of virtio-net (OASIS virtio 1.2 §5.1.6) as Linux has it at TUN devices: TCP over IPv4 and IPv6, and UDP segments.
-//! Differs from a network card: packets are never made whole. Queues and losses see each of them as a place in the frame that it
-//! came in, and those that leave together share one header again.
+//! Follows the header of virtio-net (OASIS virtio 1.2 §5.1.6) as used by Linux for TUN devices: TCP over IPv4 and IPv6, and UDP
+//! segments.
+//! Differs from a network card: packets are not separated. Queues and losses treat each as an index in its frame, and those that
+//! leave together share one header again.
 //! Leaves out UFO, tunnels inside tunnels, and frames above 65,535 bytes.
 
-/// Bytes of the header that stands before each frame.
+/// Size of the header before each frame, bytes.
 pub const LEN: usize = 10;
 
-/// Room for the largest headers that segments are made with: IPv6 or IPv4 with options, TCP with options.
+/// Room for the largest headers of segments: IPv6 or IPv4 with options, TCP with options.
 pub const MAX_HEADERS: usize = 128;
 
-/// The most segments of a frame: 65,535 bytes in segments of 48 bytes, TCP's least.
+/// Largest number of segments in a frame: 65,535 bytes in segments of 48 bytes, TCP's minimum.
 pub const MAX_SEGMENTS: u32 = 2048;
 
 const NEEDS_CHECKSUM: u8 = 1;
@@ -23,11 +24,11 @@ const GSO_ECN: u8 = 0x80;
 /// The header before a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Offload {
-    /// The checksum at `checksum_start + checksum_offset` is that of the pseudo-header only.
+    /// True if the checksum at `checksum_start + checksum_offset` covers the pseudo-header only.
     pub needs_checksum: bool,
-    /// Kind of segments; 0 is one packet.
+    /// Kind of segments; 0 for a single packet.
     pub kind: u8,
-    /// Bytes before the payload.
+    /// Number of bytes before the payload.
     pub header_len: u16,
     /// Payload of each segment but the last.
     pub segment_size: u16,
@@ -51,7 +52,7 @@ impl Offload {
         }
     }
 
-    /// The header as it is written.
+    /// The header as bytes.
     pub fn write(&self) -> [u8; LEN] {
         let mut bytes = [0; LEN];
         bytes[0] = if self.needs_checksum { NEEDS_CHECKSUM } else { 0 };
@@ -64,7 +65,7 @@ impl Offload {
     }
 }
 
-/// The transport of a frame of many segments.
+/// Transport of a frame of many segments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum OffloadTransport {
     Tcp,
@@ -75,9 +76,9 @@ enum OffloadTransport {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FrameShape {
     offload: Offload,
-    /// `None` of a frame that is one packet.
+    /// `None` for a frame with a single packet.
     transport: Option<OffloadTransport>,
-    /// Bytes of IP's and the transport's headers.
+    /// Bytes of the headers of IP and transport.
     headers: u16,
     /// Payload of each segment but the last.
     segment: u16,
@@ -121,17 +122,17 @@ impl FrameShape {
         })
     }
 
-    /// Packets in it.
+    /// Number of packets in it.
     pub fn count(&self) -> u32 {
         self.count
     }
 
-    /// True of packets that may be written as one frame with their neighbours.
+    /// Returns true if its packets may be written in one frame with their neighbours.
     pub fn joins(&self) -> bool {
         self.transport.is_some()
     }
 
-    /// Bytes of one of its packets, headers and all.
+    /// Size of a packet with headers, bytes.
     pub fn packet_len(&self, index: u32) -> u32 {
         match self.transport {
             None => self.len,
@@ -142,12 +143,12 @@ impl FrameShape {
         }
     }
 
-    /// Offset of another packet's payload behind the first one's, for TCP's sequence numbers.
+    /// Offset of a packet's payload from that of the first, for TCP's sequence numbers.
     pub fn ahead(&self, index: u32) -> u32 {
         u32::from(self.segment) * index
     }
 
-    /// Byte range in the frame of the payload of packets `first` to `last`.
+    /// Byte range of the payload of packets `first` to `last` in the frame.
     pub fn payload(&self, first: u32, last: u32) -> std::ops::Range<usize> {
         if self.transport.is_none() {
             return 0..self.len as usize;
@@ -157,8 +158,8 @@ impl FrameShape {
         headers + segment * first as usize..end
     }
 
-    /// Headers of packets `first` to `last` of `frame` as one frame, in `room`, and what stands before it. A frame of one packet has no
-    /// headers apart: it is written as it came.
+    /// Headers of packets `first` to `last` of `frame` for one new frame, in `room`, and the offload header. A frame with a single
+    /// packet has no separate headers: it is written as it came.
     pub fn headers(
         &self,
         frame: &[u8],
@@ -187,7 +188,7 @@ impl FrameShape {
             OffloadTransport::Tcp => {
                 let seq = u32::from_be_bytes([behind[4], behind[5], behind[6], behind[7]]);
                 behind[4..8].copy_from_slice(&seq.wrapping_add(self.ahead(first)).to_be_bytes());
-                // FIN and PSH are the last segment's, CWR the first's.
+                // FIN and PSH belong to the last segment, CWR to the first.
                 behind[13] &=
                     !(if last + 1 < self.count { 0x09 } else { 0 } | if first > 0 { 0x80 } else { 0 });
             }
@@ -210,7 +211,7 @@ impl FrameShape {
     }
 }
 
-/// Sum of 16-bit words as RFC 1071 has it.
+/// Sum of 16-bit words (RFC 1071).
 pub fn sum(bytes: &[u8]) -> u64 {
     let mut words = bytes.chunks_exact(2);
     let all: u64 = words.by_ref().map(|w| u64::from(u16::from_be_bytes([w[0], w[1]]))).sum();
@@ -225,7 +226,7 @@ pub fn fold(mut sum: u64) -> u16 {
     sum as u16
 }
 
-/// The pseudo-header's sum, which stands where a card is to put the checksum.
+/// Sum of the pseudo-header, which is in the place where the card puts the checksum.
 fn pseudo_header(header: &[u8], start: usize, len: usize, transport: OffloadTransport) -> u16 {
     let addresses = if header[0] >> 4 == 4 { &header[12..20] } else { &header[8..40] };
     let protocol = if transport == OffloadTransport::Tcp { 6 } else { 17 };
@@ -233,14 +234,14 @@ fn pseudo_header(header: &[u8], start: usize, len: usize, transport: OffloadTran
     fold(sum(addresses) + protocol + len as u64)
 }
 
-/// Completes the checksum of a packet that was left to a card, so that it can be altered, or looked at by others.
+/// Completes a checksum that was left to the card, so that the packet can be altered or captured.
 pub fn complete(offload: &Offload, packet: &mut [u8]) {
     let start = usize::from(offload.checksum_start);
     let at = start + usize::from(offload.checksum_offset);
     if !offload.needs_checksum || packet.len() < at + 2 {
         return;
     }
-    // The field holds the pseudo-header's sum, so that it belongs to what is summed.
+    // The field contains the pseudo-header's sum, so it belongs to the data summed.
     let sum = match !fold(sum(&packet[start..])) {
         // UDP has no checksum of 0 (RFC 768).
         0 if offload.checksum_offset == 6 => 0xffff,
@@ -346,7 +347,7 @@ mod tests {
             complete(&before, &mut same);
             assert_eq!(one, same);
         }
-        // All of it is the frame that came, but for the sum of the pseudo-header.
+        // The frame is the original one, except for the sum of the pseudo-header.
         let (all, offload) = packet(&shape, &bytes, [0, 3]);
         assert_eq!((all.len(), offload.kind), (bytes.len(), GSO_TCP_V4));
     }

@@ -1,31 +1,33 @@
-//! Times at which the loop rests, sleeps and stays awake: a machine that is handed the time and the frames of each round.
+//! Times at which the loop rests, sleeps and polls: a machine that is handed the time and the number of frames of each round.
 //!
-//! Follows interrupt moderation of network cards: packets that come one by one wait a little, so that they are read and written together.
-//! Differs from it: something that is due alone is waited for awake, as a sleeper wakes late, while that takes a small share of all time.
-//! Leaves out the clock and the sleeping.
+//! Follows interrupt moderation of network cards: packets in close succession wait a little, so that they are read and written
+//! together.
+//! Differs: the loop polls for a single event that is due, since a sleeper wakes late, as long as that takes a small share of the
+//! time.
+//! Leaves out the clock and sleeping.
 
 use skyhop_units::{Span, Time};
 
-/// The rest after a round, and the least of it, however long the round has taken.
+/// Rest after a round, and its minimum after a long one.
 const REST: Span = Span::from_micros(30);
 const LEAST_REST: Span = Span::from_micros(5);
-/// Length of a round while many packets come. What is due within `EARLY` is done at once then, so that packets are as much early
-/// as late.
+/// Length of a round while many packets arrive. Events that are due within `EARLY` are then handled at once, so that packets are as
+/// much early as late.
 const PERIOD: Span = Span::from_micros(130);
 const EARLY: Span = Span::from_micros(65);
-/// A loop that never sleeps is ended by the system, and a short rest may be over before the system has put the loop to sleep. So after so
-/// long without a real one it takes one.
+/// Longest time without a real rest: the system kills a real-time loop that never sleeps, and a short rest may end before the
+/// system has put the loop to sleep.
 const LONGEST_WORK: Span = Span::from_millis(500);
 const REAL_REST: Span = Span::from_micros(200);
-/// Frames in so long from which on many come.
+/// Number of frames in a window from which there are many.
 const MANY: u64 = 6;
 const WINDOW: Span = Span::from_millis(1);
-/// The part of what a sleeper was late that counts for the next: an eighth.
+/// Smoothing of a sleeper's lateness: an eighth of each new value counts.
 const SMOOTHING: u64 = 8;
-/// Time before something is due, and waited for awake, from which all of it is done but for writing it.
+/// Time before a polled event is due from which it is handled, except for writing it.
 const READY: Span = Span::from_micros(15);
-/// Time for which the loop stays awake before something is due: longer than a sleeper is usually late; the share of all time that it
-/// may stay awake, and how much of that it may save up.
+/// Time for which the loop polls before an event is due, longer than the usual lateness of a sleeper; the share of the time that it
+/// may poll, and the amount that it may save up.
 const AWAKE: Span = Span::from_micros(120);
 const AWAKE_SHARE: u64 = 20;
 const AWAKE_MOST: Span = Span::from_millis(2);
@@ -33,34 +35,34 @@ const AWAKE_MOST: Span = Span::from_millis(2);
 /// The pace of a loop.
 #[derive(Debug, Clone, Default)]
 pub struct Pace {
-    /// Frames read and written when the window began, and when that was.
+    /// Frames read and written at the start of the window, and that start.
     frames: u64,
     window: Time,
     busy: bool,
     /// Smoothed lateness of a sleeper, ns.
     oversleep: u64,
-    /// A packet is due so soon that it is waited for awake.
+    /// True if a packet is due so soon that the loop polls for it.
     ready: bool,
-    /// The last rest that was long enough to be one.
+    /// The last rest that was long enough to count.
     rested: Time,
-    /// The last round was followed by another without a rest.
+    /// True if the last round was followed by another without a rest.
     swept: bool,
-    /// Time left for staying awake, and when it was last counted.
+    /// Time left for polling, and when it was last updated.
     awake: Span,
     counted: Time,
 }
 
-/// The way to wait for what is due.
+/// How to wait for the next event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wait {
-    /// The loop sleeps until then.
+    /// Sleep until then.
     Asleep(Time),
-    /// Asleep until the first instant, awake until the second.
+    /// Sleep until the first instant, poll until the second.
     Awake(Time, Time),
 }
 
 impl Pace {
-    /// Time before it is due from which something may be done.
+    /// Time by which an event may be handled before it is due.
     pub fn early(&self) -> Span {
         match (self.busy, self.ready) {
             (true, _) => EARLY,
@@ -69,13 +71,13 @@ impl Pace {
         }
     }
 
-    /// True if what was done early is written early too, and not when it is due.
+    /// Returns true if packets that are handled early are written early, too.
     pub fn writes_early(&self) -> bool {
         self.busy
     }
 
-    /// A round is over, with so many frames in all rounds. True if ports are to be looked at once more before the rest: a host's answer to
-    /// an echo is there when the echo is written. Never twice in a row.
+    /// Ends a round, with the number of frames in all rounds. Returns true if ports are to be read once more before the rest, since
+    /// a host answers an echo as soon as it is written. Never twice in a row.
     pub fn handle_round(&mut self, now: Time, frames: u64) -> bool {
         self.ready = false;
         let window = now.since(self.window);
@@ -87,7 +89,7 @@ impl Pace {
         self.swept
     }
 
-    /// Rest after a round that began at `began`.
+    /// Rest after a round that started at `began`.
     pub fn rest(&mut self, began: Time, now: Time) -> Span {
         let rest = match self.busy {
             true => PERIOD.saturating_sub(Span::from_nanos(self.oversleep)),
@@ -103,17 +105,17 @@ impl Pace {
         rest
     }
 
-    /// A rest took so much longer than it was to.
+    /// Records that a rest was longer than intended by `late`.
     pub fn overslept(&mut self, late: Span) {
         self.oversleep = (self.oversleep * (SMOOTHING - 1) + late.min(PERIOD).as_nanos()) / SMOOTHING;
     }
 
-    /// True if packets come one by one, so that it matters when each came.
+    /// Returns true if packets come one by one, so that the time of each matters.
     pub fn one_by_one(&self) -> bool {
         !self.busy
     }
 
-    /// Wait for packets that are due at `due`, if nothing else is due at `other` before.
+    /// How to wait for packets that are due at `due`, if nothing else is due before, at `other`.
     pub fn wait(&mut self, now: Time, due: Time, other: Time) -> Wait {
         let more = Span::from_nanos(now.since(self.counted).as_nanos() / AWAKE_SHARE);
         (self.awake, self.counted) = ((self.awake + more).min(AWAKE_MOST), now);
@@ -129,7 +131,7 @@ impl Pace {
         }
     }
 
-    /// The loop has been awake for so long, and what it was awake for is next.
+    /// Records that the loop has polled for `time`, and that its event is next.
     pub fn was_awake(&mut self, time: Span) {
         self.ready = true;
         self.awake = self.awake.saturating_sub(time);
@@ -153,12 +155,12 @@ mod tests {
             (pace.rest(us(0), us(10)), pace.rest(us(0), us(500))),
             (Span::from_micros(20), LEAST_REST)
         );
-        // Rounds that leave no time for a rest are followed by one every half second all the same.
+        // After rounds that leave no time for a rest, there is one every half second nevertheless.
         let real = (1..=20_000).filter(|n| pace.rest(us(n * 100), us(n * 100 + 99)) == REAL_REST).count();
         assert_eq!(real, 3);
     }
 
-    /// Six frames in a millisecond are many, also if each round has one.
+    /// Six frames in a millisecond are many, even one per round.
     #[test]
     fn frames_that_follow_each_other_closely_are_done_together() {
         for (apart, busy) in [(100, true), (160, true), (180, false), (5_000, false)] {
@@ -169,7 +171,8 @@ mod tests {
             assert_eq!((pace.writes_early(), pace.one_by_one()), (busy, !busy), "{apart} us apart");
             let early = if busy { EARLY } else { Span::ZERO };
             assert_eq!(pace.early(), early);
-            // A round begins one period after the one before, however late a sleeper is; of what is due, half a period early.
+            // A round starts one period after the one before, however late a sleeper is; due events are handled up to half a period
+            // early.
             for _ in 0..100 {
                 pace.overslept(Span::from_micros(50));
             }
@@ -202,7 +205,7 @@ mod tests {
         }
         let share = awake.as_secs_f64() / end.as_secs_f64();
         assert!((0.049..=0.0501).contains(&share), "{share}");
-        // The pace sleeps until the next thing that is due.
+        // The pace sleeps until the next event.
         assert_eq!(pace.wait(us(20_000_000), us(20_000_300), us(20_000_100)), Wait::Asleep(us(20_000_100)));
     }
 }

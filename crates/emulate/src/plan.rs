@@ -1,9 +1,9 @@
-//! Which flows are left to programs, and the hosts at their ends.
+//! Selection of the flows of programs, and of the hosts at their ends.
 //!
-//! Follows the scenario's `real`; where no flow says so, its first one is. A host is an end of such a flow, with the address that it has in
+//! Follows the scenario's `real`; if no flow sets it, the first flow is real. A host is an end of such a flow, with its address in
 //! the simulator.
-//! Differs from the simulator: two hosts have one way between them, as packets of programs do not say which flow they are of.
-//! Leaves out how hosts are made.
+//! Differs from the simulator: two hosts have one path between them, since packets of programs do not name their flow.
+//! Leaves out the creation of hosts.
 
 use crate::error::Error;
 use skyhop_scenario::{Flow, Real, Scenario, Traffic};
@@ -15,14 +15,14 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 pub struct EmulatedHost {
     /// Its name in the scenario.
     pub name: String,
-    /// Its address. A host that is a device of this machine has the device's own instead.
+    /// Its IPv4 address. A host that is a device of this machine has the device's own instead.
     pub v4: Ipv4Addr,
-    /// The device of this machine that it is.
+    /// The device of this machine that serves as the host.
     pub device: Option<String>,
 }
 
 impl EmulatedHost {
-    /// Its address of IPv6: the other one in 2001:db8::/96.
+    /// Its IPv6 address: the IPv4 address in 2001:db8::/96.
     pub fn v6(&self) -> Ipv6Addr {
         let [a, b, c, d] = self.v4.octets();
         let pair = |high, low| u16::from(high) << 8 | u16::from(low);
@@ -30,7 +30,7 @@ impl EmulatedHost {
     }
 }
 
-/// A flow that is left to programs.
+/// A flow with programs at both ends.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RealFlow {
     /// Its index in the scenario.
@@ -39,42 +39,42 @@ pub struct RealFlow {
     pub ends: [usize; 2],
 }
 
-/// A flow of which programs have one end; the other is simulated.
+/// A flow with a program at one end; the other end is simulated.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HalfFlow {
     /// Its index in the scenario.
     pub flow: usize,
     /// True if its `to` is the simulated end.
     pub to: bool,
-    /// The host at the other end.
+    /// The host of the program.
     pub host: usize,
-    /// The simulated end, which no other host stands for.
+    /// The simulated end, which is no other host's.
     pub simulated: EmulatedHost,
 }
 
-/// Hosts, and who they are to the command.
+/// The hosts and their roles.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostPlan {
     /// Hosts in the order in which flows name them.
     pub hosts: Vec<EmulatedHost>,
-    /// Flows that are left to programs at both ends.
+    /// Flows with programs at both ends.
     pub flows: Vec<RealFlow>,
-    /// Flows that are left to programs at one.
+    /// Flows with a program at one end.
     pub halves: Vec<HalfFlow>,
-    /// Host on which the command runs: `user` to all others.
+    /// The host of the command, called `user` by all others.
     pub user: usize,
-    /// Host on which the server runs.
+    /// The host of the server.
     pub server: usize,
-    /// The host where the command runs if that is another one than the user, which is a device then; `None` where all hosts are devices.
+    /// The host of the command if it is not the user, which is then a device; `None` if all hosts are devices.
     pub at: Option<usize>,
-    /// No flow of the scenario says `real`: the first was taken.
+    /// True if no flow of the scenario sets `real`, so that the first was taken.
     pub by_default: bool,
 }
 
-/// The device of this machine for each host, with the option or the key that says so.
+/// Devices of this machine by host, each with the option or key that names it.
 pub type Devices = [(String, String, String)];
 
-/// Devices of the scenario's nodes; those that the command line names come before them.
+/// Devices of the scenario's nodes; those on the command line come first.
 pub fn devices(scenario: &Scenario, told: &[(String, String)]) -> Vec<(String, String, String)> {
     let mut all: Vec<_> =
         told.iter().map(|(host, device)| ("--device".to_owned(), host.clone(), device.clone())).collect();
@@ -86,7 +86,7 @@ pub fn devices(scenario: &Scenario, told: &[(String, String)]) -> Vec<(String, S
     all
 }
 
-/// Indices of the flows that are left to programs at both ends; of the first, if no flow says `real`.
+/// Indices of the flows with programs at both ends; the first flow if none sets `real`.
 pub fn real_flows(scenario: &Scenario) -> Vec<usize> {
     let flows = scenario.flows.iter().enumerate();
     match scenario.flows.iter().all(|flow| flow.real.none()) {
@@ -95,7 +95,7 @@ pub fn real_flows(scenario: &Scenario) -> Vec<usize> {
     }
 }
 
-/// Indices of the flows that programs have an end of.
+/// Indices of the flows with a program at some end.
 pub fn flows_of_programs(scenario: &Scenario) -> Vec<usize> {
     let both = real_flows(scenario);
     let has = |i: usize, flow: &Flow| both.contains(&i) || flow.real.simulated_to().is_some();
@@ -103,11 +103,11 @@ pub fn flows_of_programs(scenario: &Scenario) -> Vec<usize> {
 }
 
 impl HostPlan {
-    /// The hosts of a simulation that was made for the scenario with [`real_flows`]. `at` says where the command runs.
+    /// The hosts of a simulation built for the scenario with [`real_flows`]. `at` is the host of the command.
     ///
     /// # Errors
     ///
-    /// No flow; two flows between the same hosts; a host that there is not; a device that is two hosts.
+    /// No flow; two flows between the same hosts; an unknown host; a device for two hosts.
     pub fn of(
         scenario: &Scenario,
         simulation: &Simulation,
@@ -168,14 +168,14 @@ impl HostPlan {
             [from, to] if to == plan.user => Some(from),
             _ => None,
         });
-        // With a simulated peer, the programs that serve it are at the user's own host.
+        // With a simulated peer, the programs that serve it run on the user's own host.
         plan.server = peer.unwrap_or(plan.user);
         let here = |host: &usize| plan.hosts[*host].device.is_none();
         plan.at = [plan.user, plan.server].into_iter().chain(0..plan.hosts.len()).find(here);
         Ok(plan)
     }
 
-    /// Says who the user is, by the first flow that programs have an end of.
+    /// Selects the user, by the first flow with a program.
     fn choose_user(&mut self, scenario: &Scenario) -> Result<(), Error> {
         let half = self.halves.first().filter(|half| self.flows.first().is_none_or(|f| half.flow < f.flow));
         if let Some(half) = half {
@@ -189,7 +189,7 @@ impl HostPlan {
             ));
         };
         let named = |name: &str| ends.into_iter().find(|host| self.hosts[*host].name == name);
-        // The user is the end that asks; of a transfer, the end that receives it.
+        // The user is the end that makes requests; for a transfer, the receiving end.
         let asks = scenario.flows[flow].traffic.asks()
             || matches!(scenario.flows[flow].traffic, Traffic::Ping { .. });
         let by_traffic = ends[usize::from(!asks)];
@@ -198,7 +198,7 @@ impl HostPlan {
         Ok(())
     }
 
-    /// Flows that programs have an end of, in the scenario's order, each with the hosts at its `from` and its `to`.
+    /// Flows with a program at some end, in the scenario's order, each with the hosts at its `from` and its `to`.
     pub fn ways(&self) -> Vec<(usize, [Option<usize>; 2])> {
         let both = self.flows.iter().map(|real| (real.flow, real.ends.map(Some)));
         let half = |half: &HalfFlow| match half.to {
@@ -215,7 +215,7 @@ impl HostPlan {
         self.halves.iter().find(|half| half.flow == flow).map(|half| &half.simulated)
     }
 
-    /// A host by its name, which `key` has.
+    /// A host by name, which `key` contains.
     fn named(&self, key: &str, name: &str) -> Result<usize, Error> {
         self.hosts.iter().position(|host| host.name == name).ok_or_else(|| {
             let names: Vec<_> = self.hosts.iter().map(|host| host.name.as_str()).collect();
@@ -223,7 +223,7 @@ impl HostPlan {
         })
     }
 
-    /// Says which hosts are devices.
+    /// Assigns devices to hosts.
     fn attach(&mut self, devices: &Devices) -> Result<(), Error> {
         for (key, name, device) in devices {
             let host = self.named(key, name)?;
@@ -246,21 +246,21 @@ impl HostPlan {
         })
     }
 
-    /// The table of names for programs of a host: `/etc/hosts`.
+    /// The table of names for the programs of a host: `/etc/hosts`.
     pub fn names(&self) -> String {
         let mut text = "127.0.0.1 localhost\n::1 localhost\n".to_owned();
-        // Machines behind a device have names of their own, which nobody here knows.
+        // Machines behind a device have names of their own, which are unknown here.
         let here = self.hosts.iter().enumerate().filter(|(_, host)| host.device.is_none());
         let mut all: Vec<(&EmulatedHost, bool, bool)> =
             here.map(|(index, host)| (host, index == self.user, index == self.server)).collect();
         let alone = self.server == self.user;
         for half in &self.halves {
-            // A host that is a program's in another flow has its name from there.
+            // A host with a program in another flow has its name from there.
             if !all.iter().any(|(host, ..)| host.name == half.simulated.name) {
                 all.push((&half.simulated, false, half.host == self.user));
             }
         }
-        // A name that a host has in the scenario is that host's.
+        // A name of the scenario belongs to its host.
         let free = |name: &str| !all.iter().any(|(host, ..)| host.name == name);
         let (user, server) = (free("user"), free("server"));
         for (host, is_user, is_server) in &all {

@@ -1,8 +1,8 @@
 //! A host's port: frames from its device into the network, and packets from the network as frames to its device.
 //!
-//! Follows the order in which the network delivers: packets that are neighbours in the frame that they came in, and leave together, are
-//! written as one frame.
-//! Leaves out what happens in between.
+//! Follows the order in which the network delivers: packets that were neighbours in their frame, and leave together, are written as
+//! one frame.
+//! Leaves out the network in between.
 
 use crate::bursts::{Bursts, Tag};
 use crate::clock::RunClock;
@@ -16,10 +16,10 @@ use skyhop_units::Time;
 use skyhop_wire::Packet;
 use std::io;
 
-/// Bytes in which a frame is read.
+/// Size of the buffer into which a frame is read, bytes.
 pub const FRAME: usize = 65_536 + 256;
 
-/// Packets that are written next, neighbours in one frame.
+/// Packets to be written next, neighbours in one frame.
 #[derive(Debug, Clone, Copy)]
 struct PacketRun {
     burst: u32,
@@ -31,25 +31,25 @@ struct PacketRun {
 /// Counters of a port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PortCounts {
-    /// Packets of programs that were read, and their bytes.
+    /// Packets of programs that were read.
     pub read_packets: u64,
     /// Bytes of those packets.
     pub read_bytes: u64,
-    /// Frames that they came in.
+    /// Frames of those packets.
     pub read_frames: u64,
-    /// Packets that were written.
+    /// Packets written.
     pub written_packets: u64,
     /// Bytes of those packets.
     pub written_bytes: u64,
-    /// Frames that they went in.
+    /// Frames of those packets.
     pub written_frames: u64,
-    /// Packets to nobody that is here: multicast, and addresses of no host.
+    /// Packets to other destinations: multicast, and addresses of no host.
     pub elsewhere: u64,
-    /// Frames that are no packets of IP.
+    /// Frames that are not IP packets.
     pub malformed: u64,
-    /// Packets that the kernel did not take.
+    /// Packets that the kernel refused.
     pub not_taken: u64,
-    /// Packets that there was no memory for.
+    /// Packets dropped for want of memory.
     pub no_room: u64,
 }
 
@@ -57,28 +57,29 @@ pub struct PortCounts {
 pub struct Port {
     /// The device.
     pub tun: Tun,
-    /// Times at which frames were handed to it, where the kernel says so.
+    /// Times at which the device got frames, if the kernel reports them.
     stamps: Option<Stamps>,
-    /// Time at which a frame of it was last read.
+    /// Time of the last read of a frame.
     pub last_read: Time,
     /// Its counters.
     pub counts: PortCounts,
-    /// Neighbours are written as one frame.
+    /// True if neighbours are written as one frame.
     joins: bool,
     run: Option<PacketRun>,
-    /// Due times of the packets of the run.
+    /// Due times of the packets to be written.
     dues: Vec<Time>,
     room: [u8; MAX_HEADERS],
 }
 
-/// Takes packets of ports, for a file.
+/// Receiver of the packets of ports, for a capture.
 pub trait Tap {
-    /// A packet that a port read or wrote at `at`: headers as they are, of which the transport's checksum may be the card's, and payload.
+    /// Takes a packet that a port read or wrote at `at`: its headers, in which the transport's checksum may be left to the card,
+    /// and payload.
     fn packet(&mut self, port: usize, at: Time, offload: &Offload, header: &[u8], payload: &[u8]);
 }
 
 impl Port {
-    /// A port with nothing to write yet.
+    /// A port without packets to write.
     pub fn new(tun: Tun, stamps: Option<Stamps>) -> Self {
         Self {
             tun,
@@ -92,12 +93,12 @@ impl Port {
         }
     }
 
-    /// Arrival of the first frame that is not read yet, if the kernel has noted it.
+    /// Time at which the device got the first unread frame, if the kernel has recorded it.
     pub fn first_came(&self, clock: RunClock) -> Option<Time> {
         self.stamps.as_ref()?.first_since(self.last_read, |ns| clock.of_day(ns))
     }
 
-    /// True of a packet that is the next neighbour of those in the run.
+    /// Returns true if a packet is the next neighbour of those to be written.
     fn continues(&self, tag: Tag, marked: bool, bursts: &Bursts) -> bool {
         self.joins
             && self.run.is_some_and(|run| {
@@ -106,7 +107,7 @@ impl Port {
             })
     }
 
-    /// A packet is to be written that was due at `due`.
+    /// Delivers a packet that was due at `due`.
     pub fn deliver(&mut self, tag: Tag, marked: bool, due: Time, io: &mut Io<'_>) {
         if self.continues(tag, marked, io.bursts) {
             if let Some(run) = &mut self.run {
@@ -119,16 +120,16 @@ impl Port {
         self.dues.push(due);
     }
 
-    /// Writes what is to be written.
+    /// Writes the packets that are delivered.
     pub fn flush(&mut self, io: &mut Io<'_>) {
         let Some(run) = self.run.take() else { return };
         let packets = run.last - run.first + 1;
         let now = io.now_or(self.dues.first().copied());
-        // Early is as wrong as late.
+        // Early counts as wrong, like late.
         self.dues.drain(..).for_each(|due| io.release.add(now.since(due).max(due.since(now)), 1));
         let done = self.write(run, io);
         if done.is_err() && packets > 1 {
-            // Some kernels refuse frames of many packets, and say so only now.
+            // Some kernels refuse frames of many packets, and only report it now.
             self.joins = false;
             for index in run.first..=run.last {
                 let one = PacketRun { first: index, last: index, ..run };
@@ -188,7 +189,7 @@ impl Port {
         done
     }
 
-    /// Writes a packet by itself of which bits have become others, its checksum being complete before.
+    /// Writes a corrupted packet as a frame of its own, with its checksum completed before its bits are flipped.
     pub fn corrupted(&mut self, tag: Tag, marked: bool, bits: &[FlippedBit], io: &mut Io<'_>) {
         self.flush(io);
         let mut packet = io.bursts.whole(tag);
@@ -200,13 +201,13 @@ impl Port {
         if let Some(tap) = &mut io.tap {
             tap.packet(io.port, io.clock.now(), &Offload::default(), &packet, &[]);
         }
-        // The kernel refuses bytes that are no packet of IP any more, as a host would.
+        // The kernel refuses bytes that are no IP packet any more, as a host would.
         if self.tun.write(Offload::default(), &packet, &[]).is_ok() {
             self.wrote_one(packet.len());
         }
     }
 
-    /// Writes what a router has to say about a packet, which is no longer under way.
+    /// Writes a router's message about a packet, which is then no longer in flight.
     pub fn message(&mut self, tag: Tag, router: &Packet, io: &mut Io<'_>) {
         self.flush(io);
         let packet = too_large(router, &io.bursts.whole(tag));
@@ -227,21 +228,21 @@ impl Port {
         self.counts.written_frames += 1;
     }
 
-    /// Neighbours are written as one frame: until the kernel refuses one.
+    /// Returns true if neighbours are written as one frame, until the kernel refuses one.
     pub fn joins(&self) -> bool {
         self.joins
     }
 }
 
-/// Things that a port needs to write.
+/// Everything that a port needs to write.
 pub struct Io<'a> {
     /// The port's number.
     pub port: usize,
-    /// Frames under way.
+    /// Frames in flight.
     pub bursts: &'a mut Bursts,
     /// The clock.
     pub clock: RunClock,
-    /// Packets are written as soon as they are here, also early.
+    /// True if packets are written as soon as they are here, even early.
     pub early: bool,
     /// Lateness of packets.
     pub release: &'a mut Histogram,
@@ -250,7 +251,7 @@ pub struct Io<'a> {
 }
 
 impl Io<'_> {
-    /// The time, once it is `due` unless packets are written early. It is never far off.
+    /// The time, once it is `due`; at once if packets are written early. It is never far off.
     fn now_or(&self, due: Option<Time>) -> Time {
         let due = if self.early { Time::ZERO } else { due.unwrap_or(Time::ZERO) };
         loop {

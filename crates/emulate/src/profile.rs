@@ -1,15 +1,15 @@
-//! Paths that many ask for, as scenarios without a file.
+//! Common paths, as scenarios without a file.
 //!
-//! Follows what operators tell of their services today, and the papers where they measured one; each text says which.
-//! Differs from a file: what a profile has can be printed, changed and kept as a scenario.
-//! Leaves out weather and load, which every user has another of.
+//! Follows operators' present descriptions of their services, and papers with measurements; each text cites its source.
+//! Differs from a file: a profile can be printed, changed and kept as a scenario.
+//! Leaves out weather and load, which differ between users.
 
-/// Places of the two ends of a profile with moving satellites, in degrees, and their names.
+/// Places of the two ends of a profile with moving satellites: names, and coordinates in degrees.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ProfileEnds {
     /// Name, latitude and longitude of the user.
     pub user: (String, f64, f64),
-    /// The same of the other end: the server, or the gateway behind which it is.
+    /// The same for the other end: the server, or the gateway in front of it.
     pub server: (String, f64, f64),
 }
 
@@ -18,10 +18,10 @@ pub struct ProfileEnds {
 pub struct Profile {
     /// Its name.
     pub name: &'static str,
-    /// A line about it.
+    /// A line of description.
     pub about: &'static str,
     text: &'static str,
-    /// Cities of its ends if none are told; `None` where nothing moves.
+    /// Default cities of its ends; `None` if nothing moves.
     pub cities: Option<[&'static str; 2]>,
 }
 
@@ -66,7 +66,7 @@ pub const PROFILES: [Profile; 6] = [
 ];
 
 impl Profile {
-    /// The profile of that name.
+    /// The profile of this name.
     pub fn named(name: &str) -> Option<Self> {
         PROFILES.into_iter().find(|profile| profile.name == name)
     }

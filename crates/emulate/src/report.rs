@@ -1,7 +1,7 @@
-//! The outcome of an emulation: results of the network, and how far they can be trusted.
+//! The outcome of an emulation: results of the network, and their validity.
 //!
-//! Follows the simulator's summary, with the key `emulation` beside its own.
-//! Leaves out how a run is ended.
+//! Follows the simulator's summary, with an additional key `emulation`.
+//! Leaves out the end of a run.
 
 use crate::about::{About, EmulationOutcome, Furnished};
 use crate::device::Attached;
@@ -90,7 +90,7 @@ pub(crate) fn outcome(
     EmulationOutcome { result, meta, exit_code, objections, lateness }
 }
 
-/// A flow's result with what its simulated end has counted.
+/// A flow's result with the counters of its simulated end.
 fn one_end(flow: &mut FlowResult, (simulated, limits): (OneEndResult, Option<[Span; Cause::COUNT]>)) {
     let FlowKind::Programs(met) = &flow.kind else { return };
     let ProgramsResult { sent, received, loss, delay_min_s, delay_mean_s, delay_max_s } = *met;
@@ -99,7 +99,7 @@ fn one_end(flow: &mut FlowResult, (simulated, limits): (OneEndResult, Option<[Sp
     flow.limits = limits.map(|spent| LimitsResult { spent_ns: spent.map(Span::as_nanos), bottleneck: None });
 }
 
-/// The kernel's default where programs run; `None` where all hosts are devices.
+/// The kernel's default congestion control for programs; `None` if all hosts are devices.
 fn kernels_own(plan: &HostPlan, hosts: &[Furnished]) -> Option<String> {
     hosts[plan.at?].namespace.within(|| parameter("ipv4/tcp_congestion_control")).ok()?
 }

@@ -1,8 +1,9 @@
-//! Destinations of a port's packets: the flow to the host that has the address, or to the device that leads to it.
+//! Destinations of a port's packets: the flow to the host with the address, or to the device in front of it.
 //!
-//! Follows the longest prefix, as every router; addresses of hosts come first.
-//! Differs from a routing table: there are as many entries as flows at the port, and a few prefixes where several of them lead to devices.
-//! Leaves out what is meant for nobody in particular: multicast, broadcast and addresses of one link.
+//! Follows longest-prefix matching; addresses of hosts come first.
+//! Differs from a routing table: there are as many entries as flows at the port, and a few prefixes where several of them lead to
+//! devices.
+//! Leaves out multicast, broadcast and link-local addresses.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -11,12 +12,12 @@ use std::net::{IpAddr, Ipv4Addr};
 pub struct AddressPrefix {
     bits: u8,
     v6: bool,
-    /// The first bits, from the highest on; the others are 0.
+    /// The first bits, from the highest on; all others are 0.
     value: u128,
 }
 
 impl AddressPrefix {
-    /// Prefix of all addresses whose first `bits` bits are those of `address`.
+    /// The prefix of all addresses that have the first `bits` bits of `address`.
     pub fn new(address: IpAddr, bits: u8) -> Self {
         let (v6, value) = number(address);
         Self { bits, v6, value: value & mask(bits) }
@@ -43,7 +44,7 @@ fn mask(bits: u8) -> u128 {
     u128::MAX.checked_shl(128 - u32::from(bits)).unwrap_or(0)
 }
 
-/// A flow by its index in the scenario, and true towards its `from`.
+/// A flow by its index in the scenario, and true in the direction of its `from`.
 pub type FlowWay = (u32, bool);
 
 /// The routes of a port.
@@ -56,19 +57,19 @@ pub struct PortRoutes {
 }
 
 impl PortRoutes {
-    /// A flow leads to a host with this address.
+    /// Adds a flow to the host with this address.
     pub fn to_host(&mut self, address: Ipv4Addr, way: FlowWay) {
         self.hosts.push((address, way));
         self.hosts.sort_unstable();
     }
 
-    /// A flow leads to a device with these addresses behind it.
+    /// Adds a flow to a device with these addresses behind it.
     pub fn to_device(&mut self, prefixes: &[AddressPrefix], way: FlowWay) {
         self.behind.extend(prefixes.iter().map(|prefix| (*prefix, way)));
         self.behind.sort_by(|a, b| b.cmp(a));
     }
 
-    /// The only device there is a way to has everything behind it.
+    /// Routes everything else to the device, if there is only one.
     pub fn complete(&mut self) {
         if let Some((_, way)) = self.behind.first().copied()
             && self.behind.iter().all(|(_, other)| *other == way)
@@ -77,7 +78,7 @@ impl PortRoutes {
         }
     }
 
-    /// The way of a packet to `destination`, as the network knows it, whose bytes are `packet`.
+    /// The flow of a packet to `destination`, as known to the network; `packet` has its bytes.
     pub fn find(&self, destination: Ipv4Addr, packet: &[u8]) -> Option<FlowWay> {
         if let Ok(place) = self.hosts.binary_search_by_key(&destination, |(address, _)| *address) {
             return Some(self.hosts[place].1);
@@ -89,7 +90,7 @@ impl PortRoutes {
             4 => (false, u128::from(u32::from(destination)) << 96),
             _ => (true, u128::from_be_bytes(*packet.get(24..)?.first_chunk()?)),
         };
-        // From 224.0.0.0 on there are groups; fe80::/10 is one link's, ff00::/8 are groups.
+        // From 224.0.0.0 on there are groups; fe80::/10 is link-local, ff00::/8 are groups.
         let first = (value.1 >> 118) as u16;
         if (!value.0 && first >= 0x380) || (value.0 && (first == 0x3fa || first >= 0x3fc)) {
             return None;

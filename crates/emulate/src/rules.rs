@@ -1,10 +1,10 @@
-//! Rules that send what comes in over a device into the network, and what a killed run has left of them.
+//! Rules that direct packets arriving on a device into the network, and those left by killed runs.
 //!
-//! Follows ip-rule(8). All of them have a protocol of their own, and a table whose number says which device it leads to: a rule
-//! whose device is gone belongs to nobody that runs.
-//! Differs from a file that lists them: the kernel keeps this list as long as the rules, and a rule's priority says what else is to be put
-//! back.
-//! Leaves out the table's route, which goes with its device.
+//! Follows ip-rule(8). They have their own protocol number, and a table whose number gives its device: a rule whose device is gone
+//! belongs to no running process.
+//! Differs from a file that lists them: the kernel keeps this list with the rules, and a rule's priority tells which settings to
+//! restore.
+//! Leaves out the table's route, which vanishes with its device.
 
 use crate::netlink::Netlink;
 use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL};
@@ -13,11 +13,11 @@ use netlink_packet_route::rule::{RuleAction, RuleAttribute, RuleMessage};
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use std::io;
 
-/// The mark of these rules, as `ip rule` shows it: "proto 83".
+/// Protocol number of these rules, shown by `ip rule` as "proto 83".
 const PROTOCOL: u8 = 83;
-/// Priority behind the table of the machine's own addresses and before its main one.
+/// Priority after the table of the machine's own addresses and before its main one.
 const PRIORITY: u32 = 830;
-/// Tables of devices, by the index of the device that they lead to.
+/// Base of the table numbers, to which the index of the device is added.
 const TABLES: u32 = 83_000_000;
 
 /// A version of IP.
@@ -30,7 +30,7 @@ pub enum IpVersion {
 }
 
 impl IpVersion {
-    /// The parameter by which one device forwards packets of it.
+    /// The parameter that enables forwarding from a device.
     pub fn forwarding(self, device: &str) -> String {
         match self {
             IpVersion::V4 => format!("ipv4/conf/{device}/forwarding"),
@@ -42,20 +42,20 @@ impl IpVersion {
 /// Both versions of IP.
 pub const VERSIONS: [IpVersion; 2] = [IpVersion::V4, IpVersion::V6];
 
-/// Packets that come in over `device` go to the device with index `to`.
+/// A rule: packets that arrive on `device` go to the device with index `to`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rule {
-    /// The version of IP that it is for.
+    /// The version of IP to which it applies.
     pub version: IpVersion,
     /// The device of the machine.
     pub device: String,
     /// Index of the network's device.
     pub to: u32,
-    /// The device forwards nothing without this run.
+    /// True if forwarding of the device was enabled by this run.
     pub switched: bool,
 }
 
-/// The table that leads to the device with that index.
+/// Number of the table that leads to the device with that index.
 pub fn table(to: u32) -> u32 {
     TABLES + to
 }
@@ -77,7 +77,7 @@ impl Rule {
         message
     }
 
-    /// Reads a rule; `None` if it is none of these.
+    /// Reads a rule; `None` if it is another kind of rule.
     fn of(message: &RuleMessage) -> Option<Self> {
         let version = match message.header.family {
             AddressFamily::Inet => IpVersion::V4,
@@ -111,7 +111,7 @@ impl Rule {
     }
 }
 
-/// All rules of emulations, those that run and those that were killed.
+/// All rules of emulations, of running and of killed ones.
 pub fn rules(netlink: &mut Netlink) -> io::Result<Vec<Rule>> {
     let mut found = Vec::new();
     for family in [AddressFamily::Inet, AddressFamily::Inet6] {

@@ -1,9 +1,9 @@
-//! Servers that are there where no other is started: echo, discard, and files over HTTP.
+//! Default servers, if no other is started: echo, discard, and files over HTTP.
 //!
-//! Follows RFC 862 (echo, port 7) and RFC 863 (discard, port 9) over TCP and UDP, and HTTP/1.1 (RFC 9112) for GET and HEAD on port 80:
-//! files below a folder, and `/bytes/10MB`, which is as many zeros.
-//! Differs from a server of the Internet: nobody reaches it but the programs of the emulation. A connection has a thread.
-//! Leaves out everything else of HTTP: ranges, listings of folders, TLS.
+//! Follows RFC 862 (echo, port 7) and RFC 863 (discard, port 9) over TCP and UDP, and HTTP/1.1 (RFC 9112) for GET and HEAD on port
+//! 80: files below a folder, and `/bytes/10MB`, a reply of that many zeros.
+//! Differs from an Internet server: only programs of the emulation reach it. Each connection has a thread.
+//! Leaves out other parts of HTTP: ranges, listings of folders, TLS.
 
 use crate::error::{Error, Tried};
 use crate::namespace::Namespace;
@@ -24,7 +24,7 @@ const HTTP: u16 = 80;
 /// The servers of a host.
 #[derive(Debug, Clone)]
 pub struct Servers {
-    /// The folder of HTTP's files; none if there is none.
+    /// Folder of HTTP's files; `None` for no files.
     pub folder: Option<PathBuf>,
 }
 
@@ -33,12 +33,12 @@ impl Servers {
     ///
     /// # Errors
     ///
-    /// A port that cannot be opened.
+    /// A port cannot be opened.
     pub fn start(self, namespace: &Namespace) -> Result<(), Error> {
         let open = || -> Result<_, Error> {
             rustix::thread::move_into_link_name_space(namespace.fd.as_fd(), Some(LinkNameSpaceType::Network))
                 .tried(|| "cannot enter the server's host".to_owned())?;
-            // Sockets of IPv6 take connections of IPv4 too; some kernels have none.
+            // IPv6 sockets accept IPv4 connections too; some kernels have no IPv6.
             let any = [IpAddr::V6(Ipv6Addr::UNSPECIFIED), IpAddr::V4(Ipv4Addr::UNSPECIFIED)];
             let at = |port| any.map(|address| SocketAddr::new(address, port));
             let tcp =
@@ -69,10 +69,10 @@ impl Servers {
     }
 }
 
-/// Wait where there are no descriptors or threads left.
+/// Wait after descriptors or threads have run out.
 const AGAIN: Duration = Duration::from_millis(10);
 
-/// Has each connection served by a thread.
+/// Serves each connection in a thread.
 #[expect(clippy::disallowed_methods, reason = "a server that cannot go on waits until it can")]
 fn accept(listener: TcpListener, serve: impl Fn(TcpStream) -> io::Result<()> + Clone + Send + 'static) {
     thread::spawn(move || {
@@ -81,10 +81,10 @@ fn accept(listener: TcpListener, serve: impl Fn(TcpStream) -> io::Result<()> + C
                 thread::sleep(AGAIN);
                 continue;
             };
-            // Answers leave when they are written.
+            // Answers are sent as soon as they are written.
             let _ = stream.set_nodelay(true);
             let serve = serve.clone();
-            // A client that goes away is none of the others' business.
+            // A client that disconnects does not affect the others.
             if thread::Builder::new().spawn(move || serve(stream)).is_err() {
                 thread::sleep(AGAIN);
             }
@@ -92,10 +92,10 @@ fn accept(listener: TcpListener, serve: impl Fn(TcpStream) -> io::Result<()> + C
     });
 }
 
-/// The most bytes of a request's line or of a header field.
+/// Longest line or header field of a request, bytes.
 const MOST_LINE: u64 = 8192;
 
-/// Answers one request after another.
+/// Answers requests one after another.
 fn serve(stream: &TcpStream, folder: Option<&Path>) -> io::Result<()> {
     let mut input = BufReader::new(stream);
     loop {
@@ -143,14 +143,14 @@ fn serve(stream: &TcpStream, folder: Option<&Path>) -> io::Result<()> {
     }
 }
 
-/// Number of zeros that a path such as `bytes/10MB` names.
+/// Number of zeros named by a path such as `bytes/10MB`.
 pub(crate) fn zeros(path: &str) -> Option<u64> {
     let size = path.strip_prefix("bytes/")?;
     let size = if size.bytes().all(|c| c.is_ascii_digit()) { format!("{size} B") } else { size.to_owned() };
     size.parse().ok().map(Bytes::get)
 }
 
-/// The bytes that a target names, and their number.
+/// The bytes of a target, and their number.
 fn content(target: &str, folder: Option<&Path>) -> Result<(Box<dyn Read>, u64), &'static str> {
     const NOT_FOUND: &str = "404 Not Found";
     let path = target.split(['?', '#']).next().unwrap_or_default().trim_start_matches('/');

@@ -1,9 +1,8 @@
-//! An emulation from a loaded scenario to what it leaves behind.
+//! An emulation, from a loaded scenario to its outcome.
 //!
-//! Follows the order: hosts, the loop, servers, the command; and when the command has ended, all of it in the other order. Nothing of it
-//! outlives this process.
-//! Differs from a simulation: the run lasts as long as its command, and its summary says whether it can be trusted.
-//! Leaves out the command line, and what is shown while it runs.
+//! Follows the order: hosts, the loop, servers, the command; after the command's end, the reverse. Nothing outlives this process.
+//! Differs from a simulation: the run lasts as long as its command, and its summary says whether it is valid.
+//! Leaves out the command line and progress reports.
 
 use crate::about::{About, Furnished};
 pub use crate::about::{EmulationOptions, EmulationOutcome};
@@ -35,26 +34,25 @@ use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, mpsc};
 use std::thread;
 
-/// The name of a host's device.
+/// Name of a host's device.
 pub const DEVICE: &str = "sky0";
-/// MTU of a device where the link behind it has none.
+/// MTU of a device if its link has none.
 const MTU: u32 = 1500;
-/// Longest run whose end is that of its command, or of the user of its routes.
+/// Longest run that ends with its command, or with the user of its routes.
 const LONGEST: Span = Span::from_secs(7 * 86_400);
 
-/// Emulates a scenario while a command runs. `watch` is called a few times a second, and says which signals
-/// there were.
+/// Emulates a scenario while a command runs. `watch` is called a few times a second and returns the signals received.
 ///
 /// # Errors
 ///
-/// Something that the scenario does not say or the system does not allow. A program's own failure is in its exit code.
+/// The scenario lacks something, or the system does not allow it. A program's own failure is in its exit code.
 pub fn emulate(
     loaded: &Loaded,
     options: &EmulationOptions,
     mut watch: impl FnMut(&HostPlan, &LoopState) -> Signals,
 ) -> Result<EmulationOutcome, Error> {
     let ready = Ready::new(loaded, options)?;
-    // Links that were changed are links of the scenario as it runs.
+    // Changed links are links of the scenario as it runs.
     let _control =
         ControlSocket::listen(loaded.clone(), ready.about.plan.clone(), ready.about.shared.clone());
     let begun = ready.begin()?;
@@ -64,24 +62,24 @@ pub fn emulate(
     begun.end(exit_code)
 }
 
-/// An emulation whose hosts are there, and whose time has not begun.
+/// An emulation with its hosts, before the start of its clock.
 pub struct Ready<'a> {
     about: About<'a>,
     driver: EmulationLoop,
 }
 
-/// An emulation that runs.
+/// A running emulation.
 pub struct Emulation<'a> {
     about: About<'a>,
     running: RunningLoop,
 }
 
 impl<'a> Ready<'a> {
-    /// Makes the hosts of a scenario.
+    /// Creates the hosts of a scenario.
     ///
     /// # Errors
     ///
-    /// Something that the scenario does not say or the system does not allow.
+    /// The scenario lacks something, or the system does not allow it.
     pub fn new(loaded: &'a Loaded, options: &'a EmulationOptions) -> Result<Self, Error> {
         for command in [&options.command, &options.server] {
             command.first().map_or(Ok(()), |name| inside::find(name).map(drop))?;
@@ -90,7 +88,7 @@ impl<'a> Ready<'a> {
         let mut scenario = loaded.scenario.clone();
         let devices = devices(&scenario, &options.devices);
         if !options.command.is_empty() || !devices.is_empty() {
-            // Samples are taken as often as in a run of the scenario's own length, and at least once a second.
+            // Samples are as frequent as in a run of the scenario's own length, and at least once a second.
             let default = (scenario.duration / 2000).min(Span::from_secs(1));
             scenario.record.sample_interval.get_or_insert(default);
             scenario.duration = LONGEST;
@@ -130,16 +128,16 @@ impl<'a> Ready<'a> {
         &self.about.plan
     }
 
-    /// The network of a host, by its index in the plan.
+    /// The namespace of a host, by its index in the plan.
     pub fn host(&self, index: usize) -> &Namespace {
         &self.about.hosts[index].namespace
     }
 
-    /// Begins: from now on time goes on. Without a command and a device it ends when the scenario does.
+    /// Starts the clock. Without a command and a device the run ends with the scenario's duration.
     ///
     /// # Errors
     ///
-    /// The system has no thread left.
+    /// The system cannot start a thread.
     pub fn begin(self) -> Result<Emulation<'a>, Error> {
         let Self { about, driver } = self;
         let until = about.ends_by_itself().then(|| Time::ZERO + about.scenario.duration);
@@ -154,11 +152,11 @@ impl Emulation<'_> {
         self.running.clock
     }
 
-    /// Ends the run, and says what came of it. An error of whoever has used it stays that.
+    /// Ends the run and returns its outcome. An error in `exit_code` is returned as it is.
     ///
     /// # Errors
     ///
-    /// A device could not be read any more; its counters cannot be asked for.
+    /// A device could no longer be read, or its counters cannot be read.
     pub fn end(self, exit_code: Result<u8, Error>) -> Result<EmulationOutcome, Error> {
         let Self { mut about, running } = self;
         about.shared.stop();
@@ -175,7 +173,7 @@ impl Emulation<'_> {
     }
 }
 
-/// The simulated ends of flows that programs have the other end of.
+/// The simulated ends of flows with programs.
 fn beside(
     plan: &HostPlan,
     scenario: &Scenario,
@@ -194,7 +192,7 @@ fn beside(
     Ok(Beside::new(ends, simulation))
 }
 
-/// An error if the kernel has no congestion control of that name.
+/// Fails if the kernel has no congestion control of this name.
 fn known(name: &str) -> Result<(), Error> {
     let path = "/proc/sys/net/ipv4/tcp_available_congestion_control";
     let text = std::fs::read_to_string(path).tried(|| format!("cannot read {path}"))?;
@@ -210,7 +208,7 @@ fn known(name: &str) -> Result<(), Error> {
     }
 }
 
-/// An error if something is to run in a host that is a device.
+/// Fails if a program is to run in a host that is a device.
 fn possible(plan: &HostPlan, options: &EmulationOptions) -> Result<(), Error> {
     let wrong = |option: &str, why: String| Err(Error::Scenario(option.into(), why));
     if !options.command.is_empty() && plan.at.is_none() {
@@ -227,7 +225,7 @@ fn possible(plan: &HostPlan, options: &EmulationOptions) -> Result<(), Error> {
     }
 }
 
-/// Makes the hosts, and their ports.
+/// Creates the hosts and their ports.
 fn furnish(
     plan: &HostPlan,
     simulation: &Simulation,
@@ -264,7 +262,7 @@ fn furnish(
     Ok((hosts, ports))
 }
 
-/// Makes a host's device, in the host's namespace.
+/// Creates a host's device, in the host's namespace.
 fn own_device(
     host: &EmulatedHost,
     mtu: u32,
@@ -274,9 +272,9 @@ fn own_device(
     let loopback = netlink.index("lo")?;
     netlink.set_up(loopback, None, None)?;
     let mut tun = Tun::new(DEVICE, options.offload)?;
-    // No address that nobody has asked for, and no search for routers.
+    // Only the addresses that were asked for, and no search for routers.
     for (name, value) in [("addr_gen_mode", "1"), ("accept_ra", "0")] {
-        // Failure is harmless: a few packets go to addresses that no host has.
+        // A failure is harmless: a few packets go to addresses that no host has.
         let _ = set_parameter(&format!("ipv6/conf/{DEVICE}/{name}"), value);
     }
     for (name, value) in &options.sysctls {
@@ -284,7 +282,7 @@ fn own_device(
     }
     let device = netlink.index(DEVICE)?;
     netlink.set_up(device, Some(mtu), Some(QUEUE))?;
-    // Below the least MTU of IPv6 a device has none of it.
+    // Below the minimum MTU of IPv6 a device has no IPv6.
     let addresses = [(IpAddr::V4(host.v4), 32), (IpAddr::V6(host.v6()), 128)];
     let versions = if mtu < 1280 { 1 } else { 2 };
     for (address, prefix) in addresses.into_iter().take(versions) {
@@ -296,12 +294,12 @@ fn own_device(
         netlink.add_default_route(device, address, None, options.tcp.as_deref())?;
     }
     check_offloads(&mut tun)?;
-    // Without them packets enter when they are read.
+    // Without stamps, packets enter when they are read.
     let stamps = Stamps::open(device).ok();
     Ok((tun, netlink, stamps))
 }
 
-/// Has each packet read and written by itself where the kernel does not keep what it has offered.
+/// Reads and writes each packet separately if the kernel refuses the offloads that it has offered.
 fn check_offloads(tun: &mut Tun) -> Result<(), Error> {
     if tun.offloads() != Offloads::None && !takes_frames_of_many(tun) {
         tun.set_offloads(Offloads::None).tried(|| "cannot set the device's offloads".to_owned())?;
@@ -309,8 +307,8 @@ fn check_offloads(tun: &mut Tun) -> Result<(), Error> {
     Ok(())
 }
 
-/// True if the kernel takes a frame of two segments: some versions refuse what they have offered. Its addresses come over no
-/// device, so that it goes nowhere.
+/// Returns true if the kernel accepts a frame of two segments: some versions refuse them although they offer them. No device has
+/// its addresses, so that it goes nowhere.
 fn takes_frames_of_many(tun: &Tun) -> bool {
     let mut frame = [0u8; 40 + 200];
     (frame[0], frame[8], frame[9]) = (0x45, 64, 6);
@@ -373,8 +371,8 @@ impl RunningLoop {
     }
 }
 
-/// Puts this thread before all others; false if that is not allowed. A thread that runs so for three seconds without a rest ends
-/// the process: it would leave no processor to anybody who could stop it.
+/// Gives this thread real-time priority; returns false if that is not allowed. The system kills the process if the thread runs for
+/// three seconds without a rest, since it would block everything that could stop it.
 fn take_priority() -> bool {
     const PRIORITY: i32 = 50;
     const RESET_ON_FORK: i32 = 0x4000_0000;
@@ -386,7 +384,7 @@ fn take_priority() -> bool {
             limit.rlim_cur = limit.rlim_max.min(3_000_000);
             libc::setrlimit(libc::RLIMIT_RTTIME, &raw const limit);
         }
-        // Without the priority a sleeper is woken up to 50 us late, so that others can be woken with it.
+        // Without the priority, timer slack delays a sleeper by up to 50 us.
         libc::prctl(libc::PR_SET_TIMERSLACK, 1 as libc::c_ulong);
         libc::sched_setscheduler(0, libc::SCHED_FIFO | RESET_ON_FORK, &raw const parameters) == 0
     }

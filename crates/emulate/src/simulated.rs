@@ -1,8 +1,9 @@
-//! A simulated host at the end of a flow whose other end is a program: skyhop's own TCP with bytes, ports that answer, and echo.
+//! A simulated host at the end of a flow whose other end is a program: skyhop's own TCP with bytes, ports with services, and ping
+//! replies.
 //!
-//! Follows RFC 9293 §3.10.7.1 (a reset where nobody listens) and RFC 792 and RFC 4443 (echo). Who opens connections in the
-//! simulator opens them here. Differs from a host of the simulator: the peer's packets are bytes with checksums, which may be wrong.
-//! Leaves out UDP, messages about ports that are not there, and addresses of IPv6 outside 2001:db8::/96.
+//! Follows RFC 9293 §3.10.7.1 (a reset for a closed port) and RFC 792 and RFC 4443 (echo). The end that opens connections in the
+//! simulator opens them here. Differs from a host of the simulator: the peer's packets are bytes, with checksums that may be wrong.
+//! Leaves out UDP, port-unreachable messages, and IPv6 addresses outside 2001:db8::/96.
 
 use crate::answers::{Fetch, Responder};
 use crate::plan::{EmulatedHost, HalfFlow};
@@ -19,14 +20,14 @@ use skyhop_wire::{
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{Ipv4Addr, SocketAddrV4};
 
-/// The most connections at once.
+/// Largest number of simultaneous connections.
 const MOST: usize = 10_000;
-/// Time from a refused connection to the next try: programs take a moment to listen.
+/// Time from a refused connection to the next attempt, since programs take a moment to listen.
 const AGAIN: Span = Span::from_millis(200);
-/// Bytes that an application may have written and the peer not acknowledged.
+/// Limits of the bytes that an application may have written and the peer not acknowledged.
 const WRITTEN: std::ops::RangeInclusive<u64> = 4 << 20..=256 << 20;
 
-/// A connection's name: whether it is of IPv6, the peer's socket, and the own port.
+/// Key of a connection: true for IPv6, the peer's socket, and the own port.
 type ConnectionKey = (bool, SocketAddrV4, u16);
 
 /// A connection and its application.
@@ -34,34 +35,34 @@ type ConnectionKey = (bool, SocketAddrV4, u16);
 struct Talk {
     carry: Carry,
     answer: Responder,
-    /// True if the causes that limit its sender are counted.
+    /// True if the time of its sender is counted by limiting cause.
     sends: bool,
-    /// Bytes that have come and that were acknowledged.
+    /// Bytes received and bytes acknowledged.
     moved: u64,
     connected: bool,
     finished: bool,
 }
 
-/// Client of a simulated host.
+/// The client of a simulated host.
 #[derive(Debug)]
 pub enum Client {
-    /// Sends parts of a transfer, each over a connection.
+    /// Sends parts of a transfer, each over its own connection.
     Push {
-        /// Bytes of each part that is not under way.
+        /// Bytes of each part that has not been started.
         parts: VecDeque<u64>,
-        /// Number of transfers that have not all arrived.
+        /// Number of parts that have not arrived.
         left: u32,
     },
-    /// Asks again and again.
+    /// Sends one request after another.
     Ask {
-        /// Exchanges that are still to be begun.
+        /// Number of exchanges left.
         left: u64,
-        /// Start of the present transfer.
+        /// Start of the present exchange.
         began: Option<Time>,
     },
 }
 
-/// Parts of a simulated host.
+/// Parameters of a simulated host.
 pub struct Made {
     /// Its own address and the peer's.
     pub ends: [Ipv4Addr; 2],
@@ -69,15 +70,15 @@ pub struct Made {
     pub peer: String,
     /// Configuration of its TCP.
     pub config: Config,
-    /// The most bytes of its packets.
+    /// Largest size of its packets, bytes.
     pub mtu: u32,
-    /// Source of initial sequence numbers.
+    /// Random stream of initial sequence numbers.
     pub chance: Stream,
-    /// Bytes for who connects to port 19.
+    /// Number of bytes sent to clients of port 19.
     pub source: u64,
     /// Sizes and times of requests, if the flow has any.
     pub exchanges: Option<Exchanges>,
-    /// Its client, and the time at which the client begins.
+    /// Its client, and the client's start.
     pub client: Option<(Client, Time)>,
 }
 
@@ -85,7 +86,7 @@ pub struct Made {
 pub struct SimulatedHost {
     made: Made,
     talks: BTreeMap<ConnectionKey, Talk>,
-    /// Answers to packets of no connection.
+    /// Packets that belong to no connection.
     out: VecDeque<Vec<u8>>,
     /// Time of its client's next action.
     due: Option<Time>,
@@ -128,11 +129,11 @@ impl ConnectionCounts {
     }
 }
 
-/// The simulated end of a flow, whose packets have so many bytes at most.
+/// The simulated end of a flow, with packets of at most `mtu` bytes.
 ///
 /// # Errors
 ///
-/// A file that is no distribution.
+/// A file that does not hold a distribution.
 pub fn host(
     half: &HalfFlow,
     peer: &EmulatedHost,
@@ -184,14 +185,14 @@ pub fn host(
 }
 
 impl SimulatedHost {
-    /// A host that nobody has talked to.
+    /// A host without connections.
     pub fn new(made: Made) -> Self {
         let due = made.client.as_ref().map(|(_, start)| *start);
         let (talks, out) = (BTreeMap::new(), VecDeque::new());
         Self { made, talks, out, due, next_port: 49_152, counted: ConnectionCounts::default() }
     }
 
-    /// Bytes of a packet have come.
+    /// Handles a packet, as bytes.
     pub fn handle_bytes(&mut self, now: Time, bytes: &[u8]) {
         // Anything but a whole packet is dropped, as by any host.
         let Ok((packet, payload)) = parse_with_payload(bytes) else { return };
@@ -230,7 +231,7 @@ impl SimulatedHost {
         let remote = SocketAddrV4::new(packet.ip.source, tcp.source_port);
         let key = (is_v6(packet.ip.version), remote, tcp.destination_port);
         let opens = tcp.flags.has(Flags::SYN) && !tcp.flags.has(Flags::ACK) && !tcp.flags.has(Flags::RST);
-        // RFC 6191: a connection that only waits makes room for its next one.
+        // RFC 6191: a connection in TIME-WAIT is replaced by its next one.
         if opens && self.talks.get(&key).is_some_and(|talk| over(&talk.carry)) {
             self.forget(now, key);
         }
@@ -270,7 +271,7 @@ impl SimulatedHost {
         self.talks.insert(key, Talk { carry, answer, sends, moved: 0, connected: false, finished: false });
     }
 
-    /// A connection to the peer.
+    /// Opens a connection to the peer.
     fn connect(&mut self, now: Time, port: u16, answer: Responder) {
         let [own, peer] = self.made.ends;
         let remote = SocketAddrV4::new(peer, port);
@@ -285,7 +286,7 @@ impl SimulatedHost {
         self.open(now, (v6, remote, local.port()), carry, answer);
     }
 
-    /// Its client does what is due.
+    /// Lets the client act.
     fn act(&mut self, now: Time) {
         let Some((client, _)) = &mut self.made.client else { return };
         match client {
@@ -315,7 +316,7 @@ impl SimulatedHost {
         }
     }
 
-    /// Tells a connection's application what has happened, and lets it go on.
+    /// Passes events to a connection's application and lets it act.
     fn step(&mut self, now: Time, key: ConnectionKey) {
         let Some(talk) = self.talks.get_mut(&key) else { return };
         let mut reset = false;
@@ -346,7 +347,7 @@ impl SimulatedHost {
         }
     }
 
-    /// Looks how far the client is that has this connection.
+    /// Updates the client after an event of its connection.
     fn progress(&mut self, now: Time, key: ConnectionKey, reset: bool) {
         let (Some((client, _)), Some(talk)) = (&mut self.made.client, self.talks.get_mut(&key)) else {
             return;
@@ -358,7 +359,7 @@ impl SimulatedHost {
                 self.due = Some(now + AGAIN);
             }
             (Client::Push { left, .. }, Responder::Source(0)) if talk.carry.machine().fin_acknowledged() => {
-                // It is told once, and stays a source of nothing.
+                // It counts once, and remains as a source of no bytes.
                 talk.answer = Responder::Sink;
                 *left -= 1;
                 if *left == 0 {
@@ -394,7 +395,7 @@ impl SimulatedHost {
         }
     }
 
-    /// Appends the next packet to `out`. False if there is none.
+    /// Appends the next packet to `out`. Returns false if there is none.
     pub fn transmit(&mut self, now: Time, out: &mut Vec<u8>) -> bool {
         if let Some(answer) = self.out.pop_front() {
             out.extend_from_slice(&answer);
@@ -410,7 +411,7 @@ impl SimulatedHost {
         self.talks.values().filter_map(of).chain(self.due).min()
     }
 
-    /// The clock has reached that time.
+    /// Handles the timers that are due at [`SimulatedHost::poll_timeout`].
     pub fn handle_timeout(&mut self, now: Time) {
         if self.due.take_if(|due| *due <= now).is_some() {
             self.act(now);
@@ -426,7 +427,7 @@ impl SimulatedHost {
         }
     }
 
-    /// Counters from `start` up to `now`, and the time of its senders by the cause that limited them.
+    /// Counters from `start` to `now`, and the time of its senders by limiting cause.
     pub fn result(&self, start: Time, now: Time) -> (OneEndResult, Option<[Span; Cause::COUNT]>) {
         let mut all = self.counted;
         self.talks.values().for_each(|talk| all.add(talk, now));
@@ -458,7 +459,7 @@ impl SimulatedHost {
     }
 }
 
-/// A connection that has nothing more to say.
+/// Returns true if a connection has ended and has nothing left to send.
 fn over(carry: &Carry) -> bool {
     matches!(carry.machine().state(), State::TimeWait | State::Closed)
 }
@@ -471,7 +472,7 @@ fn next(port: u16) -> u16 {
     if port == u16::MAX { 49_152 } else { port + 1 }
 }
 
-/// The network layer of an answer.
+/// The IP header of an answer.
 fn back(ip: &Ip) -> Ip {
     Ip {
         source: ip.destination,

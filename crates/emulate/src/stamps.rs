@@ -1,16 +1,17 @@
-//! Times at which the kernel handed frames to a device: a reader that sleeps comes later.
+//! Times at which the kernel passed frames to a device, which a sleeping reader would see later.
 //!
-//! Follows packet(7) and SO_TIMESTAMPNS of socket(7): a packet socket that sees what leaves by the device, one byte of each frame.
-//! Differs from a capture: only the first frame after a rest is of interest, so the socket's memory holds a few stamps and the kernel drops
-//! the others.
-//! Leaves out frames that come in by the device, which its filter drops.
+//! Follows packet(7) and SO_TIMESTAMPNS of socket(7): a packet socket for frames that leave by the device, with one byte of each.
+//! Differs from a capture: only the first frame after a rest matters, so the socket's buffer holds a few stamps and the kernel
+//! drops the others.
+//! Leaves out frames that arrive by the device, which its filter drops.
 
 use libc::{c_int, c_void, socklen_t};
 use skyhop_units::Time;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
-/// Bytes of the socket's memory, which the kernel doubles; and more stamps than it holds, also of the smallest frames.
+/// Size of the socket's buffer, bytes, which the kernel doubles; and a number of stamps that exceeds its capacity even for the
+/// smallest frames.
 const MEMORY: c_int = 8192;
 const MOST: usize = 64;
 /// `SCM_TIMESTAMPNS` is the option's number.
@@ -38,7 +39,7 @@ impl Stamps {
         let fd = unsafe { OwnedFd::from_raw_fd(fd) };
         let stamps = Self { fd };
         let mut outgoing = [
-            // The packet's type; one byte of those that go out, nothing of others.
+            // The packet's type; one byte of outgoing packets, nothing of others.
             instruction(libc::BPF_LD | libc::BPF_B | libc::BPF_ABS, 0, 0, PACKET_TYPE),
             instruction(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, 0, 1, u32::from(libc::PACKET_OUTGOING)),
             instruction(libc::BPF_RET | libc::BPF_K, 0, 0, 1),
@@ -54,7 +55,7 @@ impl Stamps {
         address.sll_protocol = (libc::ETH_P_ALL as u16).to_be();
         address.sll_ifindex = device as c_int;
         let len = size_of_val(&address) as socklen_t;
-        // SAFETY: the address lives through the call and is as long as is said.
+        // SAFETY: the address lives through the call and has the length given.
         match unsafe { libc::bind(stamps.fd.as_raw_fd(), (&raw const address).cast(), len) } {
             0 => Ok(stamps),
             _ => Err(io::Error::last_os_error()),
@@ -64,7 +65,7 @@ impl Stamps {
     fn set<T>(&self, option: c_int, value: &T) -> io::Result<()> {
         let len = size_of::<T>() as socklen_t;
         let value: *const T = value;
-        // SAFETY: the value lives through the call and is as long as is said.
+        // SAFETY: the value lives through the call and has the length given.
         match unsafe {
             libc::setsockopt(self.fd.as_raw_fd(), libc::SOL_SOCKET, option, value.cast::<c_void>(), len)
         } {
@@ -73,13 +74,13 @@ impl Stamps {
         }
     }
 
-    /// Time of the first frame since `empty`, when the device had none. Forgets all earlier frames.
+    /// Time of the first frame since `empty`, when the device had none. Discards all earlier stamps.
     pub fn first_since(&self, empty: Time, of_day: impl Fn(u64) -> Time) -> Option<Time> {
         let stamps = std::iter::from_fn(|| self.next()).take(MOST).map(of_day);
         stamps.fold(None, |first, stamp| first.or((stamp >= empty).then_some(stamp)))
     }
 
-    /// The next stamp, in nanoseconds of the clock of the day.
+    /// The next stamp, in nanoseconds of the wall clock.
     fn next(&self) -> Option<u64> {
         let mut byte = 0u8;
         let mut control = [0u64; 8];
@@ -90,7 +91,7 @@ impl Stamps {
         message.msg_iovlen = 1;
         message.msg_control = control.as_mut_ptr().cast();
         message.msg_controllen = size_of_val(&control) as _;
-        // SAFETY: all that the message points to lives through the call and is as long as is said.
+        // SAFETY: everything that the message points to lives through the call and has the length given.
         if unsafe { libc::recvmsg(self.fd.as_raw_fd(), &raw mut message, libc::MSG_DONTWAIT) } < 0 {
             return None;
         }
@@ -133,7 +134,7 @@ mod tests {
             Err(why) => return println!("skipped: no packet socket here: {why}"),
         };
         let clock = RunClock::start();
-        // The kernel begins to stamp frames a little later; until then they have the instant at which their stamps are read.
+        // The kernel starts to stamp frames a little later; until then stamps are made when they are read.
         clock.sleep(Span::from_millis(100));
         let send = || {
             let before = clock.now();
@@ -142,7 +143,7 @@ mod tests {
             [before, clock.now()]
         };
         let first = send();
-        // The first look at a clock takes longer.
+        // The first reading of a clock takes longer.
         clock.of_day(0);
         let second = send();
         let came = stamps.first_since(second[0], |ns| clock.of_day(ns)).unwrap();
@@ -150,7 +151,7 @@ mod tests {
             came >= second[0] && came <= second[1],
             "{came:?} is not in {second:?}; the first is in {first:?}"
         );
-        // A memory full of stamps has no room for another, and once asked it is empty.
+        // A full buffer has no room for another stamp, and is empty once read.
         for _ in 0..100 {
             send();
         }

@@ -1,21 +1,21 @@
-//! The terminal, and which processes have it.
+//! The terminal, and its foreground process group.
 //!
-//! Follows tcsetpgrp(3): a shell in a host takes the terminal for itself and its jobs, and does not give it back.
-//! Leaves out everything else of terminals.
+//! Follows tcsetpgrp(3): a shell in a host takes the terminal for itself and its jobs, and does not return it.
+//! Leaves out all other properties of terminals.
 
-/// The terminal of standard input, which this process has. Dropped, it has it again.
+/// The terminal of standard input, with this process in the foreground; restored when it is dropped.
 pub(crate) struct Tty {
     group: libc::pid_t,
 }
 
-/// The group of processes that has the terminal of standard input; negative where there is none.
+/// The foreground process group of standard input's terminal; negative without a terminal.
 fn front() -> libc::pid_t {
     // SAFETY: the descriptor is standard input's.
     unsafe { libc::tcgetpgrp(0) }
 }
 
 impl Tty {
-    /// `None` where there is none, or others have it.
+    /// `None` without a terminal, or if this process is in the background.
     pub fn of_this_process() -> Option<Self> {
         // SAFETY: this asks for a number.
         let group = unsafe { libc::getpgrp() };
@@ -31,8 +31,8 @@ impl Drop for Tty {
     }
 }
 
-/// Gives the terminal of standard input to a group of processes, if there is one. Who is not in front is stopped for that unless the
-/// signal is kept off.
+/// Makes a process group the foreground one of standard input's terminal, if there is one. A background process is stopped for that
+/// unless the signal is blocked.
 pub(crate) fn give(group: libc::pid_t) {
     // SAFETY: sets of signals live through the calls, and the descriptor is standard input's.
     unsafe {

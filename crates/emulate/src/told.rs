@@ -1,16 +1,16 @@
-//! The message of a router about a packet that is larger than the next link's MTU, as the packet's sender reads it.
+//! A router's message about a packet larger than the next link's MTU, in the form that the packet's sender reads.
 //!
 //! Follows RFC 792 and RFC 1191 §4 for IPv4, RFC 4443 §3.2 for IPv6.
-//! Differs from the network's own message, which knows 32 bits of an address: this one quotes the packet's own bytes.
-//! Leaves out when there is a message, and how it travels, which the network decides.
+//! Differs from the network's own message, whose addresses have 32 bits: this one quotes the packet's own bytes.
+//! Leaves out the occasion and the path of a message, which are the network's.
 
 use crate::offload::{fold, sum};
 use skyhop_wire::{Packet, Transport, emit};
 
-/// Bytes that a message is not longer than: RFC 1812 §4.3.2.3, RFC 4443 §2.4.
+/// Largest size of a message, bytes: RFC 1812 §4.3.2.3, RFC 4443 §2.4.
 const MOST: [usize; 2] = [576, 1280];
 
-/// The message of `router`, which is the network's, with the addresses and bytes of the packet that it is about.
+/// The message of `router`, which is the network's, with the addresses and bytes of the packet `about`.
 pub fn too_large(router: &Packet, about: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::new();
     emit(router, usize::MAX, &mut bytes);
@@ -69,7 +69,7 @@ mod tests {
             assert_eq!(message[at..], about[..message.len() - at]);
             let to = if v6 { &message[24..40] } else { &message[16..20] };
             assert_eq!(to, &about[from..from + to.len()]);
-            // Checksums are right where the sum of everything is all ones.
+            // A checksum is right if the sum of everything is all ones.
             let body =
                 if v6 { sum(&message[8..]) + message.len() as u64 - 40 + 58 } else { sum(&message[20..]) };
             assert_eq!(fold(body), 0xffff);

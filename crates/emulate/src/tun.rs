@@ -1,8 +1,8 @@
-//! A TUN device: what a host sends is read from it, and what is written to it the host receives.
+//! A TUN device: packets of a host are read from it, and the host receives packets written to it.
 //!
 //! Follows Documentation/networking/tuntap.rst of Linux, with the header of virtio-net before each frame.
-//! Differs from a device that others make: it has one queue, and goes when its descriptor is closed.
-//! Leaves out frames of Ethernet.
+//! Differs from a persistent device: it has one queue, and vanishes when its descriptor is closed.
+//! Leaves out Ethernet frames.
 
 use crate::error::{Error, Tried};
 use crate::offload::{self, Offload};
@@ -21,7 +21,7 @@ const CHECKSUM: libc::c_uint = 1;
 const TCP: libc::c_uint = 2 | 4 | 8;
 const UDP: libc::c_uint = 0x20 | 0x40;
 
-/// A device of the namespace in which it was made.
+/// A device in the namespace in which it was created.
 pub struct Tun {
     fd: OwnedFd,
     offloads: Offloads,
@@ -39,7 +39,7 @@ pub enum Offloads {
 }
 
 impl Offloads {
-    /// Its name in a summary.
+    /// Name in a summary.
     pub fn name(self) -> &'static str {
         match self {
             Offloads::None => "none",
@@ -57,7 +57,7 @@ struct TunRequest {
 }
 
 impl Tun {
-    /// Makes a device in the calling thread's namespace. Without `offload`, each frame is one packet whose checksum is complete.
+    /// Creates a device in the calling thread's namespace. Without `offload`, each frame is one packet with a complete checksum.
     pub fn new(name: &str, offload: bool) -> Result<Self, Error> {
         let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NONBLOCK;
         let fd = match rustix::fs::open(TUN, flags, Mode::empty()) {
@@ -100,7 +100,7 @@ impl Tun {
         Ok(tun)
     }
 
-    /// Says what frames may stand for many packets.
+    /// Sets the kinds of frames that may carry many packets.
     pub fn set_offloads(&mut self, offloads: Offloads) -> io::Result<()> {
         let flags = match offloads {
             Offloads::None => 0,
@@ -133,7 +133,7 @@ impl Tun {
         }
     }
 
-    /// Writes a frame that comes in two parts.
+    /// Writes a frame in two parts.
     pub fn write(&self, offload: Offload, header: &[u8], payload: &[u8]) -> io::Result<()> {
         let before = offload.write();
         let parts = [IoSlice::new(&before), IoSlice::new(header), IoSlice::new(payload)];

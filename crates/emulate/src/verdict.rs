@@ -1,22 +1,22 @@
-//! The verdict on an emulation: valid, or too late, or without packets that it never saw.
+//! The verdict on an emulation: valid, too late, or with missed packets.
 //!
-//! Differs from a warning: a run is valid or not, by limits that are told before it begins.
-//! Leaves out what the programs did.
+//! Differs from a warning: a run is valid or not, by limits that are given before it starts.
+//! Leaves out the behaviour of programs.
 
 use crate::lateness::Histogram;
 use skyhop_units::Span;
 
-/// Limits beyond which a run is not valid.
+/// Limits of a valid run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LatenessLimits {
-    /// Lateness that 99 of 100 packets, and 99 of 100 wake-ups, may have at most.
+    /// Largest lateness of 99 of 100 packets, and of 99 of 100 wake-ups.
     pub late: Span,
-    /// Packets of programs that may be missed before they are read.
+    /// Largest number of packets of programs that may be missed before they are read.
     pub missed: u64,
 }
 
 impl RunLateness {
-    /// Lateness of a run with these limits.
+    /// The lateness of a run, with these limits.
     pub fn new(limits: &LatenessLimits) -> Self {
         let of = || Histogram::with_limit(limits.late);
         Self { release: of(), wake: of(), looks: 0 }
@@ -32,22 +32,22 @@ impl Default for LatenessLimits {
 /// Delays that are not in the scenario.
 #[derive(Debug, Clone)]
 pub struct RunLateness {
-    /// Lateness of packets: from the time each was due until it was written.
+    /// Lateness of packets: from the due time of each until it was written.
     pub release: Histogram,
-    /// Lateness of the loop's wake-ups, a hundred a second: from when each was due until it came. Packets are read as late as that too.
+    /// Lateness of the loop's wake-ups, a hundred a second. Packets are read as late as that too.
     pub wake: Histogram,
-    /// Epochs of satellites that were not there when they were due.
+    /// Epochs of satellites that were late.
     pub looks: u64,
 }
 
-/// Packets that did not come through, for reasons that are not in the scenario.
+/// Packets that did not get through for reasons outside of the scenario.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Missed {
-    /// The kernel dropped them before they were read: `tx_dropped` of the devices.
+    /// Dropped by the kernel before they were read: `tx_dropped` of the devices.
     pub before_read: u64,
-    /// There was no memory for them.
+    /// Dropped for want of memory.
     pub no_room: u64,
-    /// The kernel did not take them when they were written.
+    /// Refused by the kernel when they were written.
     pub not_taken: u64,
 }
 
@@ -58,7 +58,7 @@ impl Missed {
     }
 }
 
-/// Why a run is not valid, in words; none if it is.
+/// The reasons for which a run is not valid; empty if it is.
 pub fn objections(limits: &LatenessLimits, lateness: &RunLateness, missed: &Missed) -> Vec<String> {
     let mut found = Vec::new();
     let ms = |span: Span| format!("{:.3} ms", span.as_secs_f64() * 1e3);

@@ -1,8 +1,8 @@
 //! The order of bytes to the client, from the server or from the owner of the splice.
 //!
-//! Follows HT 4.3.1's web cache: it sends the files that it holds, and the rest comes from the server.
+//! Follows HT 4.3.1's web cache: it sends the files that it holds, and the server sends all others.
 //! Differs from a cache: it knows neither names nor contents.
-//! Leaves out requests; the owner can parse them and tells their lengths.
+//! Leaves out requests: the owner parses them and passes their lengths.
 
 use std::collections::VecDeque;
 

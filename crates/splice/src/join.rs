@@ -1,21 +1,21 @@
-//! The data, ends and failures that pass between the two sides of a split connection, whatever the sides are.
+//! Passes data, ends and failures between the two sides of a split connection, whatever the sides are.
 //!
 //! Follows HT 4.3.1 (the FIN end to end) and RFC 9293 §3.6 (half-close).
-//! Differs from [`Splice`](crate::Splice), which owns two simulated ends: the sides are lent for a moment, a kernel's socket or a stream
-//! of an association, and payload passes through. A kernel acknowledges a FIN by itself, so here the end that completes a close waits
-//! until what came from its receiver has been acknowledged.
-//! Leaves out addresses, opening and budgets, which are the owner's.
+//! Differs from [`Splice`](crate::Splice), which owns two simulated ends: the sides, a kernel's socket or a stream of an
+//! association, are borrowed for each call, and payload passes through. A kernel acknowledges a FIN by itself, so here the end that
+//! completes a close waits until the data from its receiver have been acknowledged.
+//! Leaves out addresses, opening and budgets, which belong to the owner.
 
 use skyhop_wire::stp::Contents;
 
-/// Data that a side has to give.
+/// Input from a side.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Input<P> {
     /// The next bytes in order.
     Data(P),
     /// No data for now.
     Nothing,
-    /// All have been given, and the peer has ended its direction.
+    /// All data have been passed, and the peer has ended its direction.
     End,
     /// The side was reset, or cannot be reached.
     Broken,
@@ -23,15 +23,15 @@ pub enum Input<P> {
 
 /// A connection with one of the two ends.
 pub trait SplitSide<P> {
-    /// Takes at most `most` bytes that came from the end.
+    /// Reads at most `most` bytes that came from the end.
     fn read(&mut self, most: u64) -> Input<P>;
-    /// Bytes worth handing over now: zero until the owner pumps again.
+    /// Number of bytes worth writing now; 0 means none until the next call of `pump`.
     fn room(&mut self) -> u64;
-    /// Sends data to the end; what finds no room comes back, to be handed over again later.
+    /// Sends data to the end. Returns those for which there is no room, to be written again later.
     fn write(&mut self, data: P) -> Option<P>;
-    /// Ends this direction behind what was written.
+    /// Ends this direction after the data written.
     fn shutdown(&mut self);
-    /// Returns true if the end has acknowledged all that was written.
+    /// Returns true if the end has acknowledged all data written.
     fn all_acknowledged(&mut self) -> bool;
 }
 
@@ -41,9 +41,9 @@ struct Direction<P> {
     /// Bytes for which the receiver had no room.
     waiting: Option<P>,
     carried: u64,
-    /// The sender has ended it.
+    /// True if the sender has ended it.
     ended: bool,
-    /// The receiver has been told so.
+    /// True if the end was passed to the receiver.
     passed: bool,
 }
 
@@ -56,19 +56,19 @@ impl<P> Direction<P> {
 /// The state of a join after it was pumped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Progress {
-    /// Nothing more can be done before one of the sides has news.
+    /// Nothing can be done until there is news from a side.
     Waits,
-    /// An end waits for an acknowledgment, of which a kernel's socket gives no news.
+    /// An end waits for an acknowledgment, which a kernel's socket does not report.
     WaitsForAcknowledgment,
-    /// There is more to do at once: the turn was long enough.
+    /// There is more to do at once; the limit of a turn was reached.
     More,
-    /// Both directions have ended, and each receiver has been told: the close was earned.
+    /// Both directions have ended, and the ends were passed on: a clean close.
     Closed,
-    /// The side with this number (0 client, 1 server) has failed: the other is to be reset.
+    /// The side with this number (0 client, 1 server) has failed: the other must be reset.
     Broken(usize),
 }
 
-/// Bytes of each direction that are carried before it is another connection's turn.
+/// Bytes of each direction carried in a turn, before other connections have theirs.
 const TURN: u64 = 256 << 10;
 
 /// Two sides that are one connection to their ends.
@@ -85,7 +85,7 @@ impl<P: Contents> Default for Join<P> {
 }
 
 impl<P: Contents> Join<P> {
-    /// A join of which nothing has been carried.
+    /// A join that has carried nothing.
     pub const fn new() -> Self {
         Join { directions: [Direction::new(), Direction::new()] }
     }
@@ -95,12 +95,12 @@ impl<P: Contents> Join<P> {
         [self.directions[0].carried, self.directions[1].carried]
     }
 
-    /// Data that the client has sent before there was a join, to go first.
+    /// Data that the client sent before the join existed, to be carried first.
     pub fn preload(&mut self, data: P) {
         self.directions[0].waiting = Some(data);
     }
 
-    /// Carries what can be carried, and ends what has ended.
+    /// Carries data and ends as far as possible.
     pub fn pump(&mut self, client: &mut impl SplitSide<P>, server: &mut impl SplitSide<P>) -> Progress {
         let more = [self.carry(0, client, server), self.carry(1, server, client)];
         match more {
@@ -120,7 +120,7 @@ impl<P: Contents> Join<P> {
         }
     }
 
-    /// `None` if the sender has failed, else whether there is more.
+    /// Carries one direction. `None` if the sender has failed; otherwise true if there is more.
     fn carry(
         &mut self,
         direction: usize,
@@ -154,7 +154,7 @@ impl<P: Contents> Join<P> {
         }
     }
 
-    /// Tells the receiver of an end. True if that waits for an acknowledgment of the sender.
+    /// Passes an end to the receiver. Returns true if that waits for an acknowledgment by the sender.
     fn pass_end(
         &mut self,
         direction: usize,
@@ -168,7 +168,7 @@ impl<P: Contents> Join<P> {
         if direction.passed || !direction.ended || direction.waiting.is_some() {
             return false;
         }
-        // The receiver has ended its own direction, and this end would tell it that all is well.
+        // The receiver has ended its own direction, so this end would complete a clean close.
         if completes && !(back_is_empty && from.all_acknowledged()) {
             return back_is_empty;
         }

@@ -95,7 +95,7 @@ impl Leg {
         }
     }
 
-    /// Returns true if the peer's FIN or END has arrived in order and is not read yet.
+    /// Returns true if the peer's FIN or END has arrived in order and is held back.
     pub fn fin_waits(&self) -> bool {
         match self {
             Leg::Tcp(tcp) => tcp.fin_waits(),
@@ -103,7 +103,7 @@ impl Leg {
         }
     }
 
-    /// Returns true if the peer has acknowledged everything written, and the FIN or END.
+    /// Returns true if the peer has acknowledged all data, and the FIN or END.
     pub fn fin_acknowledged(&self) -> bool {
         match self {
             Leg::Tcp(tcp) => tcp.fin_acknowledged(),
@@ -119,7 +119,7 @@ impl Leg {
         }
     }
 
-    /// Number of bytes that have arrived and are not read.
+    /// Number of bytes that have arrived and have not been read.
     pub fn held(&self) -> u64 {
         match self {
             Leg::Tcp(tcp) => tcp.held(),

@@ -5,7 +5,7 @@
 //! Leaves out payload: the machine tells the number of bytes to move, and the driver moves them.
 //!
 //! Each side uses TCP or STP, whose packets have separate methods.
-//! A [`Splice`] is sans-IO: it takes `now` and a packet or a timeout, then returns packets and events. It knows neither the
+//! A [`Splice`] is sans-IO: it takes `now` and a packet or a timeout, then returns packets and events. It uses neither the
 //! simulator nor sockets.
 //!
 //! ```

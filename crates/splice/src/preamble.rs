@@ -1,22 +1,22 @@
-//! The first bytes of a stream between two gateways: where the connection goes, and what has become of it.
+//! The first bytes of a stream between two gateways: the destination of the connection, and the answer.
 //!
-//! Follows docs/stp.md §16. Differs from SOCKS5 (RFC 1928), whose purpose it shares: there is nothing to agree on first, so data ride
-//! behind it.
+//! Follows docs/stp.md §16. Differs from SOCKS5 (RFC 1928), which has the same purpose: nothing is negotiated first, so data follow
+//! it at once.
 //! Leaves out keys: the association knows its peer.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 /// Version of the preamble.
 pub const VERSION: u8 = 1;
-/// The longest preamble, bytes.
+/// Largest size of a preamble, bytes.
 pub const MOST: usize = 4 + 1 + 1 + 255 + 2 + 1 + 16 + 2;
 
-/// The place that a connection goes to.
+/// The destination of a connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Destination {
     /// An address and a port.
     Address(SocketAddr),
-    /// A name that the gateway at the far end looks up, and a port.
+    /// A name that the far gateway resolves, and a port.
     Name(String, u16),
 }
 
@@ -32,13 +32,13 @@ impl std::fmt::Display for Destination {
 /// The purpose of a stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Preamble {
-    /// Where the connection goes.
+    /// Destination of the connection.
     pub destination: Destination,
-    /// The client's address and port, if they are known.
+    /// Address and port of the client, if known.
     pub source: Option<SocketAddr>,
 }
 
-/// Why bytes are no preamble.
+/// The reason for which bytes are not a preamble.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PreambleError {
     /// Its version is another.
@@ -47,29 +47,29 @@ pub enum PreambleError {
     Malformed,
 }
 
-/// The far gateway's first byte back.
+/// The far gateway's first byte in return.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Answer {
     /// The connection with the server is open.
     Connected,
     /// The server has refused it.
     Refused,
-    /// The network says that there is no way to the server.
+    /// The network reports that the server is unreachable.
     Unreachable,
     /// The server has not answered.
     TimedOut,
-    /// This gateway does not connect to there.
+    /// The gateway does not allow this destination.
     Forbidden,
-    /// This gateway has as many connections as it may.
+    /// The gateway has reached its limit of connections.
     Full,
     /// The name is not known.
     NoSuchName,
-    /// The preamble is not understood.
+    /// The preamble was not understood.
     NotUnderstood,
 }
 
 impl Answer {
-    /// All answers, by number.
+    /// All answers, in order of their numbers.
     pub const ALL: [Answer; 8] = [
         Answer::Connected,
         Answer::Refused,
@@ -81,17 +81,17 @@ impl Answer {
         Answer::NotUnderstood,
     ];
 
-    /// Its byte.
+    /// Its number, which is the byte sent.
     pub fn number(self) -> u8 {
         self as u8
     }
 
-    /// The answer with this byte; of a later version it is [`Answer::NotUnderstood`].
+    /// The answer with this number; [`Answer::NotUnderstood`] for one of a later version.
     pub fn from_number(number: u8) -> Self {
         Self::ALL.get(usize::from(number)).copied().unwrap_or(Answer::NotUnderstood)
     }
 
-    /// A word for logs and metrics.
+    /// Name in logs and metrics.
     pub fn name(self) -> &'static str {
         match self {
             Answer::Connected => "connected",
@@ -112,7 +112,7 @@ const NAME: u8 = 1;
 const NONE: u8 = 0;
 
 impl Preamble {
-    /// Appends it: version, two bytes of length of what follows, zero, destination, source.
+    /// Appends the preamble: version, two bytes of length, zero, destination, source.
     pub fn emit(&self, out: &mut Vec<u8>) {
         let start = out.len();
         out.extend_from_slice(&[VERSION, 0, 0, 0]);
@@ -133,7 +133,7 @@ impl Preamble {
         out[start + 1..start + 3].copy_from_slice(&len.to_be_bytes());
     }
 
-    /// Reads one from the beginning of `bytes`, with its length. `None` if there is not yet all of it.
+    /// Reads a preamble at the beginning of `bytes`, and its length. `None` if it is not complete yet.
     pub fn parse(bytes: &[u8]) -> Result<Option<(Self, usize)>, PreambleError> {
         let Some(&version) = bytes.first() else { return Ok(None) };
         if version != VERSION {
@@ -209,7 +209,7 @@ mod tests {
         bytes
     }
 
-    /// The bytes of docs/stp.md §16.
+    /// The bytes of the example in docs/stp.md §16.
     #[test]
     fn bytes_are_those_of_the_document() {
         let preamble = Preamble {

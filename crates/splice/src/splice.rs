@@ -1,9 +1,9 @@
 //! Two connections, and the data between them.
 //!
 //! Follows HT 4.3.1: early acknowledgment, a buffer for data that the far end does not have, the FIN end to end.
-//! Differs: bytes stay in the receive window of their side until the other side has acknowledged them, so that one bound covers
-//! all data for which the splice is responsible, and back-pressure is the window itself.
-//! Leaves out payload; [`Event::Moved`] and [`Event::Released`] tell the owner which bytes to append and which to drop.
+//! Differs: bytes stay in the receive window of their side until the other side has acknowledged them, so that one bound covers all
+//! data for which the splice is responsible, and the window provides back-pressure.
+//! Leaves out payload; [`Event::Moved`] and [`Event::Released`] give the numbers of bytes that the owner must append and may drop.
 
 use crate::answers::Answers;
 use crate::config::{Close, Config, Protocol, ServerOpening, Side};

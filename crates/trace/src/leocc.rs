@@ -1,7 +1,7 @@
-//! Traces of LeoCC's replayer: rates as Mahimahi's in `bw_N.txt`, and a line of one-way delay for each 10 ms in `delay_N.txt`.
+//! Traces of LeoCC's replayer: rates in Mahimahi's format in `bw_N.txt`, and a line of one-way delay per 10 ms in `delay_N.txt`.
 //!
-//! Follows traces/README.md of SpaceNetLab/LeoCC. Differs: there each file begins again by itself; here both end with the shorter.
-//! Leaves out the losses, which that replayer takes as one number for a whole run.
+//! Follows traces/README.md of SpaceNetLab/LeoCC. Differs: there each file repeats separately; here both end with the shorter.
+//! Leaves out losses, which that replayer takes as one number for a whole run.
 
 use crate::{Pieces, Sample, Trace, WrittenTrace, linkem, mahimahi};
 use skyhop_text::table::TableError;
@@ -10,12 +10,12 @@ use skyhop_units::{Span, Time};
 /// Time for which a line of delay holds.
 const INTERVAL: Span = Span::from_millis(10);
 
-/// Reads a trace of delays alone.
+/// Reads a trace of delays only.
 pub fn read_delays(bytes: &[u8]) -> Result<Trace, TableError> {
     linkem::read_delays(bytes, INTERVAL)
 }
 
-/// Puts rates and delays together, up to the end of the shorter. The sentence says how much of the other is left out.
+/// Combines rates and delays, up to the end of the shorter. The note says how much of the other is left out.
 pub fn join(rates: &Trace, delays: &Trace) -> (Trace, Option<String>) {
     let [rates_end, delays_end] = [rates, delays].map(|trace| trace.length.unwrap_or(Span::MAX));
     let length = rates_end.min(delays_end);
@@ -71,7 +71,7 @@ mod tests {
         let [a, b] = write(&pieces(&trace, Own::default(), None).unwrap()).unwrap();
         assert_eq!((a.text.as_str(), b.text.as_str()), (bw, delay));
         assert!(a.notes.is_empty() && b.notes.is_empty(), "{a:?} {b:?}");
-        // Delays change where rates do not.
+        // Delays change at other times than rates.
         let (trace, _) = join(&mahimahi::read(b"20\n").unwrap(), &read_delays(b"5\n6\n").unwrap());
         let told: Vec<_> = trace.samples.iter().map(|s| (s.from.as_nanos() / 1_000_000, s.delay)).collect();
         let ms = |ms| Some(Span::from_millis(ms));

@@ -1,8 +1,9 @@
-//! Traces of links: rate, delay and loss by the clock, as they were measured or as another program writes them.
+//! Traces of links: rate, delay and loss over time, from measurements or in the formats of other programs.
 //!
-//! A map: [`table`] is skyhop's own form, [`log`] any table of measurements, and each other module one program's form, read
-//! and written. Differs from those programs: times and delays are whole nanoseconds, and what a form cannot hold is said in words.
-//! Leaves out what a link makes of a trace, and traces packet by packet: they are laid on a clock.
+//! A map of the code: [`table`] is skyhop's own format, [`log`] any table of measurements, and each other module reads and writes
+//! the format of one program. Differs from those programs: times and delays are whole nanoseconds, and notes state what a format
+//! cannot express.
+//! Leaves out the effect of a trace on a link. Traces packet by packet are converted to times.
 
 pub mod leocc;
 pub mod linkem;
@@ -18,28 +19,28 @@ pub use pieces::{Own, Piece, Pieces, pieces};
 use skyhop_text::table::{TableError, text};
 use skyhop_units::{Span, Time};
 
-/// The longest time in a trace.
+/// Latest time in a trace.
 const LATEST: Span = Span::from_secs(1_000_000_000);
-/// The longest delay in a trace.
+/// Longest delay in a trace.
 const LONGEST_DELAY: Span = Span::from_secs(100_000);
-/// The highest rate in a trace, in bit/s.
+/// Highest rate in a trace, bit/s.
 const HIGHEST_RATE_BPS: u64 = 1_000_000_000_000_000;
 
 /// The losses of a link.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Losses {
-    /// Probability that a packet is lost, whatever its size.
+    /// Probability that a packet is lost, independent of its size.
     Packets(f64),
     /// Bit error rate.
     Bits(f64),
 }
 
-/// The values from an instant on, until the next sample; `None` is the link's own.
+/// Values from an instant until the next sample; `None` stands for the link's own.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Sample {
     /// Time from which the sample holds.
     pub from: Time,
-    /// Rate in bit/s; at 0 the link waits.
+    /// Rate, bit/s; packets wait at 0.
     pub rate_bps: Option<u64>,
     /// One-way delay.
     pub delay: Option<Span>,
@@ -48,12 +49,12 @@ pub struct Sample {
 }
 
 impl Sample {
-    /// The same from another instant on.
+    /// The sample at another instant.
     fn since(self, from: Time) -> Self {
         Sample { from, ..self }
     }
 
-    /// True if the same holds as in `other`, whenever that is.
+    /// Returns true if the values equal those of `other`; times are not compared.
     fn says_as(&self, other: &Self) -> bool {
         self.since(other.from) == *other
     }
@@ -62,14 +63,14 @@ impl Sample {
 /// A trace.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Trace {
-    /// Samples in order of time, no two at one instant.
+    /// Samples in order of time, at most one per instant.
     pub samples: Vec<Sample>,
-    /// Duration of the trace, if it has one: the time after which Mahimahi begins again.
+    /// Duration of the trace, if it has one: the time after which Mahimahi repeats it.
     pub length: Option<Span>,
 }
 
 impl Trace {
-    /// Adds a sample; one at the last one's instant takes its place, one that says nothing new is left out.
+    /// Adds a sample: one at the time of the last replaces it, one with the same values is omitted.
     fn put(&mut self, sample: Sample) {
         if self.samples.last().is_some_and(|last| last.from == sample.from) {
             self.samples.pop();
@@ -80,25 +81,25 @@ impl Trace {
     }
 }
 
-/// A trace, and what was assumed or left out to get it.
+/// A trace that was read, with assumptions and omissions.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Read {
     /// The trace.
     pub trace: Trace,
-    /// Sentences for the user.
+    /// Notes for the user.
     pub notes: Vec<String>,
 }
 
-/// A file of another form, and what it does not hold.
+/// A file in another format, and the values that it cannot express.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct WrittenTrace {
-    /// The text.
+    /// Contents of the file.
     pub text: String,
-    /// Sentences for the user.
+    /// Notes for the user.
     pub notes: Vec<String>,
 }
 
-/// Reads a trace as a scenario names it: a table, or a trace of Mahimahi's. An error names the line.
+/// Reads a trace that a scenario names: a table, or a trace of Mahimahi. An error has the line.
 pub fn read(bytes: &[u8]) -> Result<Trace, TableError> {
     let first = text(bytes)?.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with('#'));
     match first {
@@ -107,12 +108,12 @@ pub fn read(bytes: &[u8]) -> Result<Trace, TableError> {
     }
 }
 
-/// Nanoseconds as seconds with every digit that is not a last nought.
+/// Nanoseconds as seconds, without trailing zeros.
 fn seconds(nanos: u64) -> String {
     decimal(nanos, 9)
 }
 
-/// A whole number over ten to the `places` (above zero), with every digit that is not a last nought.
+/// `number` / 10^`places`, with `places` above zero, without trailing zeros.
 fn decimal(number: u64, places: u32) -> String {
     let one = 10_u64.pow(places);
     let digits = format!("{}.{:0width$}", number / one, number % one, width = places as usize);
@@ -132,7 +133,7 @@ mod tests {
         assert_eq!(decimal(12_345, 3), "12.345");
     }
 
-    /// Every reader on texts of every form with bytes changed, and every writer on what they read.
+    /// Every reader gets texts of every format with altered bytes, and every writer the results.
     #[test]
     fn whatever_is_in_a_file_it_is_read_or_refused() {
         let texts: [&[u8]; 8] = [

@@ -1,7 +1,7 @@
-//! Traces of Link'Em, packet by packet: delays as whole milliseconds between blanks, losses as a row of 0 (lost) and 1.
+//! Traces of Link'Em, packet by packet: delays in whole milliseconds separated by blanks, losses as a row of 0 (lost) and 1.
 //!
-//! Follows the README of sys-uos/linkem. Differs: an entry there is a packet's, whenever it comes; here packets are taken
-//! to come at an even interval, and an entry holds for that long.
+//! Follows the README of sys-uos/linkem. Differs: there an entry applies to a packet at any time; here packets are assumed at even
+//! intervals, and an entry applies to an interval.
 //! Leaves out Link'Em's models of losses, which are netem's.
 
 use crate::{LATEST, LONGEST_DELAY, Losses, Pieces, Sample, Trace, WrittenTrace};
@@ -9,10 +9,10 @@ use skyhop_text::table::{TableError, shown, text};
 use skyhop_units::{Span, Time};
 use std::fmt::Write;
 
-/// The most entries that are written.
+/// Largest number of entries written.
 const MOST: u64 = 10_000_000;
 
-/// Reads delays, one each `interval`.
+/// Reads delays, one per `interval`.
 pub fn read_delays(bytes: &[u8], interval: Span) -> Result<Trace, TableError> {
     let mut entries = Entries::new(interval);
     for (line, words) in text(bytes)?.lines().enumerate() {
@@ -32,7 +32,7 @@ pub fn read_delays(bytes: &[u8], interval: Span) -> Result<Trace, TableError> {
     entries.trace("is empty; expected delays in ms, whole numbers")
 }
 
-/// Reads losses, one packet each `interval`.
+/// Reads losses, one packet per `interval`.
 pub fn read_losses(bytes: &[u8], interval: Span) -> Result<Trace, TableError> {
     let mut entries = Entries::new(interval);
     for (line, packets) in text(bytes)?.lines().enumerate() {
@@ -53,7 +53,7 @@ pub fn read_losses(bytes: &[u8], interval: Span) -> Result<Trace, TableError> {
     entries.trace("is empty; expected a row of 0 and 1")
 }
 
-/// Entries at an even interval.
+/// Entries at even intervals.
 struct Entries {
     trace: Trace,
     count: u64,
@@ -84,7 +84,7 @@ impl Entries {
     }
 }
 
-/// Writes delays, one each `interval`, with a blank behind the last.
+/// Writes delays, one per `interval`, with a blank after the last.
 pub fn write_delays(pieces: &Pieces, interval: Span) -> Result<WrittenTrace, String> {
     let mut notes = Vec::new();
     pieces.without_rates("linkem-delay", &mut notes);
@@ -93,7 +93,7 @@ pub fn write_delays(pieces: &Pieces, interval: Span) -> Result<WrittenTrace, Str
     Ok(WrittenTrace { text, notes })
 }
 
-/// Delays in whole milliseconds, one each `interval`, with `end` behind each.
+/// Delays in whole milliseconds, one per `interval`, each followed by `end`.
 pub(crate) fn delays(
     pieces: &Pieces,
     interval: Span,
@@ -115,7 +115,7 @@ pub(crate) fn delays(
     Ok(out)
 }
 
-/// Writes losses, one packet each `interval`. An error says where they are neither none nor all.
+/// Writes losses, one packet per `interval`. Fails where the loss is neither 0 nor 1.
 pub fn write_losses(pieces: &Pieces, interval: Span) -> Result<WrittenTrace, String> {
     let mut notes = Vec::new();
     pieces.without_rates("linkem-loss", &mut notes);
@@ -144,7 +144,7 @@ fn instants(pieces: &Pieces, interval: Span) -> Result<impl Iterator<Item = Time
     Ok((0..count).map(move |k| Time::ZERO + interval * k))
 }
 
-/// Says how many changes fall between two entries.
+/// A note on the number of changes between two entries.
 fn between(
     pieces: &Pieces,
     interval: Span,

@@ -1,8 +1,8 @@
-//! Logs of measurements: any table with a column of times and columns of rate, RTT or delay, and losses.
+//! Logs of measurements: tables with a column of times and columns of rate, RTT or delay, and loss.
 //!
-//! Follows what the user says of the columns, and what is known of two published logs. Differs from a trace: times begin anywhere,
-//! may be dates, and stop for a while; of an RTT half is taken for each direction.
-//! Leaves out everything else that was measured beside.
+//! Follows the user's description of the columns, or that of two published logs. Differs from a trace: times start anywhere, may be
+//! dates, and may have pauses; half of an RTT is taken for each direction.
+//! Leaves out all other columns.
 
 use crate::{HIGHEST_RATE_BPS, LATEST, LONGEST_DELAY, Losses, Read, Sample, Trace};
 use skyhop_orbit::Epoch;
@@ -10,12 +10,12 @@ use skyhop_text::spelling;
 use skyhop_text::table::{TableError, TableRow, number, rows, shown};
 use skyhop_units::{Span, Time};
 
-/// A column, and what one of its numbers is in SI.
+/// A column and its unit.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Column {
     /// Its name.
     pub name: String,
-    /// Its unit in SI.
+    /// Its unit, in SI units.
     pub unit: f64,
 }
 
@@ -28,7 +28,7 @@ impl Column {
 /// The columns of a log.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LogColumns {
-    /// Times: numbers, in this unit, or dates and times in UTC or with a zone.
+    /// Times: numbers in this unit, or dates and times, in UTC or with a time zone.
     pub time: Column,
     /// Rates.
     pub rate: Option<Column>,
@@ -36,12 +36,12 @@ pub struct LogColumns {
     pub rtt: Option<Column>,
     /// One-way delays.
     pub delay: Option<Column>,
-    /// Shares of packets that were lost.
+    /// Shares of lost packets.
     pub loss: Option<Column>,
 }
 
 impl LogColumns {
-    /// FjordLink's logs of a Starlink terminal at sea.
+    /// Columns of FjordLink's logs of a Starlink terminal at sea.
     pub fn fjordlink() -> Self {
         LogColumns {
             time: Column::new("@timestamp", 1.0),
@@ -52,7 +52,7 @@ impl LogColumns {
         }
     }
 
-    /// The throughput of Starlink on the Autobahn, down or up.
+    /// Columns of the throughput logs of Starlink on the Autobahn, down or up.
     pub fn autobahn(up: bool) -> Self {
         let (time, rate) =
             if up { ("timestamp_start_ul", "upload") } else { ("timestamp_start_dl", "download") };
@@ -70,7 +70,7 @@ impl LogColumns {
     }
 }
 
-/// Reads a log. A pause longer than `pause` is closed up: what follows goes on one usual step later.
+/// Reads a log. Pauses longer than `pause` are removed: the next row follows one usual interval later.
 pub fn read(bytes: &[u8], columns: &LogColumns, pause: Option<Span>) -> Result<Read, TableError> {
     let mut rows = rows(bytes)?;
     let Some(head) = rows.next().transpose()? else {
@@ -90,7 +90,7 @@ pub fn read(bytes: &[u8], columns: &LogColumns, pause: Option<Span>) -> Result<R
             .at(cell(time), columns.time.unit)
             .map_err(|e| row.wrong(format!("{}: {e}", columns.time.name)))?;
         let from = Time::ZERO + at;
-        // Logs that were joined from several have rows twice.
+        // Logs that were merged from several files have some rows twice.
         if samples.last().is_some_and(|last| last.from == from) {
             samples.pop();
             twice += 1;
@@ -115,7 +115,7 @@ pub fn read(bytes: &[u8], columns: &LogColumns, pause: Option<Span>) -> Result<R
     Ok(got)
 }
 
-/// Position of a column.
+/// Index of a column.
 fn place(head: &TableRow, column: &Column) -> Result<usize, TableError> {
     let name = column.name.as_str();
     head.cells().position(|cell| cell == name).ok_or_else(|| {
@@ -133,7 +133,7 @@ const LIMITS: [(f64, &str); 4] = [
     (1.0, "of all"),
 ];
 
-/// A cell in SI; nothing if it says that there is nothing.
+/// A cell in SI units; `None` if it is empty or says that there is no value.
 fn value(row: &TableRow, cell: &str, column: &Column, which: usize) -> Result<Option<f64>, TableError> {
     if ["", "nan", "null", "none", "na"].contains(&cell.to_ascii_lowercase().as_str()) {
         return Ok(None);
@@ -156,16 +156,16 @@ fn sample(from: Time, [rate, rtt, delay, loss]: [Option<f64>; 4]) -> Sample {
     }
 }
 
-/// The first row's time, by which all count.
+/// The first row's time, from which all times are counted.
 #[derive(Default)]
 struct LogClock {
     date: Option<Epoch>,
-    /// Offset of its zone from UTC.
+    /// Offset of its time zone from UTC, s.
     ahead_s: Option<f64>,
     number: Option<f64>,
 }
 
-/// A date and time without its zone, and how many seconds that is ahead of UTC: +01:00 or -0930.
+/// Splits a date and time from its time zone; returns the zone's offset from UTC, s, for +01:00 or -0930.
 fn zone(cell: &str) -> (&str, f64) {
     let found = || {
         let at = cell.rfind(['+', '-']).filter(|at| cell[..*at].contains(':'))?;
@@ -202,7 +202,7 @@ impl LogClock {
     }
 }
 
-/// Closes pauses up, and says what was assumed.
+/// Removes pauses, and notes assumptions.
 fn finish(
     mut samples: Vec<Sample>,
     columns: &LogColumns,
@@ -293,7 +293,7 @@ mod tests {
         for bare in ["2024-12-12T09:06:37Z", "2024-12-12", "-5", "2024-12-12 09:06-x"] {
             assert_eq!(zone(bare), (bare, 0.0));
         }
-        // An hour is there twice when summer ends.
+        // When summer time ends, an hour occurs twice.
         let text = "@timestamp,dish_status.pop_ping_latency_ms,dish_status.pop_ping_drop_rate\n\
                     2024-10-27T02:59:59.5+02:00,30,0\n2024-10-27T02:00:00.5+01:00,40,0.5\n";
         let trace = read(text.as_bytes(), &LogColumns::fjordlink(), None).unwrap().trace;

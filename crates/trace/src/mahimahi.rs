@@ -1,22 +1,22 @@
-//! Traces of Mahimahi's `mm-link`: a line for each packet of 1500 bytes that may leave, the millisecond from the start.
+//! Traces of Mahimahi's `mm-link`: a line for each opportunity to send 1500 bytes, with its millisecond from the start.
 //!
-//! Follows mm-link(1): several lines of one millisecond are several packets, and after the last line it begins again.
-//! Differs: the bytes of a millisecond leave evenly in the one that ends there, and not all at its end.
-//! Leaves out delays and losses, which Mahimahi has in shells of their own.
+//! Follows mm-link(1): several lines with one millisecond are several opportunities, and the trace repeats after the last line.
+//! Differs: the bytes of a millisecond leave evenly in the millisecond that ends there, and not all at its end.
+//! Leaves out delays and losses, for which Mahimahi has other shells.
 
 use crate::{Pieces, Sample, Trace, WrittenTrace};
 use skyhop_text::table::{TableError, rows, shown};
 use skyhop_units::{Span, Time};
 use std::fmt::Write;
 
-/// Bits of an opportunity.
+/// Bits per opportunity.
 const BITS: u64 = 1500 * 8;
 const LATEST_MS: u64 = 1_000_000_000;
-/// The most lines that are written: 12 Mbit/s for a day.
+/// Largest number of lines written: 12 Mbit/s for a day.
 const MOST_LINES: u64 = 100_000_000;
 const MS: u64 = 1_000_000;
 
-/// Reads a trace; opportunities become rates of a millisecond, and a millisecond of none waits.
+/// Reads a trace; opportunities become rates per millisecond, and packets wait in a millisecond without any.
 pub fn read(bytes: &[u8]) -> Result<Trace, TableError> {
     let mut opportunities: Vec<(u64, u64)> = Vec::new();
     for row in rows(bytes)? {
@@ -48,7 +48,7 @@ pub fn read(bytes: &[u8]) -> Result<Trace, TableError> {
     rates(opportunities)
 }
 
-/// The rates of opportunities: milliseconds and how many there are at each.
+/// Rates from opportunities: milliseconds, and the number of opportunities in each.
 fn rates(mut opportunities: Vec<(u64, u64)>) -> Result<Trace, TableError> {
     // An opportunity at 0 is one at the end of the round before, which is the same instant.
     let at_zero = opportunities.first().filter(|(at_ms, _)| *at_ms == 0).map_or(0, |(_, count)| *count);
@@ -72,7 +72,7 @@ fn rates(mut opportunities: Vec<(u64, u64)>) -> Result<Trace, TableError> {
     Ok(trace)
 }
 
-/// Writes a trace: an opportunity at the end of the millisecond in which its 1500 bytes are complete.
+/// Writes a trace: an opportunity at the end of each millisecond in which 1500 bytes are complete.
 pub fn write(pieces: &Pieces) -> Result<WrittenTrace, String> {
     let mut notes = Vec::new();
     pieces.without_delays("mahimahi", &mut notes);

@@ -1,7 +1,8 @@
 //! Epochs of NetSatBench: files of JSON, each an instant at which links are added, updated and deleted.
 //!
-//! Follows docs/configuration.md of mSvcBench/NetSatBench: rates and delays are words of `tc`, in which mbps are bytes a second; losses are
-//! percent; files go by the last number in their names. Differs: one link is taken from them, and where it is not there everything is lost.
+//! Follows docs/configuration.md of mSvcBench/NetSatBench: rates and delays use units of `tc`, in which mbps are bytes per second;
+//! losses are in percent; files are ordered by the last number in their names. Differs: one link is read from them, and while it
+//! does not exist everything is lost.
 //! Leaves out limits, commands and antennas.
 
 use crate::{HIGHEST_RATE_BPS, LATEST, LONGEST_DELAY, Losses, Pieces, Read, Sample, Trace, decimal};
@@ -12,10 +13,10 @@ use skyhop_units::{Span, Time};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-/// The most epochs that are written.
+/// Largest number of epochs written.
 const MOST: usize = 100_000;
 
-/// The two ends of a link, in order of their names: it is one in both directions.
+/// The two ends of a link, in order of name: the link is the same in both directions.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LinkEnds(String, String);
 
@@ -33,10 +34,10 @@ impl std::fmt::Display for LinkEnds {
     }
 }
 
-/// A file of epochs, by its name and its bytes.
+/// A file of epochs: its name and its bytes.
 pub type EpochFile<'a> = (&'a str, &'a [u8]);
 
-/// The values of a link at one place; `None` stays as it was.
+/// Values of a link in an epoch; `None` leaves a value unchanged.
 #[derive(Debug, Clone, Copy, Default)]
 struct LinkValues {
     rate_bps: Option<u64>,
@@ -45,10 +46,10 @@ struct LinkValues {
     limit: bool,
 }
 
-/// An epoch: what becomes of each link in it.
+/// An epoch: the changes of each link.
 struct Instant {
     at: Epoch,
-    /// Links by the list that names them: added, deleted, updated, in the order in which NetSatBench applies them.
+    /// Links by list: added, deleted, updated, in the order in which NetSatBench applies the lists.
     lists: [Vec<(LinkEnds, LinkValues)>; 3],
 }
 
@@ -112,7 +113,7 @@ fn sample(from: Time, now: Option<LinkValues>) -> Sample {
     }
 }
 
-/// The link that is asked for, or the only one.
+/// The requested link, or the only one.
 fn chosen(all: &BTreeSet<&LinkEnds>, link: Option<&LinkEnds>) -> Result<LinkEnds, String> {
     let names: Vec<String> = all.iter().map(ToString::to_string).collect();
     match link {
@@ -154,7 +155,7 @@ fn instant(bytes: &[u8]) -> Result<Instant, String> {
         for (i, link) in said.iter().enumerate() {
             let at = |e: String| format!("{name}[{i}]{e}");
             let link = link.as_object().ok_or_else(|| at(": expected an object".into()))?;
-            // Values of a link that is deleted are there for nothing.
+            // Values of a deleted link have no effect.
             list.push(entry(link, name != "links-del").map_err(|e| at(format!(".{e}")))?);
         }
     }
@@ -176,7 +177,7 @@ fn entry(link: &Map<String, Value>, values: bool) -> Result<(LinkEnds, LinkValue
     Ok((ends, said))
 }
 
-/// A number and what stands behind it. A number of JSON has nothing behind it.
+/// A number and its unit. A JSON number has no unit.
 fn words(value: &Value) -> Option<(f64, String)> {
     let text = match value {
         Value::String(text) => text.trim().to_owned(),
@@ -189,7 +190,7 @@ fn words(value: &Value) -> Option<(f64, String)> {
     Some((number, unit.trim().to_ascii_lowercase()))
 }
 
-/// A rate of tc's: bits without a unit and with bit, bytes with bps.
+/// A rate in tc's units: bits without a unit and with bit, bytes with bps.
 fn rate_bps(value: &Value) -> Result<u64, String> {
     let wrong = || format!("{}; expected a rate of tc's, like \"10mbit\"", shown(&value.to_string()));
     let (number, unit) = words(value).ok_or_else(wrong)?;
@@ -215,7 +216,7 @@ fn rate_bps(value: &Value) -> Result<u64, String> {
     if (0.0..=HIGHEST_RATE_BPS as f64).contains(&bps) { Ok(bps.round() as u64) } else { Err(wrong()) }
 }
 
-/// A time of tc's: microseconds without a unit.
+/// A time in tc's units: microseconds without a unit.
 fn delay(value: &Value) -> Result<Span, String> {
     let wrong = || format!("{}; expected a time of tc's, like \"5ms\"", shown(&value.to_string()));
     let (number, unit) = words(value).ok_or_else(wrong)?;
@@ -238,12 +239,12 @@ fn share(value: &Value) -> Result<f64, String> {
     if fits { Ok(percent / 100.0) } else { Err(wrong()) }
 }
 
-/// Files of epochs by their names, and what they do not hold.
+/// Files of epochs by name, and notes.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Epochs {
     /// Names and texts.
     pub files: Vec<(String, String)>,
-    /// Sentences for the user.
+    /// Notes for the user.
     pub notes: Vec<String>,
 }
 
@@ -251,11 +252,11 @@ pub struct Epochs {
 pub fn write(pieces: &Pieces, link: &LinkEnds, start: Epoch) -> Result<Epochs, String> {
     let mut notes =
         vec![format!("{link}, from {start} on; that it ends after {} is not in it", pieces.end())];
-    // An update leaves a rate as it was and cannot take it away: all pieces have one, or none.
+    // An update can leave a rate unchanged but cannot remove it: either all pieces have one, or none.
     if pieces.all.iter().any(|piece| piece.rate_bps.is_some()) {
         pieces.rates_bps()?;
     }
-    // Its clock is one of whole seconds.
+    // Its clock has whole seconds.
     let mut by_second = BTreeMap::new();
     let (mut moved, mut waits) = (0, false);
     for piece in &pieces.all {

@@ -1,62 +1,62 @@
-//! A trace without gaps: pieces of time with every value said, as the forms of other programs want them.
+//! A trace without gaps: intervals with all values, as the formats of other programs require.
 //!
-//! Follows what a link makes of a trace: before the first sample, and where a cell is empty, the link's own values hold.
-//! Differs: a trace that does not say how long it lasts is given an end, since forms that begin again have one.
-//! Leaves out bit errors, which become losses of packets of 1500 bytes.
+//! Follows the use of a trace by a link: before the first sample, and where a cell is empty, the link's own values apply.
+//! Differs: a trace without a duration gets an end, since formats that repeat have one.
+//! Leaves out bit errors, which are converted to losses of packets of 1500 bytes.
 
 use crate::{Losses, Trace, seconds};
 use skyhop_units::{Span, Time};
 
-/// Bits of the packet whose losses stand for bit errors.
+/// Bits of the packet for which bit errors are converted to losses.
 const BITS: f64 = 1500.0 * 8.0;
 
-/// The link's own values, where the trace says none.
+/// The link's own values, which apply where the trace has none.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Own {
-    /// Rate in bit/s.
+    /// Rate, bit/s.
     pub rate_bps: Option<u64>,
     /// One-way delay.
     pub delay: Span,
-    /// Share of packets that are lost.
+    /// Share of lost packets.
     pub loss: f64,
 }
 
-/// A time in which nothing changes.
+/// An interval in which nothing changes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Piece {
-    /// Its beginning.
+    /// Start of the interval.
     pub from: Time,
-    /// Its end.
+    /// End of the interval.
     pub to: Time,
-    /// Rate in bit/s; `None` if neither trace nor link says one.
+    /// Rate, bit/s; `None` if neither trace nor link has one.
     pub rate_bps: Option<u64>,
     /// One-way delay.
     pub delay: Span,
-    /// Share of packets that are lost.
+    /// Share of lost packets.
     pub loss: f64,
 }
 
-/// A trace in pieces, from 0 to its end.
+/// A trace as intervals, from 0 to its end.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Pieces {
-    /// One after the other.
+    /// The intervals, in sequence.
     pub all: Vec<Piece>,
-    /// Assumptions, as sentences for the user.
+    /// Assumptions, as notes for the user.
     pub notes: Vec<String>,
 }
 
 impl Pieces {
-    /// The end.
+    /// End of the last interval.
     pub fn end(&self) -> Time {
         self.all.last().map_or(Time::ZERO, |piece| piece.to)
     }
 
-    /// The piece at an instant before the end.
+    /// The interval that contains an instant.
     pub fn at(&self, at: Time) -> Option<&Piece> {
         self.all.get(self.all.partition_point(|piece| piece.to <= at))
     }
 
-    /// The rates of all pieces, or what to do about one that has none.
+    /// Rates of all intervals; the error says how to provide a missing one.
     pub fn rates_bps(&self) -> Result<Vec<u64>, String> {
         let rate = |piece: &Piece| {
             let none = || {
@@ -67,21 +67,21 @@ impl Pieces {
         self.all.iter().map(rate).collect()
     }
 
-    /// Says that delays are not in the form, if there are any.
+    /// Adds a note that the format has no delays, if there are any.
     pub fn without_delays(&self, form: &str, notes: &mut Vec<String>) {
         if self.all.iter().any(|piece| piece.delay > Span::ZERO) {
             notes.push(format!("{form} has no delays: they are left out"));
         }
     }
 
-    /// Says that losses are not in the form, if there are any.
+    /// Adds a note that the format has no losses, if there are any.
     pub fn without_losses(&self, form: &str, notes: &mut Vec<String>) {
         if self.all.iter().any(|piece| piece.loss > 0.0) {
             notes.push(format!("{form} has no losses: they are left out"));
         }
     }
 
-    /// Says that the rate is not in the form, if there is any.
+    /// Adds a note that the format has no rates, if there are any.
     pub fn without_rates(&self, form: &str, notes: &mut Vec<String>) {
         if self.all.iter().any(|piece| piece.rate_bps.is_some()) {
             notes.push(format!("{form} has no rates: they are left out"));
@@ -89,8 +89,8 @@ impl Pieces {
     }
 }
 
-/// The pieces of a trace up to `length`: what it says itself if that is left out, else as if its last row lasted as long as the one
-/// before. An error says which option to give.
+/// The intervals of a trace up to `length`: by default its own duration, or else as if its last row lasted as long as the one
+/// before. The error names the option to give.
 pub fn pieces(trace: &Trace, own: Own, length: Option<Span>) -> Result<Pieces, String> {
     let mut notes = Vec::new();
     let samples = &trace.samples;

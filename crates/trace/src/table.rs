@@ -1,8 +1,8 @@
-//! skyhop's own trace: a table of what holds from an instant on.
+//! skyhop's own trace format: a table of values, each row from an instant on.
 //!
-//! A row of column names comes first: t_s, and any of rate_bps, delay_s, loss, bit_error_rate. Each row holds until the next
-//! one's time, an empty cell is the link's own value, and at a rate of 0 the link waits. doppler_hz may be there for others: packets
-//! have no carrier, and it is passed over.
+//! The first row has the column names: t_s, and any of rate_bps, delay_s, loss, bit_error_rate. Each row applies until the next
+//! one's time, an empty cell stands for the link's own value, and at a rate of 0 packets wait. A column doppler_hz is ignored,
+//! since packets have no carrier.
 
 use crate::{HIGHEST_RATE_BPS, LATEST, LONGEST_DELAY, Losses, Sample, Trace, seconds};
 use skyhop_text::table::{TableError, TableRow, number, rows, shown};
@@ -85,13 +85,13 @@ fn sample(names: &[&str], row: &TableRow) -> Result<Sample, String> {
     Ok(sample)
 }
 
-/// Writes a table: the columns that any sample has.
+/// Writes a table, with the columns for which any sample has a value.
 pub fn write(trace: &Trace) -> String {
     let samples = &trace.samples;
     let bits = samples.iter().any(|s| matches!(s.losses, Some(Losses::Bits(_))));
     let delays = samples.iter().any(|s| s.delay.is_some());
     let losses = samples.iter().any(|s| s.losses.is_some());
-    // One column there has to be, though it be empty.
+    // There must be a column, even an empty one.
     let rates = samples.iter().any(|s| s.rate_bps.is_some()) || !(delays || losses);
     let columns =
         [("rate_bps", rates), ("delay_s", delays), (if bits { "bit_error_rate" } else { "loss" }, losses)];

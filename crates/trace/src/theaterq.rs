@@ -1,8 +1,9 @@
-//! Traces of TheaterQ, a queuing discipline of Linux: lines of KEEP, LATENCY, RATE, LOSS, LIMIT, and longer ones.
+//! Traces of TheaterQ, a queueing discipline for Linux: lines of KEEP, LATENCY, RATE, LOSS, LIMIT, and extended ones.
 //!
-//! Follows the README of cs7org/TheaterQ: microseconds, nanoseconds, bit/s, a share of 2^32 - 1, packets. Lines of 8 or 9 numbers are
-//! its extended form, with JITTER third, and duplicates and a route at the end. A rate of 0 is none there, and waits here.
-//! Leaves out limits, jitter, duplicates and routes, which are keys of a link and not of its trace.
+//! Follows the README of cs7org/TheaterQ: microseconds, nanoseconds, bit/s, a share of 2^32 - 1, packets. Lines of 8 or 9 numbers
+//! are its extended form, with JITTER third, and duplicates and a route at the end. A rate of 0 means no limit there; here packets
+//! wait.
+//! Leaves out limits, jitter, duplicates and routes, which are not part of a link's trace.
 
 use crate::{HIGHEST_RATE_BPS, LATEST, LONGEST_DELAY, Losses, Pieces, Read, Sample, Trace, WrittenTrace};
 use skyhop_text::table::{TableError, shown, text};
@@ -17,7 +18,7 @@ pub fn read(bytes: &[u8]) -> Result<Read, TableError> {
     let (mut width, mut left_out) = (0, [false; 4]);
     let mut limits: Option<(u64, u64)> = None;
     for (index, line) in text(bytes)?.lines().enumerate() {
-        // Comments and names of columns, as the kernel's reader passes over them.
+        // Comments and names of columns are ignored, as by the kernel's reader.
         if !line.starts_with(|c: char| c.is_ascii_digit()) {
             continue;
         }
@@ -128,7 +129,7 @@ pub fn write(pieces: &Pieces, limit: u32) -> Result<WrittenTrace, String> {
             rounded += 1;
             continue;
         }
-        // Below 8 bit/s its whole bytes a second are 0, which is no limit.
+        // Below 8 bit/s its whole bytes per second are 0, which means no limit.
         let out = piece.rate_bps.is_some_and(|bps| bps < 8);
         waits |= out;
         unlimited |= piece.rate_bps.is_none();
