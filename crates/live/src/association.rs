@@ -1,8 +1,8 @@
-//! An association that is open: packets are sealed for the peer, and its packets opened once each.
+//! An open association: seals packets for the peer, and opens each of the peer's packets once.
 //!
-//! Follows RFC 4303 §3.4.3 for the order of things: look at the window, open, then mark.
+//! Follows RFC 4303 §3.4.3 for the order of steps: check the window, open, then mark.
 //! Differs: a responder's address is fixed when the handshake ends, and a packet from elsewhere is not the peer's; an initiator may
-//! move (`roaming`). Leaves out an end: an association that nobody uses is forgotten.
+//! move (`roaming`). Leaves out closing: an unused association is forgotten.
 
 use crate::handshake::{Secrets, index_of, kind};
 use crate::keys::{PublicKey, hex};
@@ -17,15 +17,15 @@ use std::ops::Range;
 pub struct Counters {
     /// Sealed packets that were opened.
     pub opened: u64,
-    /// Seen before, and dropped.
+    /// Packets dropped because they had been seen before.
     pub replayed: u64,
-    /// Below the replay window, and dropped.
+    /// Packets dropped because they were below the replay window.
     pub too_old: u64,
-    /// Not sealed under the keys, or altered, and dropped.
+    /// Packets dropped because they were altered, or not sealed under the keys.
     pub forged: u64,
-    /// Packets dropped because they belong to no known association, or come from another address than the peer's.
+    /// Packets dropped because they belong to no known association, or did not come from the peer's address.
     pub unknown: u64,
-    /// No packets of these protocols, and dropped.
+    /// Packets dropped because they were of none of these protocols.
     pub garbage: u64,
     /// First packets.
     pub hellos: u64,
@@ -37,18 +37,18 @@ pub struct Counters {
     pub cookies: u64,
 }
 
-/// How an association seals and opens.
+/// Parameters of sealing and opening.
 #[derive(Debug, Clone, Copy)]
 pub struct Sealing {
     /// The cipher.
     pub cipher: Cipher,
-    /// Counters that the replay window holds at least: a bandwidth-delay product of packets or more.
+    /// Smallest number of counters in the replay window: at least a bandwidth-delay product of packets.
     pub replay_window: u32,
-    /// Packets per key are two to this power.
+    /// Binary logarithm of the number of packets per key.
     pub epoch_bits: u32,
 }
 
-/// An unproven new address of a peer.
+/// A new address of a peer that is not proven yet.
 #[derive(Debug)]
 pub(crate) struct Moving {
     pub to: SocketAddr,
@@ -60,15 +60,15 @@ pub(crate) struct Moving {
 pub struct Association {
     /// Address of the peer.
     pub peer: SocketAddr,
-    /// The peer's public key, with a pair of keys.
+    /// The peer's public key, if the hosts have pairs of keys.
     pub key: Option<PublicKey>,
-    /// When a packet of the peer was last opened.
+    /// Time at which a packet of the peer was last opened.
     pub heard_at: Time,
-    /// When the peer was last suspected of not knowing the association any more.
+    /// Time at which the peer was last suspected of having lost the association.
     pub(crate) doubted_at: Option<Time>,
     /// The unproven address to which the peer seems to have moved.
     pub(crate) moving: Option<Moving>,
-    /// True if the packet that was opened last is newer than all before it.
+    /// True if the packet opened last is newer than all before.
     pub(crate) newest: bool,
     initiator: bool,
     peer_index: u32,
@@ -105,7 +105,7 @@ impl Association {
         }
     }
 
-    /// Seals what stands in `buffer` from `start` + [`HEADER_LEN`] on, and completes it to a datagram for the peer.
+    /// Seals the contents of `buffer` from `start` + [`HEADER_LEN`] on, and completes them to a datagram for the peer.
     pub fn seal(&mut self, buffer: &mut Vec<u8>, start: usize) {
         self.sealer.seal(kind::SEALED, self.peer_index, buffer, start);
     }
@@ -125,7 +125,7 @@ impl Association {
         self.sealer.counter()
     }
 
-    /// Opens a sealed packet in place. Returns where in it the contents are, if it is good and new; wherever it comes from, if this
+    /// Opens a sealed packet in place. Returns the position of its contents if it is genuine and new; from any address, if this
     /// host has not opened the association.
     pub fn open(
         &mut self,

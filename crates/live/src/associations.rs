@@ -1,8 +1,8 @@
-//! All associations of a host: opening them, finding the one a packet belongs to, bounded memory whoever knocks.
+//! All associations of a host: opening, finding the one of a packet, and bounded memory under any load.
 //!
-//! Follows RFC 9000 §8.1 (three times at most of what came in goes out before an address is proven; here it is never more than once) and
-//! RFC 9147 §5.1 (under load, a cookie before any work). Differs: an association is open for the responder when the first sealed
-//! packet arrives, so a first packet, replayed or not, does nothing but take one of a bounded number of slots for a while.
+//! Follows RFC 9000 §8.1 (before an address is proven at most three times the bytes received are sent; here never more than once)
+//! and RFC 9147 §5.1 (under load, a cookie before any work). Differs: an association is open for the responder when the first
+//! sealed packet arrives, so a first packet, replayed or not, only takes one of a limited number of slots for a while.
 //! Leaves out sockets, clocks and randomness: datagrams, the time and entropy are handed in.
 
 use crate::association::{Association, Counters, Sealing, key_log_line, sealed_index};
@@ -22,33 +22,33 @@ use std::net::{IpAddr, SocketAddr};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// How associations are opened and kept.
+/// Parameters of opening and keeping associations.
 #[derive(Debug, Clone)]
 pub struct Config {
     /// Keys that authenticate this host.
     pub keys: Keys,
-    /// How packets are sealed; as a responder the cipher is the initiator's.
+    /// Parameters of sealing; as a responder, the initiator's cipher is used.
     pub sealing: Sealing,
     /// True if others may open associations.
     pub accepts: bool,
-    /// Most half-open associations that are remembered: answered, and not yet followed by a sealed packet.
+    /// Largest number of half-open associations: answered, but without a sealed packet yet.
     pub half_open_max: usize,
-    /// Half-open associations, or failures a second, from which a cookie is asked for.
+    /// Number of half-open associations, or of failures per second, from which cookies are required.
     pub cookie_above: usize,
-    /// How long an answered first packet is remembered.
+    /// Time for which an answered first packet is remembered.
     pub half_open_timeout: Span,
-    /// Open associations at most; who comes later is refused.
+    /// Largest number of open associations; further ones are refused.
     pub associations_max: usize,
-    /// The first packet is sent again after this, and after twice, four times this.
+    /// Time after which the first packet is sent again; then twice and four times this.
     pub hello_interval: Span,
-    /// How often the first packet is sent.
+    /// Number of times the first packet is sent.
     pub hello_tries: u32,
-    /// True if secrets are reported, for captures to be decrypted with.
+    /// True if secrets are reported for the decryption of captures.
     pub key_log: bool,
 }
 
 impl Config {
-    /// The defaults with these keys.
+    /// The default parameters with these keys.
     pub fn new(keys: Keys) -> Self {
         Config {
             keys,
@@ -65,16 +65,16 @@ impl Config {
     }
 }
 
-/// Why an association did not come about.
+/// Reason for which an association was not opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AssociationFailure {
-    /// The peer says why.
+    /// Refused by the peer, for this reason.
     Refused(RefusalReason),
-    /// Nothing listens at the address, says the peer's host.
+    /// The peer's host reports that nothing listens at the address.
     Unreachable,
     /// The peer answers in another protocol.
     NotStp,
-    /// No answer at all.
+    /// There was no answer.
     NoAnswer,
 }
 
@@ -94,30 +94,30 @@ impl fmt::Display for AssociationFailure {
 /// Events of associations.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
-    /// An association is open.
+    /// An association was opened.
     Opened {
         /// Its number.
         id: u32,
         /// Address of the peer.
         peer: SocketAddr,
-        /// The peer's public key, with a pair of keys; `None` with a shared key.
+        /// The peer's public key, if the hosts have pairs of keys; `None` with a shared key.
         key: Option<PublicKey>,
     },
-    /// An association that this host asked for did not come about.
+    /// An association requested by this host was not opened.
     Failed {
-        /// The number that it would have had.
+        /// Number reserved for it.
         id: u32,
-        /// Why.
+        /// Reason.
         why: AssociationFailure,
     },
-    /// The peer has said, and proven that it is the peer, that it does not know the association any more. It is forgotten.
+    /// The peer has proven that it no longer knows the association, which is forgotten.
     Lost {
         /// Its number.
         id: u32,
-        /// The new association with the peer, in which it has said so.
+        /// The new association with the peer, in which it said so.
         instead: u32,
     },
-    /// The peer has moved to another address, and has proven that it is there.
+    /// The peer has moved to another address, and has proven it.
     Moved {
         /// The association's number.
         id: u32,
@@ -126,9 +126,9 @@ pub enum Event {
     },
     /// A first packet was refused.
     Refused {
-        /// From where, as the packet says.
+        /// Its source address, which is not proven.
         from: SocketAddr,
-        /// Why.
+        /// Reason.
         reason: RefusalReason,
     },
     /// A line for the key log.
@@ -140,9 +140,9 @@ struct Attempt {
     to: SocketAddr,
     send_at: Time,
     tries: u32,
-    /// Hints from unauthenticated packets. One of them proves nothing, so the attempt goes on for a while.
+    /// Number of unauthenticated hints of failure. A single one proves nothing, so the attempt continues for a while.
     hints: u32,
-    /// A cookie was asked for.
+    /// True if the peer asked for a cookie.
     asked: bool,
     hint: Option<AssociationFailure>,
 }
@@ -151,16 +151,16 @@ struct HalfOpen {
     association: Association,
     answer: Vec<u8>,
     ephemeral: [u8; 32],
-    /// The line for the key log, if there is one.
+    /// Line for the key log, if there is one.
     line: Option<String>,
 }
 
-/// An association that a peer seems to have lost.
+/// The probe of an association that the peer seems to have lost.
 #[derive(Debug)]
 pub(crate) struct Probe {
     /// The association in doubt.
     pub doubted: u32,
-    /// When to ask, once the new association is open, and how often that was done.
+    /// Time of the next question, once the new association is open, and the number of questions.
     pub ask: Option<(Time, u32)>,
 }
 
@@ -174,26 +174,26 @@ pub struct Associations {
     half_open_since: VecDeque<(Time, u32)>,
     by_ephemeral: BTreeMap<[u8; 32], u32>,
     attempts: BTreeMap<u32, Attempt>,
-    /// Associations that are opened to ask for another one.
+    /// Associations opened only to ask about another one.
     pub(crate) probes: BTreeMap<u32, Probe>,
     outgoing: VecDeque<(SocketAddr, Vec<u8>)>,
     pub(crate) events: VecDeque<Event>,
     pub(crate) counters: Counters,
-    /// First packets that failed, and packets that refuse, in the second since when.
+    /// Failed first packets and packets to be refused, in the second that began at this time.
     pub(crate) failures: (Time, usize),
 }
 
-/// Answers wait here until they are sent; more than this many are not worth it.
+/// Largest number of answers that wait to be sent; further ones are dropped.
 const OUTGOING_MAX: usize = 1024;
-/// Most unread events about strangers; further ones are only counted.
+/// Largest number of unread events about strangers; further ones are only counted.
 const EVENTS_MAX: usize = 256;
-/// So many hints make an attempt fail.
+/// Number of hints by which an attempt fails.
 const HINTS: u32 = 3;
-/// After a hint the first packet is sent again this soon.
+/// Time after a hint at which the first packet is sent again.
 const HINT_INTERVAL: Span = Span::from_millis(200);
 
 impl Associations {
-    /// A set without associations. Numbers, keys and cookies are drawn from `entropy`.
+    /// An empty set. Numbers, keys and cookies are drawn from `entropy`.
     pub fn new(now: Time, config: Config, entropy: Arc<dyn Entropy>) -> Self {
         Associations {
             cookies: Cookies::new(now, &*entropy),
@@ -217,17 +217,17 @@ impl Associations {
         self.counters
     }
 
-    /// Lets others open associations from now on, or not.
+    /// Sets whether others may open associations.
     pub fn accept(&mut self, accepts: bool) {
         self.config.accepts = accepts;
     }
 
-    /// Other keys from now on. Associations that are open stay.
+    /// Replaces the keys. Open associations stay.
     pub fn set_keys(&mut self, keys: Keys) {
         self.config.keys = keys;
     }
 
-    /// First packets that are remembered.
+    /// Number of first packets that are remembered.
     pub fn half_open(&self) -> usize {
         self.half_open.len()
     }
@@ -242,7 +242,7 @@ impl Associations {
         self.open.keys().copied()
     }
 
-    /// Forgets an association, or gives up an attempt.
+    /// Forgets an association, or abandons an attempt.
     pub fn forget(&mut self, id: u32) {
         self.attempts.remove(&id);
         self.probes.remove(&id);
@@ -251,7 +251,7 @@ impl Associations {
         }
     }
 
-    /// Asks for an association with a peer; an event tells what comes of it. `None` if the keys are no keys.
+    /// Starts opening an association with a peer; an event reports the result. `None` if the keys are invalid.
     pub fn connect(&mut self, now: Time, to: SocketAddr) -> Option<u32> {
         let id = self.new_index();
         let initiator = Initiator::new(&self.config.keys, self.config.sealing.cipher, id, &self.entropy)?;
@@ -263,7 +263,7 @@ impl Associations {
         Some(id)
     }
 
-    /// A datagram from the network. If it is a good sealed packet, returns the association and where its contents are.
+    /// Handles a datagram from the network. For a genuine sealed packet, returns the association and the position of the contents.
     pub fn handle_datagram(
         &mut self,
         now: Time,
@@ -280,7 +280,7 @@ impl Associations {
             Some(&kind::UNKNOWN) => self.handle_unknown(now, from, datagram),
             _ => {
                 self.counters.garbage += 1;
-                // Perhaps a peer that does not encrypt. The answer is never longer than what came.
+                // Perhaps from a peer that does not encrypt. The answer is never longer than the packet.
                 if let Some(echo) = datagram.get(..ECHO_LEN).filter(|_| datagram.len() >= 16)
                     && self.config.accepts
                     && !self.overwhelmed(now)
@@ -295,7 +295,7 @@ impl Associations {
         None
     }
 
-    /// A host says that nothing listens at a port; it is not known which.
+    /// Handles a report of a host that nothing listens at one of its ports, which is not named.
     pub fn handle_unreachable(&mut self, now: Time, host: IpAddr) {
         let ours: Vec<_> =
             self.attempts.iter().filter(|(_, a)| a.to.ip() == host).map(|(id, a)| (*id, a.to)).collect();
@@ -304,7 +304,7 @@ impl Associations {
         }
     }
 
-    /// The clock has reached [`Associations::poll_timeout`].
+    /// Handles the timers that are due at [`Associations::poll_timeout`].
     pub fn handle_timeout(&mut self, now: Time) {
         while let Some((since, id)) = self.half_open_since.front().copied() {
             if now.since(since) < self.config.half_open_timeout && self.half_open.contains_key(&id) {
@@ -337,19 +337,19 @@ impl Associations {
         }
     }
 
-    /// When to call [`Associations::handle_timeout`] next.
+    /// Time at which [`Associations::handle_timeout`] is due next.
     pub fn poll_timeout(&self) -> Option<Time> {
         let expiry = self.half_open_since.front().map(|(since, _)| *since + self.config.half_open_timeout);
         let asks = self.probes.values().filter_map(|probe| probe.ask).map(|(at, _)| at);
         self.attempts.values().map(|attempt| attempt.send_at).chain(expiry).chain(asks).min()
     }
 
-    /// The next datagram to send that is not a sealed packet.
+    /// The next datagram to send other than sealed packets.
     pub fn poll_transmit(&mut self) -> Option<(SocketAddr, Vec<u8>)> {
         self.outgoing.pop_front()
     }
 
-    /// Takes the next event.
+    /// The next event.
     pub fn poll_event(&mut self) -> Option<Event> {
         self.events.pop_front()
     }
@@ -377,14 +377,14 @@ impl Associations {
         if let Some(message) = Message::parse(&packet[contents.clone()]).filter(|_| is_message) {
             self.handle_message(id, from, message);
         }
-        // Behind the message, which may be the answer from there.
+        // After the message, which may be the answer from there.
         if newest && self.open.get(&id).is_some_and(|association| association.peer != from) {
             self.challenge(now, id, from);
         }
         (!is_message).then_some((id, contents))
     }
 
-    /// A peer that can seal has read the answer: the address is proven, and the peer has the key.
+    /// Completes an association at its first sealed packet, which proves the peer's address and key.
     fn complete(&mut self, now: Time, id: u32, from: SocketAddr, packet: &mut [u8]) -> Option<Range<usize>> {
         let half_open = self.half_open.get_mut(&id)?;
         let contents = half_open.association.open(now, from, packet, &mut self.counters)?;
@@ -409,7 +409,7 @@ impl Associations {
         }
     }
 
-    /// Says something inside an association, to its peer or to where the peer seems to be.
+    /// Sends a message inside an association, to its peer or to the peer's presumed address.
     pub(crate) fn say(&mut self, id: u32, to: Option<SocketAddr>, message: Message) {
         let Some(association) = self.open.get_mut(&id) else { return };
         let to = to.unwrap_or(association.peer);
@@ -427,7 +427,7 @@ impl Associations {
         self.counters.hellos += 1;
         if let Some(id) = self.by_ephemeral.get(&hello.ephemeral()) {
             self.counters.repeated_hellos += 1;
-            // The answer was lost, or somebody plays the packet again: the same answer, to the same address only.
+            // The answer was lost, or the packet is a replay: the same answer is sent, to the same address only.
             if let Some(half_open) = self.half_open.get(id).filter(|h| h.association.peer == from) {
                 let answer = half_open.answer.clone();
                 self.send(from, answer);
@@ -544,7 +544,7 @@ impl Associations {
         attempt.initiator.take_cookie(cookie);
         attempt.send_at = now;
         if !std::mem::replace(&mut attempt.asked, true) {
-            // The host is there and has done as asked; once only, since a cookie is not authenticated.
+            // The host is there and answered properly; only once, since a cookie is not authenticated.
             attempt.tries = 0;
         }
         self.handle_timeout(now);
@@ -560,8 +560,8 @@ impl Associations {
         }
     }
 
-    /// Something without proof that speaks against the attempts at an address, or one of them. A packet that was altered on
-    /// the way is refused too, so the first packet is sent again before that is believed.
+    /// Handles unproven evidence against the attempts at an address, or against one of them. A packet altered on the way is refused
+    /// too, so the first packet is sent again before the evidence counts.
     fn hint(&mut self, now: Time, from: SocketAddr, id: Option<u32>, why: AssociationFailure) {
         let mut failed = Vec::new();
         let concerned = |number: u32, a: &Attempt| a.to == from && id.is_none_or(|id| id == number);

@@ -1,26 +1,26 @@
-//! Packets on their way to the kernel, runs of equal size in one piece.
+//! Packets for the kernel, with runs of equal size in one piece.
 //!
 //! Follows UDP's segmentation offload: one call sends up to 64 datagrams to one peer, of which only the last may be shorter.
-//! Differs: packets are written where they are sent from; nothing is copied to put them together.
+//! Differs: packets are written directly into the send buffer, without copying.
 //! Leaves out the sending.
 
 use crate::socket::Part;
 use std::net::{IpAddr, SocketAddr};
 
-/// Packets that are ready to go.
+/// Packets to be sent.
 #[derive(Debug)]
 pub struct Batch {
-    /// The packets' bytes, one behind the other.
+    /// Bytes of the packets, in sequence.
     pub buffer: Vec<u8>,
     parts: Vec<Part>,
-    /// Parts that have gone.
+    /// Number of parts that have been sent.
     sent: usize,
     segments_max: usize,
 }
 
-/// The kernel takes no more than a datagram's greatest length in one call.
+/// Largest size of a part: the kernel accepts at most a datagram's largest length in one call.
 const PART_MAX: usize = 65_000;
-/// When the batch is full.
+/// Size at which the batch is full.
 const FULL: usize = 256 << 10;
 
 impl Batch {
@@ -29,17 +29,17 @@ impl Batch {
         Batch { buffer: Vec::with_capacity(FULL + PART_MAX), parts: Vec::new(), sent: 0, segments_max }
     }
 
-    /// Returns true if it is time to send.
+    /// Returns true if the batch should be sent.
     pub fn is_full(&self) -> bool {
         self.buffer.len() >= FULL
     }
 
-    /// The datagram that was just written behind the others, from `start` on, goes to this peer.
+    /// Adds the datagram written at the end of the buffer, from `start` on, for this peer.
     pub fn push(&mut self, to: SocketAddr, from: Option<IpAddr>, start: usize) {
         self.add(to, from, start, false);
     }
 
-    /// The datagram that was just written goes by itself, and may be fragmented on its way.
+    /// Adds the datagram written at the end of the buffer, to be sent alone; it may be fragmented.
     pub fn push_fragmentable(&mut self, to: SocketAddr, from: Option<IpAddr>, start: usize) {
         self.add(to, from, start, true);
     }
@@ -51,7 +51,7 @@ impl Batch {
             && (last.to, last.from, last.end) == (to, from, start)
             && len <= last.segment
             && !(fragments || last.fragments)
-            // All so far are full: the shorter one ends a part.
+            // All others are full: a shorter datagram ends a part.
             && (last.end - last.start) % last.segment == 0
             && (last.end - last.start) / last.segment < segments_max
             && end - last.start <= PART_MAX
@@ -67,7 +67,7 @@ impl Batch {
         self.parts.get(self.sent)
     }
 
-    /// The next part has gone, or never will.
+    /// Moves on from a part that was sent, or never will be.
     pub fn advance(&mut self) {
         self.sent += 1;
         if self.sent == self.parts.len() {
@@ -96,7 +96,8 @@ mod tests {
             batch.buffer.resize(start + len, 0);
             batch.push(peer(port), None, start);
         };
-        // Five of a size are a part of four and one that a shorter one ends; longer ones and other peers begin anew.
+        // Five of one size become a part of four, and a part of one with a shorter datagram; longer ones and other peers start new
+        // parts.
         for (len, port) in
             [(100, 1), (100, 1), (100, 1), (100, 1), (100, 1), (40, 1), (40, 1), (60, 1), (60, 2), (60, 1)]
         {

@@ -1,8 +1,8 @@
-//! One connection of this host: the machine, where its packets go, and who waits for it.
+//! One connection of this host: the machine, the destination of its packets, and its waiting tasks.
 //!
-//! Follows HT §5.1.1; the machine is `skyhop_transport::stp::Connection`, handed real bytes.
-//! Differs: trouble that the network reports without proof ends a connection only if the peer stays silent too.
-//! Leaves out the socket: packets are taken and given by `host`.
+//! Follows HT §5.1.1; the machine is `skyhop_transport::stp::Connection`, with real bytes.
+//! Differs: an unproven error report from the network ends a connection only if the peer is silent too.
+//! Leaves out the socket, which `host` reads and writes.
 
 use crate::seal::OVERHEAD;
 use bytes::Bytes;
@@ -18,11 +18,11 @@ use std::task::{Context, Waker};
 pub(crate) enum PeerChannel {
     /// An association.
     Sealed(u32),
-    /// Unsealed: the peer's address, and nothing else.
+    /// Unsealed: only the peer's address.
     Plain(SocketAddr),
 }
 
-/// Key that identifies a connection of this host.
+/// Key of a connection in packets to this host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Key {
     pub channel: PeerChannel,
@@ -31,7 +31,7 @@ pub(crate) struct Key {
     pub instance: u16,
 }
 
-/// Traffic of a connection; bytes with the headers of IP and UDP.
+/// Traffic of a connection; bytes include the headers of IP and UDP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PacketCounts {
     /// Packets sent.
@@ -44,7 +44,7 @@ pub struct PacketCounts {
     pub bytes_received: u64,
 }
 
-/// Tasks that wait.
+/// Tasks that wait for a connection.
 #[derive(Debug, Default)]
 pub(crate) struct Waiters(Vec<Waker>);
 
@@ -62,7 +62,7 @@ impl Waiters {
     }
 }
 
-/// Why a connection has failed.
+/// The failure of a connection.
 #[derive(Debug, Clone)]
 pub(crate) struct Failed {
     pub kind: io::ErrorKind,
@@ -91,7 +91,7 @@ impl Failed {
     }
 }
 
-/// A hint without proof, and what the connection had achieved by then.
+/// An unproven hint of failure, and the connection's progress at that time.
 #[derive(Debug, Clone)]
 struct Hint {
     since: Time,
@@ -100,38 +100,38 @@ struct Hint {
     failed: Failed,
 }
 
-/// For so long a connection may go on after a hint without any progress.
+/// Time without progress after a hint for which a connection continues.
 const HINT_PATIENCE: Span = Span::from_secs(3);
 
 /// A connection.
 pub(crate) struct Conn {
     pub machine: stp::Connection<Bytes>,
-    /// Channel on which packets are sent. `None` until the association is open.
+    /// Channel of its packets; `None` until the association is open.
     pub channel: Option<PeerChannel>,
     pub key: Option<Key>,
     pub peer: SocketAddr,
-    /// This host's address that the peer knows.
+    /// This host's address as known to the peer.
     pub reply_from: Option<IpAddr>,
-    /// Bytes beneath STP in each packet.
+    /// Size of the headers below STP in each packet, bytes.
     pub overhead: u32,
     pub traffic: PacketCounts,
-    /// True if the application still has it.
+    /// True while the application holds it.
     pub owned: bool,
     pub connected: bool,
     pub peer_finished: bool,
     pub read_closed: bool,
     pub failed: Option<Failed>,
     pub written: u64,
-    /// Bytes read since the machine was last asked whether to tell the peer.
+    /// Bytes read since the last check whether the peer needs an update of credit.
     pub read_since: u64,
     pub readers: Waiters,
     pub writers: Waiters,
     pub finishers: Waiters,
     pub timer: Option<Time>,
     pub dirty: bool,
-    /// The peer has connected, and not this host.
+    /// True if the peer opened it.
     pub accepted: bool,
-    /// Without an association: the peer's address is not proven yet.
+    /// True if the peer's address is not proven yet, without an association.
     pub unproven: bool,
     pub hints: u32,
     hint: Option<Hint>,
@@ -171,7 +171,7 @@ impl Conn {
         self.written - self.machine.acknowledged().min(self.written)
     }
 
-    /// Takes the machine's events, and wakes those whom they concern.
+    /// Handles the machine's events, and wakes the tasks concerned.
     pub fn take_events(&mut self, room_enough: u64) {
         while let Some(event) = self.machine.poll_event() {
             match event {
@@ -200,7 +200,7 @@ impl Conn {
         }
     }
 
-    /// The connection has failed.
+    /// Records a failure of the connection.
     pub fn fail(&mut self, failed: Failed) {
         self.failed.get_or_insert(failed);
         self.readers.wake();
@@ -208,7 +208,7 @@ impl Conn {
         self.finishers.wake();
     }
 
-    /// Notes a report that packets do not arrive; it is believed if nothing arrives for a while.
+    /// Records an error report that packets do not arrive; it counts if nothing arrives for a while.
     pub fn hint(&mut self, now: Time, kind: io::ErrorKind, message: String) {
         self.hint.get_or_insert(Hint {
             since: now,
@@ -218,12 +218,12 @@ impl Conn {
         });
     }
 
-    /// When to look at the hint again.
+    /// Time at which the hint is checked.
     pub fn hint_timeout(&self) -> Option<Time> {
         self.hint.as_ref().map(|hint| hint.since + HINT_PATIENCE)
     }
 
-    /// Judges whether a hint has proven right. `big` says that only acknowledged data speak against it, because small packets pass.
+    /// Checks a hint. `big` says that only acknowledged data refute it, because small packets pass.
     pub fn judge_hint(&mut self, now: Time) {
         let Some(hint) = self.hint.take_if(|hint| now.since(hint.since) >= HINT_PATIENCE) else { return };
         let too_big = hint.failed.kind == io::ErrorKind::InvalidInput;
@@ -238,15 +238,15 @@ impl Conn {
         }
     }
 
-    /// Bytes of IP and UDP in front of a datagram.
+    /// Size of the headers of IP and UDP, bytes.
     pub fn beneath(&self) -> u64 {
         let sealed = matches!(self.channel, Some(PeerChannel::Sealed(_)));
         u64::from(self.overhead) - if sealed { OVERHEAD as u64 } else { 0 }
     }
 
-    /// The next packet, until there is none. Without proof of the address no more goes there than three times what came from it: the
-    /// machine keeps data back, and what else is too much counts as lost. A lone POLL goes all the same, as a SYN-ACK is repeated: a
-    /// peer that owes nothing says nothing, and both would wait for good.
+    /// The next packet; `None` when there are no more. Before the address is proven, at most three times the bytes received from it
+    /// are sent: the machine holds data back, and any excess counts as lost. A single POLL is sent nevertheless, like a repeated
+    /// SYN-ACK: a peer with nothing to answer sends nothing, and both ends would wait for ever.
     pub fn poll_transmit(&mut self, now: Time) -> Option<Packet<Bytes>> {
         if !self.unproven {
             return self.machine.poll_transmit(now);
@@ -263,7 +263,7 @@ impl Conn {
         }
     }
 
-    /// A peer that answers what was sent to it has the address that it claims.
+    /// Accepts the address of a peer that answers packets sent there.
     pub fn believe(&mut self, packet: &Packet<Bytes>) {
         let control = packet.control.as_ref();
         if self.unproven && control.is_some_and(|c| c.stat.is_some() || c.ustat.is_some() || c.end_ack) {
@@ -272,7 +272,7 @@ impl Conn {
         }
     }
 
-    /// Returns true if nothing is left to be done.
+    /// Returns true if the connection has ended and has nothing left to send.
     pub fn is_over(&self) -> bool {
         !self.owned && (self.machine.over() || self.failed.is_some())
     }

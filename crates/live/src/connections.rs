@@ -1,13 +1,13 @@
-//! All connections of a host: slots with names, whose packets are whose, which timer is next and whose turn it is to send.
+//! All connections of a host: slots with names, the assignment of packets, timers, and turns to send.
 //!
-//! Follows no document; a slot is used again, and its generation tells who names the one before.
-//! Leaves out what a connection does when it is its turn, which is `host`'s.
+//! Slots are reused; a generation distinguishes a name for an earlier connection.
+//! Leaves out sending in a turn (`host`).
 
 use crate::connection::{Conn, Key, PeerChannel};
 use skyhop_units::Time;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// A connection as its owner names it: a slot, and how often the slot was used.
+/// A connection as its owner names it: a slot and the slot's generation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Name {
     pub slot: usize,
@@ -19,7 +19,7 @@ struct ConnSlot {
     conn: Option<Conn>,
 }
 
-/// The table. A connection's `key`, `timer` and `dirty` are changed here only.
+/// The table of connections. Only its methods change a connection's `key`, `timer` and `dirty`.
 #[derive(Default)]
 pub(crate) struct Connections {
     slots: Vec<ConnSlot>,
@@ -30,12 +30,12 @@ pub(crate) struct Connections {
 }
 
 impl Connections {
-    /// The number of connections.
+    /// Number of connections.
     pub fn len(&self) -> usize {
         self.slots.len() - self.free.len()
     }
 
-    /// A slot for a connection.
+    /// Adds a connection and returns its slot.
     pub fn insert(&mut self, conn: Conn) -> Name {
         let slot = self.free.pop().unwrap_or_else(|| {
             self.slots.push(ConnSlot { generation: 0, conn: None });
@@ -45,7 +45,7 @@ impl Connections {
         Name { slot, generation: self.slots[slot].generation }
     }
 
-    /// Frees a slot; its timer and its key go too.
+    /// Frees a slot, with its timer and key.
     pub fn remove(&mut self, slot: usize) {
         let Some(conn) = self.slots[slot].conn.take() else { return };
         self.slots[slot].generation += 1;
@@ -63,7 +63,7 @@ impl Connections {
         self.slots.get_mut(slot)?.conn.as_mut()
     }
 
-    /// The connection of a name, if its slot has not been used again.
+    /// The connection of a name, unless its slot has been reused.
     pub fn named(&mut self, name: Name) -> Option<&mut Conn> {
         let slot = self.slots.get_mut(name.slot)?;
         if slot.generation == name.generation { slot.conn.as_mut() } else { None }
@@ -74,12 +74,12 @@ impl Connections {
         self.slots.iter_mut().filter_map(|slot| slot.conn.as_mut())
     }
 
-    /// The slots that connections may be in.
+    /// The slots in use.
     pub fn slots(&self) -> std::ops::Range<usize> {
         0..self.slots.len()
     }
 
-    /// Packets with this key are this connection's from now on, and no others.
+    /// Assigns packets with this key to this connection.
     pub fn bind(&mut self, slot: usize, key: Key) {
         let Some(conn) = self.slots[slot].conn.as_mut() else { return };
         conn.channel = Some(key.channel);
@@ -89,7 +89,7 @@ impl Connections {
         self.by_key.insert(key, slot);
     }
 
-    /// Whose packets have this key.
+    /// The slot to which packets with this key belong.
     pub fn find(&self, key: &Key) -> Option<usize> {
         self.by_key.get(key).copied()
     }
@@ -99,7 +99,7 @@ impl Connections {
         self.by_key.keys().map(|key| key.channel).collect()
     }
 
-    /// The connection may have something to send: it gets a turn.
+    /// Gives a turn to a connection that may have something to send.
     pub fn touch(&mut self, slot: usize) {
         if let Some(conn) = self.slots[slot].conn.as_mut()
             && !std::mem::replace(&mut conn.dirty, true)
@@ -108,7 +108,7 @@ impl Connections {
         }
     }
 
-    /// Whose turn it is.
+    /// The slot whose turn is next.
     pub fn next_turn(&mut self) -> Option<usize> {
         let slot = self.dirty.pop_front()?;
         if let Some(conn) = self.slots[slot].conn.as_mut() {
@@ -117,7 +117,7 @@ impl Connections {
         Some(slot)
     }
 
-    /// A connection's timer, instead of the one that it had.
+    /// Sets a connection's timer, in place of an earlier one.
     pub fn set_timer(&mut self, slot: usize, due: Option<Time>) {
         let Some(conn) = self.slots[slot].conn.as_mut().filter(|conn| conn.timer != due) else { return };
         if let Some(before) = std::mem::replace(&mut conn.timer, due) {
@@ -126,12 +126,12 @@ impl Connections {
         self.timers.extend(due.map(|at| (at, slot)));
     }
 
-    /// When the first timer runs out.
+    /// Time of the first timer.
     pub fn poll_timeout(&self) -> Option<Time> {
         self.timers.first().map(|(at, _)| *at)
     }
 
-    /// Takes the first timer that has run out by `now`, with the slot that it belongs to.
+    /// Removes the first timer that is due by `now`; returns its time and slot.
     pub fn take_due(&mut self, now: Time) -> Option<(Time, usize)> {
         let first = self.timers.first().copied().filter(|(at, _)| *at <= now)?;
         self.timers.pop_first();
@@ -141,7 +141,7 @@ impl Connections {
         Some(first)
     }
 
-    /// Returns true if all are at their end, with nobody's turn left.
+    /// Returns true if all connections have ended and no turn is left.
     pub fn at_rest(&self) -> bool {
         let rests =
             |slot: &ConnSlot| slot.conn.as_ref().is_none_or(|c| c.machine.over() || c.failed.is_some());
@@ -177,7 +177,7 @@ mod tests {
         assert_eq!((second.slot, table.len()), (first.slot, 1));
         assert!(table.named(first).is_none());
         assert!(table.named(second).is_some());
-        // A second removal of a slot that is free does not free it twice.
+        // A second removal of a free slot must not free it twice.
         table.remove(second.slot);
         table.remove(second.slot);
         let (a, b) = (table.insert(conn()), table.insert(conn()));
@@ -212,7 +212,7 @@ mod tests {
         assert_eq!(table.take_due(at(25)), Some((at(10), b)));
         assert_eq!(table.take_due(at(25)), Some((at(20), a)));
         assert_eq!((table.take_due(at(99)), table.poll_timeout()), (None, None));
-        // One that has run out is forgotten: the same time can be set again.
+        // An expired timer is forgotten: the same time can be set again.
         table.set_timer(b, Some(at(10)));
         assert_eq!(table.poll_timeout(), Some(at(10)));
         table.set_timer(b, None);

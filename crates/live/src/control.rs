@@ -1,27 +1,28 @@
-//! Control messages between two hosts inside an association, beside STP's packets: is an older one still known, are you there.
+//! Control messages between two hosts inside an association, in addition to STP's packets: questions about an older association,
+//! and checks of an address.
 //!
-//! Follows RFC 9000 §8.2 (a new path is used when it has answered) and §10.3 (a host that has lost its state says so).
-//! Differs: what §10.3 puts into a token, which everybody can read once it was used, is a question inside a new association here; so
-//! who lacks the key can end nothing. Leaves out when to ask, which is `lost`'s and `roaming`'s.
+//! Follows RFC 9000 §8.2 (validation of a new path) and §10.3 (stateless reset).
+//! Differs: in place of §10.3's token, which everyone can read once it was used, there is a question inside a new association, so
+//! that only a host with the key can end anything. Leaves out the times of questions (`lost`, `roaming`).
 
 use crate::handshake::{INDEX_MASK, index_of, kind};
 
-/// A control message; shorter than any packet of STP, which tells the two apart.
+/// A control message. It is shorter than any STP packet, by which the two are distinguished.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Message {
-    /// Does the receiver still know the association that it calls by this index?
+    /// Question whether the receiver still knows the association with this index of its own.
     Ask(u32),
-    /// The association is known.
+    /// Answer: the association is known.
     Here(u32),
-    /// The association is unknown.
+    /// Answer: the association is unknown.
     Gone(u32),
-    /// Says these bytes again if they arrive.
+    /// Challenge of an address: the receiver returns these bytes.
     Challenge([u8; 8]),
-    /// The bytes of a challenge that has arrived.
+    /// The bytes of a challenge received.
     Response([u8; 8]),
 }
 
-/// Shorter contents of a sealed packet are a message: STP's header has twelve bytes.
+/// Smallest STP packet, which is its header; shorter contents of a sealed packet are a control message.
 pub(crate) const STP_MIN: usize = 12;
 
 impl Message {
@@ -56,14 +57,14 @@ impl Message {
 
 const UNKNOWN_LEN: usize = 12;
 
-/// Says without proof that nothing is known of the association of a sealed packet, whose first bytes it repeats.
+/// An unproven message that the association of a sealed packet is unknown; it quotes the packet's first bytes.
 pub fn unknown_packet(sealed: &[u8]) -> Option<Vec<u8>> {
     let mut packet = sealed.get(..UNKNOWN_LEN)?.to_vec();
     packet[0] = kind::UNKNOWN;
     Some(packet)
 }
 
-/// Its parts: the index and the counter of the sealed packet.
+/// The index and the counter quoted in such a message.
 pub fn parse_unknown(packet: &[u8]) -> Option<(u32, u64)> {
     let counter = packet.get(4..UNKNOWN_LEN)?.try_into().ok()?;
     let whole = packet.len() == UNKNOWN_LEN && packet[0] == kind::UNKNOWN;

@@ -1,8 +1,8 @@
-//! The stateless cookie: proof that a peer receives what is sent to its address.
+//! The stateless cookie: proof that a peer receives packets at its address.
 //!
-//! Follows RFC 9147 §5.1: the responder keeps nothing, and recognises its own code over address and first packet.
-//! Differs: the secret changes by the clock, and the one before is still good.
-//! Leaves out anything about keys: a cookie says where, not who.
+//! Follows RFC 9147 §5.1: the responder keeps no state, and recognises its own code over address and first packet.
+//! Differs: the secret changes at intervals, and the previous one remains valid.
+//! Leaves out keys: a cookie proves an address, not an identity.
 
 use crate::entropy::{Entropy, random};
 use ring::hmac;
@@ -12,31 +12,31 @@ use std::net::{IpAddr, SocketAddr};
 /// Bytes of a cookie.
 pub const COOKIE_LEN: usize = 16;
 
-/// How long a secret is used; a cookie is good for once to twice as long.
+/// Lifetime of a secret; a cookie is valid for one to two lifetimes.
 const LIFETIME: Span = Span::from_secs(60);
 
 /// A cookie.
 pub type Cookie = [u8; COOKIE_LEN];
 
-/// Makes cookies and recognises them.
+/// Creates and verifies cookies.
 pub struct Cookies {
     secrets: [hmac::Key; 2],
     since: Time,
 }
 
 impl Cookies {
-    /// A maker with secrets drawn from `entropy`.
+    /// A source of cookies with secrets drawn from `entropy`.
     pub fn new(now: Time, entropy: &dyn Entropy) -> Self {
         Cookies { secrets: [secret(entropy), secret(entropy)], since: now }
     }
 
-    /// The cookie for a first packet's ephemeral key from an address.
+    /// The cookie for an address and the ephemeral key of a first packet.
     pub fn make(&mut self, now: Time, from: SocketAddr, ephemeral: &[u8], entropy: &dyn Entropy) -> Cookie {
         self.turn(now, entropy);
         code(&self.secrets[0], from, ephemeral)
     }
 
-    /// Returns true if this is such a cookie, and not too old.
+    /// Returns true if the cookie is valid and not too old.
     pub fn good(
         &mut self,
         now: Time,
@@ -46,7 +46,7 @@ impl Cookies {
         entropy: &dyn Entropy,
     ) -> bool {
         self.turn(now, entropy);
-        // Byte by byte without an early end, so that time does not tell how much of a guess was right.
+        // Compares all bytes, so that the time does not reveal how much of a guess was right.
         self.secrets.iter().any(|secret| {
             let right = code(secret, from, ephemeral);
             cookie.len() == COOKIE_LEN && right.iter().zip(cookie).fold(0, |acc, (a, b)| acc | (a ^ b)) == 0

@@ -1,6 +1,6 @@
-//! The thread that steps a host by the clock: packets from the socket in, packets to the socket out, and sleep in between.
+//! The thread that steps a host by the clock: it reads packets from the socket, writes packets to it, and sleeps in between.
 //!
-//! Follows the loop of the simulator: one input, then drain; the clock stands in for the agenda.
+//! Follows the loop of the simulator: one input, then drain; the clock takes the place of the agenda.
 //! Differs: packets are read and sent in batches, outside the lock that the application's calls take.
 //! Leaves out several threads for one socket.
 
@@ -34,11 +34,11 @@ impl Clock {
     }
 
     pub fn now(self) -> Time {
-        // Not from zero, so that nothing takes the beginning for "never".
+        // Not from zero, which would look like "never".
         Time::ZERO + Span::from_secs(1) + Span::from_nanos(self.0.elapsed().as_nanos() as u64)
     }
 
-    /// Milliseconds since 1970; 0 on a host that thinks that it is before.
+    /// Milliseconds since 1970; 0 if the host's clock is set before that.
     fn wall_ms(self) -> u64 {
         SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
     }
@@ -48,7 +48,7 @@ impl Clock {
 pub(crate) struct SharedHost {
     host: Mutex<StpHost>,
     poller: Poller,
-    /// The thread knows already that there is something to do.
+    /// True if the thread knows that there is something to do.
     kicked: AtomicBool,
     pub clock: Clock,
     pub local: SocketAddr,
@@ -57,11 +57,11 @@ pub(crate) struct SharedHost {
 
 impl SharedHost {
     pub fn lock(&self) -> MutexGuard<'_, StpHost> {
-        // A panic of another thread has left the host between two steps; its state is still one that a peer could have caused.
+        // A panic of another thread has left the host between two steps, in a state that a peer could have caused as well.
         self.host.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    /// Has the thread look.
+    /// Wakes the thread.
     pub fn kick(&self) {
         if !self.kicked.swap(true, Ordering::AcqRel) {
             let _ = self.poller.notify();
@@ -70,7 +70,7 @@ impl SharedHost {
 }
 
 const SOCKET: usize = 1;
-/// Calls of the kernel for incoming packets before it is the outgoing ones' turn.
+/// Calls of the kernel for incoming packets before outgoing ones are sent.
 const READS: usize = 8;
 
 struct Driver {
@@ -82,7 +82,7 @@ struct Driver {
     heard_at: Time,
 }
 
-/// Binds and starts the thread. It ends when no handle is left and all connections are at their end.
+/// Binds the socket and starts the thread, which ends when no handle is left and all connections have ended.
 pub(crate) fn start(options: Options, local: SocketAddr) -> io::Result<Arc<SharedHost>> {
     options.check()?;
     let key_log = options.key_log.as_deref().map(create_secret).transpose()?;
@@ -90,12 +90,12 @@ pub(crate) fn start(options: Options, local: SocketAddr) -> io::Result<Arc<Share
     let local = socket.local_addr();
     let clock = Clock::start();
     let poller = Poller::new()?;
-    // SAFETY: the driver owns both, and takes the socket out of the poller before it lets go of it.
+    // SAFETY: the driver owns both, and removes the socket from the poller before dropping it.
     unsafe { poller.add_with_mode(socket.io(), Event::readable(SOCKET), PollMode::Level)? };
     let (send_buffer, asked) = (options.send_buffer, options.socket_buffer);
     let host = StpHost::new(clock.now(), clock.wall_ms(), options, local, Arc::new(SystemEntropy));
     let given = socket.receive_buffer();
-    // The kernel counts its own bookkeeping: what was asked for is half of what it reports.
+    // The kernel counts its overhead: the requested size is half of the reported one.
     if given / 2 < asked / 2 {
         host.notice(&Notice::SmallBuffer(given / 2, asked));
     }
@@ -149,7 +149,7 @@ impl Driver {
         let _ = self.shared.poller.delete(self.socket.io());
     }
 
-    /// Reads, steps and sends once. True if there may be more to do at once; `None` at the end.
+    /// Reads, steps and sends once. Returns true if there may be more to do at once; `None` at the end.
     fn step(&mut self) -> io::Result<Option<bool>> {
         let shared = self.shared.clone();
         let mut more = true;
@@ -162,8 +162,8 @@ impl Driver {
             let mut host = shared.lock();
             let now = shared.clock.now();
             for run in 0..runs {
-                // The time at which the kernel got them, not that at which this thread woke: the spacing of packets tells the
-                // path's rate.
+                // The time at which the kernel got them, not that at which this thread woke: the spacing of packets determines the
+                // estimated rate.
                 let age = Span::from_nanos(self.socket.age(run).as_nanos() as u64);
                 let at =
                     Time::from_nanos(now.as_nanos() - age.as_nanos().min(now.as_nanos())).max(self.heard_at);
@@ -183,7 +183,7 @@ impl Driver {
         shared.lock().handle_timeout(shared.clock.now());
         loop {
             if !self.send()? {
-                // The kernel has no room: what waits goes first when it has.
+                // The kernel has no room: waiting packets are sent first when it has.
                 self.wait_for_room(true)?;
                 return Ok(Some(false));
             }
@@ -201,7 +201,7 @@ impl Driver {
                 return Ok(if ended { None } else { Some(more) });
             }
             if left {
-                // Between two batches the socket is looked after too.
+                // Between two batches the socket is read, too.
                 more = true;
                 if !self.send()? {
                     continue;
@@ -211,14 +211,14 @@ impl Driver {
         }
     }
 
-    /// Sends the batch. False if the kernel has no room.
+    /// Sends the batch. Returns false if the kernel has no room.
     fn send(&mut self) -> io::Result<bool> {
         while let Some(part) = self.batch.next().copied() {
             match self.socket.send(&self.batch.buffer, &part) {
                 Ok(()) => {}
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(false),
                 Err(e) if is_too_big(&e) => self.shared.lock().handle_too_big(part.to, part.segment),
-                // A peer that cannot be reached for now, a message of ICMP: as good as lost on the way.
+                // An ICMP error for a peer that is unreachable at present: the packet counts as lost.
                 Err(_) => {}
             }
             self.batch.advance();

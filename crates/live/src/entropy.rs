@@ -1,7 +1,7 @@
-//! Random bytes, as machines are handed them: those of the operating system on hosts, those of a seed in tests.
+//! Random bytes for machines: from the operating system on hosts, from a seed in tests.
 //!
-//! Differs from `ring`'s trait of the same purpose: that one is sealed, so that nothing but the operating system fits it.
-//! Leaves out any generator.
+//! Differs from `ring`'s trait for the same purpose, which only the operating system's source implements.
+//! Leaves out generators.
 
 use ring::rand::{SecureRandom, SystemRandom};
 use snow::Builder;
@@ -16,7 +16,7 @@ pub trait Entropy: Send + Sync {
     fn fill(&self, bytes: &mut [u8]);
 }
 
-/// The operating system's random numbers, fit for keys.
+/// The operating system's random numbers, suitable for keys.
 pub struct SystemEntropy;
 
 impl Entropy for SystemEntropy {
@@ -26,14 +26,14 @@ impl Entropy for SystemEntropy {
     }
 }
 
-/// So many random bytes.
+/// `N` random bytes.
 pub(crate) fn random<const N: usize>(entropy: &dyn Entropy) -> [u8; N] {
     let mut bytes = [0; N];
     entropy.fill(&mut bytes);
     bytes
 }
 
-/// The beginning of a handshake of Noise by its name in the framework, with `snow`'s primitives and random numbers from `entropy`.
+/// The builder of a Noise handshake by its name, with `snow`'s primitives and random numbers from `entropy`.
 pub(crate) fn noise(name: &str, entropy: &Arc<dyn Entropy>) -> Builder<'static> {
     let params = name.parse().expect("a name of the framework");
     Builder::with_resolver(params, Box::new(Primitives(entropy.clone())))

@@ -1,8 +1,9 @@
-//! The packets that open an association, and the Noise handshake in them.
+//! The packets that open an association, with a Noise handshake.
 //!
-//! Follows the Noise Protocol Framework, revision 34: NNpsk0 for a shared key, IK for a pair of keys; the cookie is that of RFC 9147
-//! §5.1. Differs: Noise ends with the second message; packets are then sealed by [`crate::seal`], whose keys come from Noise's.
-//! Leaves out data in the first packet: what is replayable must do nothing, so BGN and its data follow in the third.
+//! Follows the Noise Protocol Framework, revision 34: NNpsk0 for a shared key, IK for a pair of keys; the cookie is that of RFC
+//! 9147 §5.1. Differs: Noise ends with the second message; packets are then sealed by [`crate::seal`], with keys derived from
+//! Noise's.
+//! Leaves out data in the first packet: a packet that can be replayed must have no effect, so BGN and its data follow in the third.
 
 use crate::cookie::COOKIE_LEN;
 use crate::entropy::{Entropy, noise};
@@ -15,21 +16,21 @@ use zeroize::Zeroizing;
 
 /// First bytes of the packets of an association.
 pub mod kind {
-    /// Opens an association: version, pattern, cipher, index, length of the cookie, cookie, first message of Noise.
+    /// First packet: version, pattern, cipher, index, length of the cookie, cookie, first message of Noise.
     pub const HELLO: u8 = 1;
-    /// Answers it: the peer's index, second message of Noise with the own index in it.
+    /// Answer: the peer's index, second message of Noise with the own index in it.
     pub const ANSWER: u8 = 2;
-    /// Asks for the first packet again, with this cookie.
+    /// Request to send the first packet again with this cookie.
     pub const COOKIE: u8 = 3;
-    /// Says why there is no association.
+    /// Refusal, with a reason.
     pub const REFUSED: u8 = 4;
     /// A sealed packet.
     pub const SEALED: u8 = 5;
-    /// Says that nothing is known of a sealed packet's association.
+    /// Message that the association of a sealed packet is unknown.
     pub const UNKNOWN: u8 = 6;
 }
 
-/// The version of all this.
+/// Version of the packet formats.
 pub const VERSION: u8 = 1;
 /// The pattern for a shared key, NNpsk0.
 pub const SHARED: u8 = 1;
@@ -42,10 +43,10 @@ pub const INDEX_MASK: u32 = 0xff_ffff;
 const HELLO_FIXED: usize = 8;
 const ANSWER_FIXED: usize = 4;
 const INDEX_LEN: usize = 3;
-/// So much of an ephemeral key stands in cookies and refusals: who has not seen the first packet cannot forge them.
+/// Bytes of an ephemeral key in cookies and refusals, so that only a host that has seen the first packet can forge them.
 pub const ECHO_LEN: usize = 8;
 
-/// A handshake's beginning.
+/// The builder of a handshake.
 fn builder(pattern: u8, entropy: &Arc<dyn Entropy>) -> Builder<'static> {
     let name = match pattern {
         SHARED => "Noise_NNpsk0_25519_ChaChaPoly_BLAKE2s",
@@ -54,20 +55,20 @@ fn builder(pattern: u8, entropy: &Arc<dyn Entropy>) -> Builder<'static> {
     noise(name, entropy)
 }
 
-/// Why a peer did not open an association, as it says.
+/// Reason of a peer for refusing an association.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RefusalReason {
-    /// The first packet does not open: another key, or no key of those allowed.
+    /// The first packet cannot be opened: another key, or none of those allowed.
     Key = 1,
     /// Another version of the packets.
     Version = 2,
-    /// One has a shared key, the other a pair.
+    /// One host has a shared key, the other a pair.
     Pattern = 3,
-    /// The peer speaks without encryption only.
+    /// The peer communicates without encryption only.
     PlainOnly = 4,
-    /// The peer speaks with encryption only.
+    /// The peer communicates with encryption only.
     SealedOnly = 5,
-    /// The peer has as many associations as it can.
+    /// The peer has reached its limit of associations.
     Full = 6,
 }
 
@@ -125,25 +126,25 @@ impl<'a> Hello<'a> {
             cipher: fixed[3],
             index: index_of(&fixed[4..7]),
             cookie,
-            // Shorter ones cannot hold an ephemeral key and a tag.
+            // Shorter ones have no room for an ephemeral key and a tag.
             noise: (noise.len() >= 48).then_some(noise)?,
             fixed: fixed[1..7].try_into().ok()?,
         })
     }
 
-    /// The ephemeral key: names this attempt.
+    /// The ephemeral key, which identifies the attempt.
     pub fn ephemeral(&self) -> [u8; 32] {
         self.noise[..32].try_into().expect("parsing has seen to it")
     }
 }
 
-/// An answer's parts: the initiator's index, the second message of Noise.
+/// Parts of an answer: the initiator's index, the second message of Noise.
 pub fn parse_answer(packet: &[u8]) -> Option<(u32, &[u8])> {
     let (fixed, noise) = packet.split_at_checked(ANSWER_FIXED)?;
     (fixed[0] == kind::ANSWER).then(|| (index_of(&fixed[1..4]), noise))
 }
 
-/// The packet that asks for `cookie`.
+/// The packet that requires `cookie`.
 pub fn cookie_packet(hello: &Hello<'_>, cookie: &[u8; COOKIE_LEN]) -> Vec<u8> {
     let mut packet = head(kind::COOKIE, hello.index);
     packet.extend_from_slice(&hello.noise[..ECHO_LEN]);
@@ -151,7 +152,7 @@ pub fn cookie_packet(hello: &Hello<'_>, cookie: &[u8; COOKIE_LEN]) -> Vec<u8> {
     packet
 }
 
-/// The packet that refuses a first packet of this index and echo.
+/// The packet that refuses a first packet with this index and echo.
 pub fn refusal_packet(reason: RefusalReason, index: u32, echo: &[u8; ECHO_LEN]) -> Vec<u8> {
     let mut packet = head(kind::REFUSED, index);
     packet.extend_from_slice(echo);
@@ -159,13 +160,13 @@ pub fn refusal_packet(reason: RefusalReason, index: u32, echo: &[u8; ECHO_LEN]) 
     packet
 }
 
-/// A cookie's parts: index, echo, cookie.
+/// Parts of a cookie packet: index, echo, cookie.
 pub fn parse_cookie(packet: &[u8]) -> Option<(u32, &[u8], [u8; COOKIE_LEN])> {
     let cookie = packet.get(4 + ECHO_LEN..)?.try_into().ok()?;
     (packet[0] == kind::COOKIE).then(|| (index_of(&packet[1..4]), &packet[4..4 + ECHO_LEN], cookie))
 }
 
-/// A refusal's parts: index, echo, reason.
+/// Parts of a refusal: index, echo, reason.
 pub fn parse_refusal(packet: &[u8]) -> Option<(u32, &[u8], RefusalReason)> {
     let reason = RefusalReason::from_number(*packet.get(4 + ECHO_LEN)?)?;
     let whole = packet.len() == 5 + ECHO_LEN && packet[0] == kind::REFUSED;
@@ -197,7 +198,7 @@ pub struct Initiator {
     cookie: Option<[u8; COOKIE_LEN]>,
 }
 
-/// The beginning of what both sides mix into the handshake; the fixed part of the first packet follows.
+/// Constant prefix of the data that both sides mix into the handshake; the fixed part of the first packet follows it.
 const PROLOGUE: &[u8] = b"skyhop stp association";
 
 fn prologue(fixed: &[u8]) -> Vec<u8> {
@@ -205,7 +206,7 @@ fn prologue(fixed: &[u8]) -> Vec<u8> {
 }
 
 impl Initiator {
-    /// A handshake under these keys, its ephemeral key drawn from `entropy`. `None` if they are no keys.
+    /// A handshake with these keys, and an ephemeral key drawn from `entropy`. `None` if the keys are invalid.
     pub fn new(keys: &Keys, cipher: Cipher, index: u32, entropy: &Arc<dyn Entropy>) -> Option<Self> {
         let number = pattern_of(keys);
         let i = index.to_be_bytes();
@@ -226,7 +227,7 @@ impl Initiator {
         Some(Initiator { noise, fixed, message, cookie: None })
     }
 
-    /// The first packet, with the cookie if the responder has asked for it.
+    /// The first packet, with the cookie if the responder has required one.
     pub fn packet(&self) -> Vec<u8> {
         let mut packet = self.fixed.to_vec();
         if let Some(cookie) = &self.cookie {
@@ -237,18 +238,18 @@ impl Initiator {
         packet
     }
 
-    /// Returns true if this is the beginning of this attempt's ephemeral key.
+    /// Returns true if `echo` is the beginning of this attempt's ephemeral key.
     pub fn echoes(&self, echo: &[u8]) -> bool {
         self.message.starts_with(echo)
     }
 
-    /// Takes the responder's cookie.
+    /// Stores the responder's cookie.
     pub fn take_cookie(&mut self, cookie: [u8; COOKIE_LEN]) {
         self.cookie = Some(cookie);
     }
 
-    /// The second message of Noise: the responder's index and the secrets. `None` if it is not under the keys; another may
-    /// still be.
+    /// Handles the second message of Noise: returns the responder's index and the secrets. `None` if it was not made with the keys;
+    /// a valid one may still arrive.
     pub fn finish(&mut self, message: &[u8]) -> Option<(u32, Secrets)> {
         let mut payload = [0; 64];
         let len = self.noise.read_message(message, &mut payload).ok()?;
@@ -258,15 +259,15 @@ impl Initiator {
 
 /// A responder's answer to a first packet.
 pub struct HandshakeAnswer {
-    /// The packet that answers it.
+    /// The packet to send.
     pub packet: Vec<u8>,
     /// The secrets.
     pub secrets: Secrets,
-    /// Public key of the initiator, with a pair of keys.
+    /// Public key of the initiator, if the hosts have pairs of keys.
     pub peer: Option<PublicKey>,
 }
 
-/// Answers a first packet. What fails fails in one way, whatever the cause.
+/// Answers a first packet. All failures look the same, whatever the cause.
 pub fn answer(
     keys: &Keys,
     hello: &Hello<'_>,
@@ -292,13 +293,13 @@ pub fn answer(
     }
     let mut packet = head(kind::ANSWER, hello.index);
     let mut message = [0; 128];
-    // Inside, so that it cannot be altered on the way without being noticed.
+    // Inside the handshake, so that an alteration is noticed.
     let len = noise.write_message(&index.to_be_bytes()[4 - INDEX_LEN..], &mut message).ok()?;
     packet.extend_from_slice(&message[..len]);
     Some(HandshakeAnswer { packet, secrets: split(&mut noise), peer })
 }
 
-/// The pattern that these keys are for.
+/// The handshake pattern for these keys.
 pub fn pattern_of(keys: &Keys) -> u8 {
     match keys {
         Keys::Shared(_) => SHARED,

@@ -1,8 +1,8 @@
-//! A host's associations and connections, stepped by a driver: datagrams and the time in, batches of packets out.
+//! A host's associations and connections, stepped by a driver: it takes datagrams and the time, and returns batches of packets.
 //!
-//! Follows HT §5.1.1 for what goes to whom; a BGN that nobody waits for is answered by an END.
-//! Differs: without an association at most three times what came from an address goes there before it is proven, and a BGN counts
-//! once. Leaves out the socket and the thread, which are `driver`'s.
+//! Follows HT §5.1.1 for the assignment of packets; a BGN to a closed port is answered by an END.
+//! Differs: without an association, an unproven address gets at most three times the bytes received from it, and a BGN counts once.
+//! Leaves out the socket and the thread (`driver`).
 
 use crate::associations::{self, Associations};
 use crate::batch::Batch;
@@ -23,16 +23,16 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-/// How late timers were served.
+/// Lateness of the timers served.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Lateness {
-    /// Timers served.
+    /// Number of timers served.
     pub timers: u64,
     /// Timers that were more than a millisecond late.
     pub late: u64,
-    /// All lateness together.
+    /// Sum of the lateness.
     pub total: Span,
-    /// The worst.
+    /// Largest lateness.
     pub worst: Span,
 }
 
@@ -42,7 +42,7 @@ pub(crate) struct StpHost {
     pub associations: Option<Associations>,
     local: SocketAddr,
     connections: Connections,
-    /// Connections that wait for an association.
+    /// Connections that wait for an association, by its number.
     waiting: BTreeMap<u32, Vec<usize>>,
     pub listening: bool,
     pub accepted: VecDeque<Name>,
@@ -55,18 +55,18 @@ pub(crate) struct StpHost {
     arena: BytesMut,
     /// Lines for the key log.
     pub key_lines: Vec<String>,
-    /// The socket cannot be used any more.
+    /// Set if the socket is no longer usable.
     pub broken: Option<Failed>,
-    /// How many handles of the application there are.
+    /// Number of the application's handles.
     pub handles: usize,
     pub lateness: Lateness,
 }
 
-/// Refusals and such that wait to be sent.
+/// Largest number of refusals and similar packets that wait to be sent.
 const OUTGOING_MAX: usize = 1024;
-/// Packets of a connection before it is another's turn.
+/// Packets of a connection in one turn.
 const TURN: usize = 64;
-/// Bytes that share an allocation.
+/// Size of a shared allocation, bytes.
 const ARENA: usize = 64 << 10;
 
 impl Lateness {
@@ -79,7 +79,7 @@ impl Lateness {
 }
 
 impl StpHost {
-    /// A host whose clock says `now`, which is `wall_ms` since 1970.
+    /// A host at time `now`, which is `wall_ms` since 1970.
     pub fn new(
         now: Time,
         wall_ms: u64,
@@ -117,12 +117,12 @@ impl StpHost {
         self.connections.named(name)
     }
 
-    /// Returns true if all connections are at their end.
+    /// Returns true if all connections have ended.
     pub fn at_rest(&self) -> bool {
         self.connections.at_rest() && self.outgoing.is_empty()
     }
 
-    /// Lets others connect.
+    /// Allows others to connect.
     pub fn listen(&mut self) {
         self.listening = true;
         if let Some(associations) = &mut self.associations {
@@ -142,7 +142,7 @@ impl StpHost {
             ));
         }
         let ends = Ends {
-            // The upper half, so that a first byte below 128 is never that of an STP packet from here.
+            // The upper half, so that the first byte of an STP packet from here is never below 128.
             local_port: self.random_u32() as u16 | 0x8000,
             remote_port: port,
             instance: self.random_u32() as u16,
@@ -169,7 +169,7 @@ impl StpHost {
         Ok(name)
     }
 
-    /// An association with the peer that is open and was heard of not long ago.
+    /// An open association with the peer that was heard from recently.
     fn known_association(&mut self, now: Time, peer: SocketAddr) -> Option<u32> {
         let idle = Span::from_nanos(self.options.association_idle.as_nanos() as u64);
         let associations = self.associations.as_mut()?;
@@ -183,7 +183,7 @@ impl StpHost {
         u32::from_be_bytes(random(&*self.entropy))
     }
 
-    /// The connection knows where its packets go.
+    /// Starts a connection on its channel.
     fn start(&mut self, slot: usize, channel: PeerChannel) {
         let Some(conn) = self.connections.get_mut(slot) else { return };
         // Writers that waited for the connection to open may write now.
@@ -194,13 +194,13 @@ impl StpHost {
         self.connections.touch(slot);
     }
 
-    /// The connection may have something to send.
+    /// Gives a turn to a connection that may have something to send.
     pub fn touch(&mut self, slot: usize) {
         self.connections.touch(slot);
     }
 
-    /// A datagram from the network, to one of this host's addresses. True if it asks for an answer, which must be taken before the
-    /// next datagram: a second question takes the first one's place.
+    /// Handles a datagram from the network to one of this host's addresses. Returns true if it requires an answer, which must be
+    /// taken before the next datagram, since a second one would replace it.
     pub fn handle_datagram(
         &mut self,
         now: Time,
@@ -245,7 +245,7 @@ impl StpHost {
         false
     }
 
-    /// A peer that seals says so. One such packet proves nothing, three of them will do.
+    /// Handles a refusal by a peer that seals. A single such packet proves nothing; three suffice.
     fn handle_refusal(&mut self, from: SocketAddr, echo: &[u8], reason: RefusalReason) {
         for conn in self.connections.iter_mut().filter(|c| c.peer == from && !c.connected) {
             let ends = conn.machine.ends();
@@ -290,14 +290,14 @@ impl StpHost {
         conn.traffic.packets_received += 1;
         conn.traffic.bytes_received += conn.beneath() + len as u64;
         conn.believe(&packet);
-        // An end that has connected may move: the kernel chooses the address that it sends from.
+        // An end that has connected may move: the kernel chooses its source address.
         conn.reply_from = to.filter(|_| conn.accepted);
         conn.machine.handle_packet(now, &packet);
         self.settle(slot);
         self.touch(slot);
     }
 
-    /// A packet of no connection: a new one if it is a BGN and somebody listens.
+    /// Handles a packet of no connection: a BGN opens one if the application listens.
     fn begin(
         &mut self,
         key: &Key,
@@ -307,7 +307,7 @@ impl StpHost {
     ) -> Option<usize> {
         let begin = packet.control.as_ref()?.begin?;
         let plain = matches!(key.channel, PeerChannel::Plain(_));
-        // A host that never listens stays silent: over IP it also sees the packets that it has sent to itself.
+        // A host that never listens stays silent: over IP it also receives its own packets.
         let listens = self.listening.then_some(key.local_port == self.local.port())?;
         if !listens
             || self.accepted.len() >= self.options.backlog
@@ -336,7 +336,7 @@ impl StpHost {
         Some(name.slot)
     }
 
-    /// Answers a BGN that nobody waits for. The answer is shorter than the BGN.
+    /// Answers a BGN to a closed port. The answer is shorter than the BGN.
     fn refuse(&mut self, key: &Key, from: SocketAddr, reply_from: Option<IpAddr>) {
         if self.outgoing.len() >= OUTGOING_MAX {
             return;
@@ -404,8 +404,8 @@ impl StpHost {
         }
     }
 
-    /// The peer knows nothing of an association any more, and so of none of its connections. Those of which it has never known begin
-    /// anew in another association.
+    /// Handles the loss of an association at the peer, and so of all its connections. Connections that the peer never knew are
+    /// opened again in another association.
     fn lose(&mut self, id: u32, instead: u32) {
         for slot in self.connections.slots() {
             let Some(conn) = self.connections.get_mut(slot) else { continue };
@@ -435,7 +435,7 @@ impl StpHost {
         }
     }
 
-    /// Handles an error that the network reported to the kernel.
+    /// Handles a network error reported by the kernel.
     pub fn handle_trouble(&mut self, now: Time, trouble: Trouble) {
         let mtu = self.options.least_mtu();
         match trouble {
@@ -456,8 +456,8 @@ impl StpHost {
         }
     }
 
-    /// The interface does not carry datagrams of so many bytes to a peer: that needs no proof. Nor does it matter while the
-    /// size is but tried.
+    /// Handles an error that the interface does not carry datagrams of `len` bytes to a peer, which needs no proof. It does not
+    /// matter while the size is only probed.
     pub fn handle_too_big(&mut self, peer: SocketAddr, len: usize) {
         let mtu = self.options.least_mtu();
         if len as u32 + if peer.is_ipv4() { 28 } else { 48 } > mtu {
@@ -504,7 +504,7 @@ impl StpHost {
         }
     }
 
-    /// Forgets associations that nobody has used for long.
+    /// Forgets associations that have not been used for long.
     fn sweep(&mut self, now: Time) {
         let idle = Span::from_nanos(self.options.association_idle.as_nanos() as u64);
         let Some(associations) = self.associations.as_mut().filter(|_| now.since(self.swept_at) >= idle)
@@ -515,20 +515,20 @@ impl StpHost {
         let used = self.connections.channels();
         let unused = associations.ids().filter(|id| !used.contains(&PeerChannel::Sealed(*id)));
         for id in unused.collect::<Vec<_>>() {
-            // The peer may still think of it for as long as `idle`; ten times that is safe.
+            // The peer may keep it for as long as `idle`; ten times that is safe.
             if associations.get_mut(id).is_some_and(|a| now.since(a.heard_at) > idle * 10) {
                 associations.forget(id);
             }
         }
     }
 
-    /// When something is due.
+    /// Time of the next timer.
     pub fn poll_timeout(&self) -> Option<Time> {
         let associations = self.associations.as_ref().and_then(Associations::poll_timeout);
         self.connections.poll_timeout().into_iter().chain(associations).min()
     }
 
-    /// Takes the events of a connection.
+    /// Handles the events of a connection.
     fn settle(&mut self, slot: usize) {
         let enough = (self.options.send_buffer as u64 / 4) * 3;
         if let Some(conn) = self.connections.get_mut(slot) {
@@ -536,7 +536,7 @@ impl StpHost {
         }
     }
 
-    /// Writes packets behind the batch until it is full or nobody has any. True if somebody has more.
+    /// Appends packets to the batch until it is full or there are none. Returns true if there are more.
     pub fn fill(&mut self, now: Time, batch: &mut Batch) -> bool {
         while let Some((to, from, packet)) = self.outgoing.pop_front() {
             let start = batch.buffer.len();
@@ -552,7 +552,7 @@ impl StpHost {
         true
     }
 
-    /// A connection's turn. True if it may have more to send.
+    /// A connection's turn to send. Returns true if it may have more.
     fn send_turn(&mut self, now: Time, slot: usize, batch: &mut Batch) -> bool {
         let Some(conn) = self.connections.get_mut(slot) else { return false };
         let Some(channel) = conn.channel else {
@@ -571,7 +571,7 @@ impl StpHost {
             match channel {
                 PeerChannel::Plain(_) => emit(&packet, &mut batch.buffer),
                 PeerChannel::Sealed(id) => {
-                    // Associations that connections use are not forgotten.
+                    // Associations in use by connections are not forgotten.
                     let Some(association) = self.associations.as_mut().and_then(|a| a.get_mut(id)) else {
                         break;
                     };
@@ -591,7 +591,7 @@ impl StpHost {
         true
     }
 
-    /// A connection has nothing more to send for now.
+    /// Ends the turn of a connection that has nothing more to send.
     fn rest(&mut self, now: Time, slot: usize) {
         self.settle(slot);
         let Some(conn) = self.connections.get_mut(slot) else { return };
@@ -599,11 +599,11 @@ impl StpHost {
         if conn.is_over() && due.is_none() {
             return self.connections.remove(slot);
         }
-        // A timer in the past would be a loop without rest.
+        // A timer in the past would make a busy loop.
         self.connections.set_timer(slot, due.map(|at| at.max(now + Span::from_micros(20))));
     }
 
-    /// Everything fails: the socket is gone.
+    /// Fails all connections, after the socket has failed.
     pub fn break_down(&mut self, failed: &Failed) {
         for conn in self.connections.iter_mut() {
             conn.fail(failed.clone());
@@ -612,12 +612,12 @@ impl StpHost {
         self.accepters.wake();
     }
 
-    /// The application has let go of a connection.
+    /// Handles the application's release of a connection.
     pub fn let_go(&mut self, name: Name) {
         let Some(conn) = self.get_mut(name) else { return };
         conn.owned = false;
         if conn.machine.readable() > 0 {
-            // As TCP does it: the peer learns that not all has been read.
+            // As in TCP, the peer learns that not all data were read.
             conn.machine.reset();
         } else {
             conn.machine.shutdown();
@@ -633,7 +633,7 @@ impl StpHost {
     }
 }
 
-/// The data in memory of its own. Many packets share an allocation, so that a small one does not hold a large one.
+/// Copies data into shared memory: many packets share an allocation, so that a small one does not keep a large one alive.
 fn keep(arena: &mut BytesMut, data: &[u8]) -> Bytes {
     if arena.capacity() < data.len() {
         *arena = BytesMut::with_capacity(ARENA.max(data.len()));

@@ -1,9 +1,9 @@
-//! Key logs, and the sealed packets of a capture opened with them.
+//! Key logs, with which the sealed packets of a capture are opened.
 //!
-//! Follows the key log of TLS (RFC 9850) in what it is for: whoever has the secrets of a session reads it afterwards.
-//! Differs: a line has both directions, under the indices that its packets carry; and a capture is no network, so a packet is
-//! opened as often as it was captured, wherever it came from, and the datagrams that a kernel sends as one are taken apart.
-//! Leaves out handshakes: their packets tell nothing but who met whom, and the log has what came of them.
+//! Follows the purpose of the TLS key log (RFC 9850): the secrets of a session allow reading it later.
+//! Differs: a line has both directions, under the indices in the packets. A packet is opened as often as it was captured, from any
+//! address, and datagrams that the kernel sent as one are separated.
+//! Leaves out handshakes, whose packets only identify the hosts, and whose results are in the log.
 
 use crate::handshake::{
     Hello, INDEX_MASK, Secrets, index_of, kind, parse_answer, parse_cookie, parse_refusal,
@@ -15,16 +15,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::net::SocketAddr;
 
-/// The word with which a line begins.
+/// First word of a line.
 pub(crate) const WORD: &str = "SKYHOP_STP";
 
-/// Keys that a packet may be ahead of the last that was opened: 400 GB that were not captured.
+/// Largest number of keys by which a packet may be ahead of the last one opened: 400 GB that were not captured.
 const SKIPPED_MAX: u64 = 4;
 
-/// A line that is none of a key log. Says nothing of what stands in it.
+/// An invalid line of a key log; the error does not quote its contents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KeyLogError {
-    /// Number of the line, from 1; 0 if there is none.
+    /// Number of the line, from 1; 0 for a file without lines.
     pub line: usize,
     why: &'static str,
 }
@@ -65,12 +65,12 @@ impl fmt::Debug for KeyLog {
 }
 
 impl KeyLog {
-    /// Takes the lines of a file, beside those that are there: both hosts may have kept one. Empty lines and such that
-    /// begin with # are left out, and so is what is known already.
+    /// Adds the lines of a file, since both hosts may have kept one. Empty lines, lines that begin with #, and known ones are
+    /// skipped.
     ///
     /// # Errors
     ///
-    /// The first line that is none, or that there is none; nothing of the file is taken then.
+    /// The first invalid line, or a file without lines; nothing of the file is added then.
     pub fn add(&mut self, text: &str) -> Result<(), KeyLogError> {
         let mut new = Vec::new();
         for (number, line) in (1..).zip(text.lines()) {
@@ -96,12 +96,12 @@ impl KeyLog {
         Ok(())
     }
 
-    /// How many associations there are.
+    /// Number of associations.
     pub fn len(&self) -> usize {
         self.lines.len()
     }
 
-    /// Returns true if there are none.
+    /// Returns true if there are no associations.
     pub fn is_empty(&self) -> bool {
         self.lines.is_empty()
     }
@@ -123,46 +123,46 @@ fn parse(line: &str) -> Result<Line, &'static str> {
 /// A datagram of a capture, decrypted if possible.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Seen {
-    /// Of none of these associations, as far as can be told.
+    /// Not of STP, as far as can be determined.
     Foreign,
     /// A packet that opens an association, or refuses to.
     Handshake,
-    /// One sealed packet or several.
+    /// One or several sealed packets.
     Opened {
-        /// The STP packets in them; what is altered is as it was.
+        /// The STP packets in them; altered ones are left as captured.
         packets: Vec<Vec<u8>>,
-        /// So many of them are altered.
+        /// Number of altered packets among them.
         altered: usize,
     },
     /// A sealed packet of an association that is not in the log.
     NoKey,
-    /// A sealed packet of an association in the log that does not open: altered on the way, or forged.
+    /// A sealed packet of an association in the log that cannot be opened: altered on the way, or forged.
     Altered,
-    /// A sealed packet that was not captured to its end.
+    /// A sealed packet that was captured only in part.
     CutOff,
 }
 
-/// How many there were of each.
+/// Counts of datagrams by kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Tally {
     /// Sealed packets that were opened.
     pub opened: u64,
-    /// Associations of which there were any.
+    /// Associations with such packets.
     pub associations: u64,
     /// Packets of handshakes.
     pub handshake: u64,
     /// Sealed datagrams without a key.
     pub no_key: u64,
-    /// Sealed datagrams that do not open with their key.
+    /// Sealed datagrams that cannot be opened with their key.
     pub altered: u64,
-    /// Sealed datagrams that were cut off by the capture.
+    /// Sealed datagrams that were captured only in part.
     pub cut_off: u64,
     /// Other datagrams.
     pub foreign: u64,
 }
 
 impl Tally {
-    /// Sealed datagrams that were not opened.
+    /// Number of sealed datagrams that were not opened.
     pub fn unopened(&self) -> u64 {
         self.no_key + self.altered + self.cut_off
     }
@@ -173,18 +173,18 @@ struct DirectionKey {
     opener: Opener,
 }
 
-/// Opens what a capture has of the associations in a key log.
+/// Opens the packets of a capture with a key log.
 pub struct Reader {
-    /// By the index that the packets carry. Two associations may have drawn the same.
+    /// Keys by the index in packets; two associations may have the same index.
     directions: BTreeMap<u32, Vec<DirectionKey>>,
-    /// Pairs of addresses of which something was recognised.
+    /// Pairs of addresses of which a packet was recognised.
     known: BTreeSet<[SocketAddr; 2]>,
     opened: BTreeSet<usize>,
     tally: Tally,
 }
 
 impl Reader {
-    /// A reader of the packets of the associations in `log`.
+    /// A reader for the associations in `log`.
     pub fn new(log: &KeyLog) -> Self {
         let mut directions: BTreeMap<u32, Vec<DirectionKey>> = BTreeMap::new();
         for (number, line) in log.lines.iter().enumerate() {
@@ -202,7 +202,7 @@ impl Reader {
         Tally { associations: self.opened.len() as u64, ..self.tally }
     }
 
-    /// A datagram between these two; `whole` unless the capture has cut it off.
+    /// Handles a datagram between two addresses; `whole` unless the capture has truncated it.
     pub fn datagram(&mut self, from: SocketAddr, to: SocketAddr, payload: &[u8], whole: bool) -> Seen {
         let pair = [from.min(to), from.max(to)];
         let seen = self.look(pair, payload, whole);
@@ -224,7 +224,7 @@ impl Reader {
     }
 
     fn look(&mut self, pair: [SocketAddr; 2], payload: &[u8], whole: bool) -> Seen {
-        // The port is a sign, and so is what these two have said before: any datagram may begin with these bytes.
+        // Any datagram may begin with these bytes, so the port or earlier packets between the two addresses must confirm it.
         let ours = self.known.contains(&pair) || pair.iter().any(|end| end.port() == UDP_PORT);
         if handshake(payload) && (ours || Hello::parse(payload).is_some_and(|hello| hello.version == 1)) {
             self.known.insert(pair);
@@ -253,7 +253,7 @@ impl Reader {
 }
 
 impl DirectionKey {
-    /// Opens a datagram that is cut into pieces of `len` bytes and a rest, if any of them opens.
+    /// Opens a datagram split into pieces of `len` bytes and a remainder, if any of them opens.
     fn open(&mut self, payload: &[u8], len: usize) -> Option<Seen> {
         let mut altered = 0;
         let packets: Vec<Vec<u8>> = payload
@@ -287,8 +287,8 @@ impl DirectionKey {
     }
 }
 
-/// Lengths at which a datagram may be several that a kernel sends or takes as one: where the next counter stands. Its whole
-/// length last.
+/// Possible piece lengths of a datagram that the kernel combined, where the next counter would be found; the whole length comes
+/// last.
 fn pieces(payload: &[u8], counter: u64) -> impl Iterator<Item = usize> {
     let following = counter.wrapping_add(1).to_be_bytes();
     let places = (OVERHEAD..payload.len().saturating_sub(OVERHEAD - 1)).filter(move |&at| {

@@ -1,8 +1,8 @@
-//! Key files: a key that two hosts share, or a private key and the public keys of those it talks to.
+//! Key files: a key shared by two hosts, or a private key and the public keys of the peers.
 //!
-//! Follows the habit of ssh: a secret that others may read is no secret, and is refused.
-//! Differs: a file is one line of text that says what it is, so that a public key cannot be taken for a private one.
-//! Leaves out passphrases; who may read the disk as the owner has the key.
+//! Follows ssh: a secret file that others may read is refused.
+//! Differs: a file is one line of text that names its kind, so that a public key cannot be taken for a private one.
+//! Leaves out passphrases: anyone who can read the file as its owner has the key.
 
 use crate::entropy::{Entropy, SystemEntropy, noise};
 use std::fmt;
@@ -12,12 +12,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use zeroize::Zeroizing;
 
-/// A public key of Curve25519.
+/// A Curve25519 public key.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PublicKey(pub [u8; 32]);
 
 impl PublicKey {
-    /// Reads the line of a file of public keys, or the digits of it alone.
+    /// Parses the line of a public key file, or its digits alone.
     pub fn parse(text: &str) -> Option<Self> {
         let key = field(text, PUBLIC).or_else(|| unhex(text.trim()))?;
         Some(PublicKey(*key))
@@ -39,20 +39,20 @@ impl fmt::Debug for PublicKey {
 /// Keys that authenticate a host.
 #[derive(Clone)]
 pub enum Keys {
-    /// A key that both hosts have.
+    /// A key shared by both hosts.
     Shared(Zeroizing<[u8; 32]>),
-    /// A key of this host's own, and the public keys of the others. Who connects takes the first.
+    /// A private key, and the public keys of the peers. A connecting host uses the first.
     Pair {
         /// This host's private key.
         private: Zeroizing<[u8; 32]>,
-        /// The peers that may talk to this host.
+        /// Peers that may communicate with this host.
         peers: Vec<PublicKey>,
     },
 }
 
 impl fmt::Debug for Keys {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Nothing secret ever reaches a log by way of a struct that holds keys.
+        // Secrets must not reach a log through a struct that contains keys.
         match self {
             Keys::Shared(_) => f.write_str("Shared"),
             Keys::Pair { peers, .. } => f.debug_struct("Pair").field("peers", peers).finish_non_exhaustive(),
@@ -60,18 +60,18 @@ impl fmt::Debug for Keys {
     }
 }
 
-/// Why a key file cannot be used. Never says what stands in it.
+/// Reason for which a key file cannot be used; it never quotes the contents.
 #[derive(Debug)]
 pub enum KeyError {
     /// The file cannot be read or written.
     Io(PathBuf, io::Error),
-    /// Others than the owner may read the file; the mode.
+    /// Users other than the owner may read the file; its mode.
     Exposed(PathBuf, u32),
-    /// The file is not what it should be.
+    /// The file is not of the expected kind.
     Kind(PathBuf, &'static str),
-    /// Pairs of keys need the peer's.
+    /// A pair of keys requires the peer's public key.
     NoPeer(PathBuf),
-    /// A shared key goes without peers' keys.
+    /// A shared key does not use peers' public keys.
     NeedsNoPeer(PathBuf),
 }
 
@@ -108,7 +108,7 @@ impl fmt::Display for KeyError {
 
 impl std::error::Error for KeyError {}
 
-/// The handshake that pairs of keys are for.
+/// The Noise handshake for pairs of keys.
 pub(crate) const PATTERN: &str = "Noise_IK_25519_ChaChaPoly_BLAKE2s";
 
 const SHARED: &str = "skyhop-stp-shared-1";
@@ -116,14 +116,14 @@ const PRIVATE: &str = "skyhop-stp-private-1";
 const PUBLIC: &str = "skyhop-stp-public-1";
 
 impl Keys {
-    /// A new shared key of the operating system's random numbers.
+    /// A new shared key from the operating system's random numbers.
     pub fn generate_shared() -> Self {
         let mut key = Zeroizing::new([0; 32]);
         SystemEntropy.fill(&mut key[..]);
         Keys::Shared(key)
     }
 
-    /// A new private key of the operating system's random numbers with its public key, without peers.
+    /// A new private key from the operating system's random numbers, and its public key; without peers.
     pub fn generate_pair() -> (Self, PublicKey) {
         let entropy: Arc<dyn Entropy> = Arc::new(SystemEntropy);
         let pair =
@@ -135,7 +135,7 @@ impl Keys {
         (Keys::Pair { private, peers: Vec::new() }, public)
     }
 
-    /// Reads a file of a shared or private key, and with the latter the files of the peers' public keys.
+    /// Reads a file with a shared or private key, and for a private key the files of the peers' public keys.
     pub fn read(path: &Path, peers: &[PathBuf]) -> Result<Self, KeyError> {
         let text = read_secret(path)?;
         if let Some(key) = field(&text, SHARED) {
@@ -163,7 +163,7 @@ impl Keys {
         Ok(Keys::Pair { private, peers: known })
     }
 
-    /// Reads a file of a private key; the public keys of the peers, of which there may be none, are known already.
+    /// Reads a file with a private key; the public keys of the peers, perhaps none, are given.
     pub fn read_own(path: &Path, peers: Vec<PublicKey>) -> Result<Self, KeyError> {
         let text = read_secret(path)?;
         let private =
@@ -183,7 +183,7 @@ impl Keys {
     }
 }
 
-/// A new file that only its owner may read, and nobody had before.
+/// Creates a new file that only its owner may read.
 pub fn create_secret(path: &Path) -> io::Result<fs::File> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
@@ -199,7 +199,7 @@ fn read_secret(path: &Path) -> Result<Zeroizing<String>, KeyError> {
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
-        // Of the open file, so that it cannot be another by the time it is read.
+        // Of the open file, which cannot be replaced before it is read.
         let mode = file.metadata().map_err(failed)?.permissions().mode() & 0o7777;
         if mode & 0o077 != 0 {
             return Err(KeyError::Exposed(path.into(), mode));
@@ -210,7 +210,7 @@ fn read_secret(path: &Path) -> Result<Zeroizing<String>, KeyError> {
     Ok(text)
 }
 
-/// The 32 bytes of a line `kind hex`, or nothing.
+/// The 32 bytes of a line `kind hex`; `None` if it is another.
 fn field(text: &str, kind: &str) -> Option<Zeroizing<[u8; 32]>> {
     let (found, digits) = text.trim().split_once(' ')?;
     if found != kind {
@@ -219,7 +219,7 @@ fn field(text: &str, kind: &str) -> Option<Zeroizing<[u8; 32]>> {
     unhex(digits.trim())
 }
 
-/// The 32 bytes of 64 hex digits, or nothing.
+/// The 32 bytes of 64 hexadecimal digits; `None` for other text.
 pub(crate) fn unhex(digits: &str) -> Option<Zeroizing<[u8; 32]>> {
     let digits = digits.as_bytes();
     if digits.len() != 64 {

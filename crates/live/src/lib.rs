@@ -1,32 +1,47 @@
-//! STP on real hosts: packets over UDP or IP, encrypted and authenticated, behind streams as one knows them from TCP.
+//! STP on real hosts: packets over UDP or IP, encrypted and authenticated, with streams like those of TCP.
 //!
 //! Follows HT chapter 5 for the protocol, whose machine is `skyhop_transport::stp`; here are sockets, clocks and keys.
-//! Differs from the papers: packets ride inside an association of two hosts that know each other's key.
-//! Leaves out the network in between, and the gateway, which is a crate of its own.
+//! Differs from the papers: packets are sent inside an association of two hosts that know each other's keys.
+//! Leaves out the gateway, which is another crate.
 //!
 //! | file | holds |
 //! |---|---|
-//! | `keys` | files of keys |
-//! | `handshake` | the packets that open an association, Noise in them |
-//! | `entropy` | where random bytes come from |
-//! | `cookie` | proof of an address without memory |
-//! | `seal` | AEAD, counters, keys that move on |
-//! | `replay` | which counters were seen |
+//! | `keys`
+//! key files |
+//! | `handshake`
+//! the packets that open an association, with Noise |
+//! | `entropy`
+//! sources of random bytes |
+//! | `cookie`
+//! proof of an address without state |
+//! | `seal`
+//! AEAD, counters, changes of keys |
+//! | `replay`
+//! the window of counters seen |
 //! | `association` | one open association |
-//! | `associations` | all of a host, those half open too |
-//! | `key_log` | packets of a capture opened with secrets that were kept |
-//! | `control` | what hosts say to each other beside STP |
+//! | `associations`
+//! all associations of a host, including half-open ones |
+//! | `key_log`
+//! decryption of a capture with logged secrets |
+//! | `control`
+//! control messages between hosts |
 //! | `lost` | a peer that was restarted |
 //! | `roaming` | a peer whose address changes |
-//! | `options` | what an endpoint may be told |
+//! | `options`
+//! options of an endpoint |
 //! | `socket` | UDP, or IP itself |
-//! | `batch` | packets that the kernel takes together |
-//! | `connection` | a machine and who waits for it |
-//! | `connections` | all of a host: names, keys, timers, turns |
+//! | `batch`
+//! packets sent in one call of the kernel |
+//! | `connection`
+//! a machine and the tasks that wait for it |
+//! | `connections`
+//! all connections of a host: names, keys, timers, turns |
 //! | `openings` | the counts of BGNs, sent and seen |
 //! | `host` | all connections of a socket, stepped |
-//! | `engine` | a host of associations with streams in them, stepped by whoever has a loop |
-//! | `driver` | the thread that steps them by the clock |
+//! | `engine`
+//! a host with associations that carry streams, for another driver |
+//! | `driver`
+//! the thread that steps a host by the clock |
 //! | `stream` | the blocking streams |
 //! | `tokio` | the asynchronous ones, with the feature of that name |
 

@@ -1,24 +1,24 @@
-//! A peer that was restarted: it does not know the association any more, and proves that.
+//! A restarted peer: it no longer knows the association, and proves that.
 //!
-//! Follows the purpose of RFC 9000 §10.3. A sealed packet of an unknown association is answered by a packet that proves nothing; who
-//! gets it opens another association with the same key, and asks there for the first. Only that answer ends anything.
-//! Leaves out a responder that has something to ask: an initiator that ends leaves a closed port behind, and ICMP says so.
+//! Follows the purpose of RFC 9000 §10.3. A sealed packet of an unknown association is answered by a packet that proves nothing;
+//! its receiver opens another association with the same key, and asks there about the first. Only that answer ends anything.
+//! Leaves out questions by a responder: an initiator that has ended leaves a closed port, which ICMP reports.
 
 use crate::associations::{Associations, Event, Probe};
 use crate::control::{Message, parse_unknown, unknown_packet};
 use skyhop_units::{Span, Time};
 use std::net::SocketAddr;
 
-/// So often the question is repeated, so far apart.
+/// Number of questions, and the interval between them.
 const ASKS: u32 = 4;
 const ASK_INTERVAL: Span = Span::from_secs(1);
-/// Probes at a time.
+/// Largest number of simultaneous probes.
 const PROBES_MAX: usize = 16;
-/// An association is doubted again at the earliest after this.
+/// Shortest interval between doubts about an association.
 const DOUBT_INTERVAL: Span = Span::from_secs(2);
 
 impl Associations {
-    /// A sealed packet belongs to no association. The answer is shorter than the packet, and there are so many a second at most.
+    /// Handles a sealed packet of no association. The answer is shorter than the packet, and answers are limited per second.
     pub(crate) fn handle_unknown_sealed(&mut self, now: Time, from: SocketAddr, packet: &[u8]) {
         self.counters.unknown += 1;
         if self.config.accepts
@@ -32,8 +32,8 @@ impl Associations {
         }
     }
 
-    /// A peer says without proof that it does not know an association. Who has not seen a packet of it cannot say so; who has can
-    /// make this host ask, no more.
+    /// Handles an unproven message that a peer does not know an association. Only a host that has seen a packet of the association
+    /// can send it, and it only makes this host ask.
     pub(crate) fn handle_unknown(&mut self, now: Time, from: SocketAddr, datagram: &[u8]) {
         let doubted = parse_unknown(datagram).and_then(|(index, counter)| {
             let meant = self.open.iter_mut().find(|(_, a)| {
@@ -57,7 +57,7 @@ impl Associations {
         }
     }
 
-    /// The new association of a probe is open, or its question is due again.
+    /// Sends the question of a probe, when its new association opens or the question is due again.
     pub(crate) fn ask(&mut self, now: Time) {
         let mut questions = Vec::new();
         self.probes.retain(|&id, probe| {
@@ -73,7 +73,7 @@ impl Associations {
         }
     }
 
-    /// The peer, and nobody else, has said whether it knows the association that it calls by this index.
+    /// Handles the peer's authenticated answer whether it knows the association with this index of its own.
     pub(crate) fn handle_verdict(&mut self, id: u32, index: u32, known: bool) {
         let asked = self.probes.get(&id).map(|probe| probe.doubted);
         let meant = asked.filter(|doubted| self.open.get(doubted).is_some_and(|a| a.peer_index() == index));

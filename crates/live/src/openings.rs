@@ -1,39 +1,41 @@
-//! The numbers of BGNs: those that this host sends, and those without an association that it has seen.
+//! The counts of BGNs: of those that this host sends, and of those without an association that it has seen.
 //!
-//! Follows HT §5.1.1: a connection's count tells a BGN from one of before; here it grows with the clock, so that a restart repeats none.
-//! Differs: without an association a BGN counts once, since anybody can send it again.
+//! Follows HT §5.1.1: a connection's count distinguishes its BGN from earlier ones; here it grows with the clock, so that a restart
+//! repeats none.
+//! Differs: without an association a BGN counts once, since anyone can replay it.
 
 use skyhop_units::Time;
 use std::collections::{BTreeSet, VecDeque};
 use std::net::IpAddr;
 
-/// BGNs that are remembered.
+/// Number of BGNs that are remembered.
 pub(crate) const REMEMBERED: usize = 16_384;
 
 /// Identity of a BGN without an association: address, port and instance of the peer, and its count.
 pub(crate) type Begun = (IpAddr, u16, u16, u32);
 
-/// The numbers.
+/// The counts of BGNs.
 pub(crate) struct Openings {
-    /// The count of the last BGN from here.
+    /// Count of the last BGN from here.
     count: u32,
-    /// [`Time::ZERO`] in milliseconds since 1970.
+    /// Wall-clock time of [`Time::ZERO`], ms since 1970.
     epoch_ms: u64,
     seen: BTreeSet<Begun>,
-    /// The same, oldest first.
+    /// The BGNs seen, oldest first.
     order: VecDeque<Begun>,
 }
 
 impl Openings {
-    /// For a host whose clock says `now`, which is `wall_ms` since 1970.
+    /// Counts for a host at time `now`, which is `wall_ms` since 1970.
     pub fn new(now: Time, wall_ms: u64) -> Self {
         let epoch_ms = wall_ms.wrapping_sub(now.as_nanos() / 1_000_000);
-        // From the clock on, and not from 0: counts are compared as sequence numbers are, and 0 is ahead of half of all years.
+        // Counts start at the clock's value, since they are compared like sequence numbers, for which 0 is ahead of half of all
+        // years.
         let count = ((wall_ms / 16) as u32).wrapping_sub(1);
         Openings { count, epoch_ms, seen: BTreeSet::new(), order: VecDeque::new() }
     }
 
-    /// The count of the next BGN from here: by one in sixteen milliseconds with the clock, and never the same again.
+    /// Count of the next BGN from here: it grows with the clock by one per sixteen milliseconds, and never repeats.
     pub fn next_count(&mut self, now: Time) -> u32 {
         let ms = self.epoch_ms.wrapping_add(now.as_nanos() / 1_000_000);
         let by_clock = (ms / 16) as u32;
@@ -71,7 +73,7 @@ mod tests {
         assert_eq!(first, (WALL_MS / 16) as u32);
         assert_eq!(openings.next_count(Time::ZERO), first.wrapping_add(1));
         assert_eq!(openings.next_count(Time::ZERO + Span::from_millis(160)), first.wrapping_add(10));
-        // A host that opens faster than the clock goes on from where it is.
+        // A host that opens connections faster than the clock continues from its last count.
         (0..100).for_each(|_| _ = openings.next_count(Time::ZERO));
         assert_eq!(openings.next_count(Time::ZERO + Span::from_millis(320)), first.wrapping_add(111));
     }
@@ -80,7 +82,7 @@ mod tests {
     fn a_restart_does_not_repeat_counts() {
         let mut before = Openings::new(Time::ZERO, WALL_MS);
         let last = before.next_count(Time::ZERO + Span::from_secs(60));
-        // Its own clock begins anew, that on the wall does not.
+        // The machine's clock restarts, the wall clock does not.
         let mut after = Openings::new(Time::ZERO, WALL_MS + 61_000);
         assert!(after.next_count(Time::ZERO).wrapping_sub(last) as i32 > 0);
     }

@@ -1,7 +1,7 @@
 //! Options of an endpoint.
 //!
-//! Follows HT §5.1 for what belongs to the protocol (`stp`); the rest is of hosts: keys, sizes, patience.
-//! Differs: the size of packets is given as the network's, and STP's share of it is worked out here.
+//! Follows HT §5.1 for the protocol's options (`stp`); the others belong to hosts: keys, sizes, timeouts.
+//! Differs: packet sizes are those of the network layer, from which STP's are computed.
 //! Leaves out addresses.
 
 use crate::associations;
@@ -21,22 +21,22 @@ use std::time::Duration;
 /// Peers that are allowed.
 #[derive(Debug, Clone)]
 pub enum Security {
-    /// Hosts that have the key, and everything is sealed.
+    /// Hosts that have the key; all packets are sealed.
     Sealed(Box<associations::Config>),
-    /// Everybody, and everybody may read along: for measurement.
+    /// All hosts, without encryption: for measurement.
     Insecure,
 }
 
-/// A notice about strangers or the endpoint itself, for a log.
+/// A notice about peers or the endpoint, for a log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Notice {
-    /// An association with a peer is open.
+    /// An association with a peer was opened.
     Opened(SocketAddr, Option<PublicKey>),
-    /// A peer has another address now.
+    /// A peer's address has changed.
     Moved(SocketAddr),
     /// A peer was refused.
     Refused(SocketAddr, RefusalReason),
-    /// The kernel gives less room for packets than was asked for: bytes given, bytes asked for.
+    /// The kernel allows a smaller buffer than requested: bytes allowed, bytes requested.
     SmallBuffer(usize, usize),
 }
 
@@ -55,7 +55,7 @@ impl fmt::Display for Notice {
     }
 }
 
-/// Takes notices; called by the endpoint's thread, so it should be quick.
+/// Receiver of notices; called by the endpoint's thread, so it should be quick.
 pub type NoticeHandler = Arc<dyn Fn(&Notice) + Send + Sync>;
 
 /// Configuration of an endpoint.
@@ -65,35 +65,35 @@ pub struct Options {
     pub security: Security,
     /// Carrier of packets.
     pub carrier: Carrier,
-    /// The protocol. `packet_size` and `overhead` are worked out from `mtu`.
+    /// Parameters of STP. `packet_size` and `overhead` are computed from `mtu`.
     pub stp: stp::Config,
-    /// The largest packet of the network layer, bytes.
+    /// Largest packet of the network layer, bytes.
     pub mtu: u32,
-    /// Packet size at which the search for the path's MTU begins; without it `mtu` is taken to be the path's.
+    /// Packet size at which the search for the path's MTU begins; without it `mtu` is assumed for the path.
     pub mtu_base: Option<u32>,
-    /// Bytes that may be written and not yet be acknowledged; more waits.
+    /// Largest number of bytes written and not acknowledged; writers of more wait.
     pub send_buffer: usize,
-    /// The kernel's buffers, bytes.
+    /// Size of the kernel's buffers, bytes.
     pub socket_buffer: usize,
-    /// Connections that wait to be accepted.
+    /// Largest number of connections that wait to be accepted.
     pub backlog: usize,
-    /// Connections at most.
+    /// Largest number of connections.
     pub connections_max: usize,
-    /// An association that was silent for so long is opened anew before it is used again.
+    /// Silence after which an association is opened again before it is used.
     pub association_idle: Duration,
-    /// File of secrets, a line each, with which a capture can be decrypted.
+    /// File for secrets, a line for each association, with which a capture can be decrypted.
     pub key_log: Option<PathBuf>,
     /// Receiver of notices.
     pub notices: Option<NoticeHandler>,
 }
 
-/// The least MTU: that of IPv4 which every host takes (RFC 791), less nothing.
+/// Smallest MTU: the IPv4 packet that every host accepts (RFC 791).
 pub const MTU_MIN: u32 = 576;
-/// The largest packet of IP.
+/// Largest IP packet.
 pub const MTU_MAX: u32 = 65_535;
 
 impl Options {
-    /// The defaults with this security.
+    /// The default options with this security.
     pub fn new(security: Security) -> Self {
         Options {
             security,
@@ -101,7 +101,7 @@ impl Options {
             // A sleeping thread wakes late; within this the machine makes up for it.
             stp: stp::Config { granularity: Span::from_millis(1), ..stp::Config::default() },
             mtu: 1500,
-            // Every path of IPv6 carries that much, and hardly one of IPv4 less.
+            // Every IPv6 path carries that much, and nearly every IPv4 path.
             mtu_base: Some(1280),
             send_buffer: 64 << 20,
             socket_buffer: 4 << 20,
@@ -113,7 +113,7 @@ impl Options {
         }
     }
 
-    /// Bytes beneath STP's packet: network layer, UDP, seal.
+    /// Size of the headers below STP: network layer, UDP, seal, bytes.
     pub(crate) fn overhead(&self, peer: SocketAddr) -> u32 {
         let network = if peer.is_ipv4() { 20 } else { 40 };
         let carrier = if self.carrier == Carrier::Udp { 8 } else { 0 };
@@ -121,14 +121,14 @@ impl Options {
         network + carrier + seal
     }
 
-    /// The protocol's configuration for a peer.
+    /// STP's parameters for a peer.
     pub(crate) fn stp_for(&self, peer: SocketAddr) -> stp::Config {
         let overhead = self.overhead(peer);
         let base_size = self.mtu_base.map_or(u32::MAX, |base| base.min(self.mtu) - overhead);
         stp::Config { packet_size: self.mtu - overhead, base_size, overhead, ..self.stp.clone() }
     }
 
-    /// The least that a path has to carry, bytes of the network layer.
+    /// Smallest MTU that a path must have, bytes of the network layer.
     pub(crate) fn least_mtu(&self) -> u32 {
         self.mtu_base.unwrap_or(self.mtu).min(self.mtu)
     }

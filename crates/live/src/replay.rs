@@ -1,9 +1,9 @@
-//! The replay window: which packet counters have been seen.
+//! The replay window: the packet counters that have been seen.
 //!
-//! Follows the sliding bitmap of RFC 6479: a ring of words, so that moving on clears words and shifts nothing.
-//! Differs: the size is a parameter; over satellites it has to hold a bandwidth-delay product of packets (13,400 at 250 Mbit/s
-//! and 600 ms), where 64 or 2,048 packets would throw away what was merely reordered.
-//! Leaves out any knowledge of keys: mark a counter only after its packet has opened.
+//! Follows the sliding bitmap of RFC 6479: a ring of words, so that advancing clears words and shifts none.
+//! Differs: the size is a parameter; over satellites it must hold a bandwidth-delay product of packets (13,400 at 250 Mbit/s and
+//! 600 ms); with 64 or 2,048, packets that were only reordered would be dropped.
+//! Leaves out keys: a counter must be marked only after its packet was opened.
 
 /// Verdict on a counter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -12,11 +12,11 @@ pub enum ReplayVerdict {
     Fresh,
     /// Seen before.
     Replayed,
-    /// Below the window: nobody can tell.
+    /// Below the window: it may have been seen.
     TooOld,
 }
 
-/// A window of at least as many counters as asked for, below and with the highest seen.
+/// A window of at least the requested number of counters, up to the highest seen.
 #[derive(Debug)]
 pub struct ReplayWindow {
     words: Vec<u64>,
@@ -28,17 +28,17 @@ pub struct ReplayWindow {
 impl ReplayWindow {
     /// A window of at least `packets` counters.
     pub fn new(packets: u32) -> Self {
-        // One word more than the window: the one that is being filled.
+        // One word more than the window: the one being filled.
         let words = (u64::from(packets.max(64)).div_ceil(64) + 1).next_power_of_two();
         ReplayWindow { words: vec![0; words as usize], next: 0, size: (words - 1) * 64 }
     }
 
-    /// How many counters the window holds.
+    /// Number of counters in the window.
     pub fn size(&self) -> u64 {
         self.size
     }
 
-    /// Judges `counter`. Changes nothing: the packet may be a forgery.
+    /// Checks `counter` without changing the window, since the packet may be forged.
     pub fn check(&self, counter: u64) -> ReplayVerdict {
         if counter >= self.next {
             ReplayVerdict::Fresh
@@ -56,10 +56,10 @@ impl ReplayWindow {
         counter >= self.next
     }
 
-    /// Remembers `counter`, whose packet has opened.
+    /// Marks `counter`, whose packet was opened.
     pub fn mark(&mut self, counter: u64) {
         if counter >= self.next {
-            // The words between the last and the new one are those of counters that nobody has seen.
+            // The words between the last and the new one belong to counters that have not been seen.
             let last = self.next.checked_sub(1).map_or(0, |last| last / 64);
             let ahead = (counter / 64 - last).min(self.words.len() as u64);
             for step in 1..=ahead {
@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn agrees_with_a_set_under_disorder() {
-        // A generator of the test's own: what matters is disorder with repeats and leaps, not its quality.
+        // A generator for this test: only disorder with repeats and jumps matters.
         let mut state = 1_u64;
         let mut draw = |below: u64| {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);

@@ -1,8 +1,8 @@
-//! Sealing and opening packets: AEAD with an explicit counter, the header authenticated, keys that move on by themselves.
+//! Sealing and opening packets: AEAD with an explicit counter, an authenticated header, and keys that change automatically.
 //!
 //! Follows RFC 8446 §5.3 for the nonce (a secret vector xor the counter) and §7.2 for the ratchet of secrets (HKDF).
-//! Differs: a key's number is the upper part of the counter, so that a change of keys needs no message and cannot be lost.
-//! Leaves out choice after the handshake: one cipher for the life of an association.
+//! Differs: a key's number is the upper part of the counter, so that a change of keys needs no message.
+//! Leaves out changes of the cipher, which stays the same during an association.
 
 use ring::aead::{self, LessSafeKey, Nonce, UnboundKey};
 use ring::hkdf;
@@ -10,30 +10,30 @@ use std::fmt;
 use std::str::FromStr;
 use zeroize::Zeroizing;
 
-/// Bytes of the header in front of a sealed packet: type, receiver's index, counter.
+/// Size of the header of a sealed packet: type, receiver's index, counter; bytes.
 pub const HEADER_LEN: usize = 12;
-/// Bytes of the tag behind a sealed packet.
+/// Size of the tag of a sealed packet, bytes.
 pub const TAG_LEN: usize = 16;
 /// Bytes that sealing adds to a packet.
 pub const OVERHEAD: usize = HEADER_LEN + TAG_LEN;
-// The simulator's packets are longer by as much.
+// The simulator's packets are longer by the same amount.
 const _: () = assert!(OVERHEAD == skyhop_wire::stp::SEAL_LEN as usize);
 
-/// The secret from which keys of one direction come.
+/// The secret from which the keys of one direction are derived.
 pub type Secret = Zeroizing<[u8; 32]>;
 
 /// The cipher of an association.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Cipher {
-    /// AES with a key of 128 bits in GCM: the faster where the processor knows AES.
+    /// AES-128 in GCM: faster on processors with AES instructions.
     #[default]
     Aes128Gcm = 1,
-    /// ChaCha20 with Poly1305: the faster elsewhere.
+    /// ChaCha20 with Poly1305: faster on others.
     ChaCha20Poly1305 = 2,
 }
 
 impl Cipher {
-    /// The cipher of this number in a first packet.
+    /// The cipher with this number in a first packet.
     pub fn from_number(number: u8) -> Option<Self> {
         [Cipher::Aes128Gcm, Cipher::ChaCha20Poly1305].into_iter().find(|c| *c as u8 == number)
     }
@@ -66,7 +66,7 @@ impl FromStr for Cipher {
     }
 }
 
-/// Counters per key are two to this power. A key of AES-128-GCM is good for 2^28 packets of up to 2 kB (RFC 9001 §B.1).
+/// Binary logarithm of the number of packets per key. An AES-128-GCM key is safe for 2^28 packets of up to 2 kB (RFC 9001 §B.1).
 pub const EPOCH_BITS: u32 = 26;
 
 struct KeyEpoch {
@@ -83,10 +83,10 @@ impl hkdf::KeyType for KeyLength {
     }
 }
 
-/// `out` bytes out of a secret, for one purpose.
+/// Derives `out` from a secret, for the purpose `label`.
 pub(crate) fn expand(secret: &[u8; 32], label: &[u8], out: &mut [u8]) {
     let prk = hkdf::Prk::new_less_safe(hkdf::HKDF_SHA256, secret);
-    // Both can only fail for more than 255 hashes of output, and the longest here is one.
+    // Both fail only for more than 255 hashes of output, and the longest here is one.
     prk.expand(&[label], KeyLength(out.len()))
         .and_then(|okm| okm.fill(out))
         .expect("a hash of output at most");
@@ -134,8 +134,8 @@ impl Sealer {
         self.counter
     }
 
-    /// Seals what stands in `buffer` from `start` + [`HEADER_LEN`] on: writes the header with `kind` and the receiver's
-    /// `index` in front of it, and the tag behind.
+    /// Seals the contents of `buffer` from `start` + [`HEADER_LEN`] on: writes the header with `kind` and the receiver's `index`
+    /// before them, and appends the tag.
     pub fn seal(&mut self, kind: u8, index: u32, buffer: &mut Vec<u8>, start: usize) {
         let counter = self.counter;
         self.counter += 1;
@@ -172,8 +172,8 @@ impl Opener {
         Opener { cipher, epoch_bits, number: 0, previous: None, current, next: None }
     }
 
-    /// An opener that begins with the key of `counter`, which lies `most` keys ahead at most; `None` otherwise. Nothing proves
-    /// the counter yet: keep what opens a packet.
+    /// An opener that starts with the key of `counter`, at most `most` keys ahead; otherwise `None`. The counter is unproven: keep
+    /// the opener only if it opens the packet.
     pub(crate) fn ahead(&self, counter: u64, most: u64) -> Option<Self> {
         let number = counter >> self.epoch_bits;
         let steps = number.checked_sub(self.number).filter(|steps| (1..=most).contains(steps))?;
@@ -183,8 +183,8 @@ impl Opener {
         Some(Opener { cipher, epoch_bits, number, previous: None, current, next: None })
     }
 
-    /// Opens a whole packet in place; what it carries then begins at [`HEADER_LEN`] and is as long as what is returned.
-    /// `None` if it was not sealed under this direction's keys; the packet's bytes are then worthless.
+    /// Opens a packet in place. Its contents then begin at [`HEADER_LEN`], with the length returned. `None` if it was not sealed
+    /// under this direction's keys; its bytes are then unusable.
     pub fn open(&mut self, packet: &mut [u8]) -> Option<usize> {
         let (header, body) = packet.split_at_mut_checked(HEADER_LEN)?;
         let counter = u64::from_be_bytes(header[4..].try_into().ok()?);
@@ -192,7 +192,7 @@ impl Opener {
         let epoch = if number == self.number {
             &self.current
         } else if number == self.number + 1 {
-            // Derived at the first claim, and kept: a forger must not have it derived again for each packet.
+            // Derived at the first use and kept, so that forged packets do not cause a derivation each.
             self.next.get_or_insert_with(|| KeyEpoch::new(self.cipher, &self.current.next))
         } else if number + 1 == self.number {
             self.previous.as_ref()?
@@ -246,7 +246,7 @@ mod tests {
         }
     }
 
-    /// RFC 5116 through another library's eyes: the first packet's bytes follow from the key schedule alone.
+    /// The bytes of the first packet, computed with another library, follow from the key schedule alone.
     #[test]
     fn keys_are_those_of_the_schedule() {
         let secret = [7; 32];
@@ -269,7 +269,7 @@ mod tests {
     fn keys_move_on_and_stragglers_still_open() {
         let (mut sealer, mut opener) = pair(Cipher::Aes128Gcm, 4);
         let packets: Vec<_> = (0..100_u8).map(|n| sealed(&mut sealer, &[n])).collect();
-        // In pairs the wrong way round, so that across each change of keys an old packet follows a new one.
+        // In pairs in the wrong order, so that at each change of keys an old packet follows a new one.
         for pair in packets.chunks(2) {
             for packet in pair.iter().rev() {
                 assert_eq!(opener.open(&mut packet.clone()), Some(1));
@@ -277,7 +277,7 @@ mod tests {
         }
         assert_eq!(opener.open(&mut packets[85].clone()), Some(1), "the key before this one is kept");
         assert_eq!(opener.open(&mut packets[10].clone()), None, "older ones are gone");
-        // A forged claim of the next key does not move the keys on.
+        // A forged packet with the next key's number does not change the keys.
         let mut forged = packets[99].clone();
         forged[11] = 7 * 16;
         assert_eq!(opener.open(&mut forged), None);

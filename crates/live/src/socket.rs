@@ -1,9 +1,9 @@
-//! The socket: datagrams in and out, many at a time where the kernel can.
+//! The socket: receives and sends datagrams, many at a time if the kernel supports it.
 //!
-//! Follows UDP (RFC 768); `quinn-udp` does the offloads, keeps packets whole (no fragments but of what a path has become too narrow
-//! for), and reads ICMP's messages.
-//! Differs: straight over IP the protocol's number stands in for ports, and packets go one by one.
-//! Leaves out what is in the packets.
+//! Follows UDP (RFC 768); `quinn-udp` does the offloads, prevents fragmentation (except of packets that have become too large for
+//! the path), and reads ICMP messages.
+//! Differs: straight over IP the protocol number takes the place of ports, and packets are sent one by one.
+//! Leaves out the contents of packets.
 
 use quinn_udp::{RecvMeta, Transmit, TransportErrorPayload, UdpSocketState};
 use socket2::{Domain, Protocol, Type};
@@ -18,19 +18,20 @@ pub enum Carrier {
     /// UDP.
     #[default]
     Udp,
-    /// IPv4 with this protocol number; needs the right to raw sockets.
+    /// IPv4 with this protocol number; requires the privilege for raw sockets.
     Ip(u8),
 }
 
-/// Datagrams read by one call of the kernel, each of them perhaps many that have been put together.
+/// Datagrams read by one call of the kernel, each perhaps combined from many.
 const BATCH: usize = 8;
-/// The most that one of them is.
+/// Largest size of one of them, bytes.
 const DATAGRAM_MAX: usize = 65_536;
 
-/// Packets older than this waited in the kernel for this host, and the peer should see that delay.
+/// Age up to which packets count as received at the kernel's time. Older ones waited for this host, and the peer should see that
+/// delay.
 const AGE_MAX: Duration = Duration::from_millis(20);
 
-/// Errors of a socket that a message of ICMP has raised; the messages are read from their own queue. Anyone may send one.
+/// Errors of a socket caused by an ICMP message; the messages are read from their own queue. Anyone may send one.
 const OF_ICMP: [i32; 8] = [
     libc::ECONNREFUSED,
     libc::EMSGSIZE,
@@ -42,33 +43,33 @@ const OF_ICMP: [i32; 8] = [
     libc::EACCES,
 ];
 
-/// A run of datagrams to one peer, all as long as the first but the last, which may be shorter.
+/// A run of datagrams to one peer, all as long as the first except the last, which may be shorter.
 #[derive(Debug, Clone, Copy)]
 pub struct Part {
-    /// To whom.
+    /// Destination.
     pub to: SocketAddr,
-    /// From which of this host's addresses, if that is known.
+    /// Source, one of this host's addresses, if known.
     pub from: Option<IpAddr>,
-    /// Offset of their beginning in the batch.
+    /// Offset of the first byte in the batch.
     pub start: usize,
-    /// Offset of their end.
+    /// Offset of the end in the batch.
     pub end: usize,
-    /// Length of each.
+    /// Length of each datagram.
     pub segment: usize,
-    /// A single datagram that routers may fragment.
+    /// True for a single datagram that may be fragmented.
     pub fragments: bool,
 }
 
-/// A message of ICMP about what was sent.
+/// An ICMP message about a packet sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trouble {
-    /// This host says that nothing listens at the port.
+    /// This host reports that nothing listens at the port.
     Unreachable(IpAddr),
-    /// A path carries packets of at most this many bytes; the message does not say which path.
+    /// A path, which is not named, carries packets of at most this many bytes.
     TooBig(u32),
 }
 
-/// A bound socket that never waits.
+/// A bound, non-blocking socket.
 pub struct Socket {
     io: socket2::Socket,
     state: UdpSocketState,
@@ -97,7 +98,7 @@ impl Socket {
         io.bind(&local.into())?;
         let state = UdpSocketState::new((&io).into())?;
         state.enable_transport_errors((&io).into())?;
-        // As much as the kernel gives; what it does not give costs packets, not the connection.
+        // As much as the kernel allows; a smaller buffer costs packets, not the connection.
         let _ = io.set_recv_buffer_size(buffer_bytes);
         let _ = io.set_send_buffer_size(buffer_bytes);
         let bound = io.local_addr()?.as_socket().unwrap_or(local);
@@ -117,12 +118,12 @@ impl Socket {
         self.local
     }
 
-    /// The socket itself, to wait for.
+    /// The socket itself, for polling.
     pub fn io(&self) -> &socket2::Socket {
         &self.io
     }
 
-    /// Datagrams that may go to the kernel in one part.
+    /// Largest number of datagrams in one part.
     pub fn segments_max(&self) -> usize {
         if self.carrier == Carrier::Udp { self.state.max_gso_segments() } else { 1 }
     }
@@ -132,7 +133,7 @@ impl Socket {
         self.io.recv_buffer_size().unwrap_or(0)
     }
 
-    /// Reads what is there, one call's worth. Returns how many runs of datagrams [`Socket::received`] then has.
+    /// Reads available datagrams with one call. Returns the number of runs that [`Socket::received`] then has.
     pub fn receive(&mut self) -> io::Result<usize> {
         let mut slices = self.buffer.chunks_exact_mut(DATAGRAM_MAX).map(IoSliceMut::new);
         let mut slices: [IoSliceMut<'_>; BATCH] =
@@ -144,7 +145,7 @@ impl Socket {
         }
     }
 
-    /// How long ago the kernel has received the run `index`; zero if it does not say.
+    /// Time since the kernel received run `index`; zero if unknown.
     #[expect(clippy::disallowed_methods, reason = "the kernel stamps packets with this clock")]
     pub fn age(&self, index: usize) -> Duration {
         let since = self.metas[index].timestamp.zip(SystemTime::now().duration_since(UNIX_EPOCH).ok());
@@ -152,7 +153,7 @@ impl Socket {
         since.map_or(Duration::ZERO, |(then, now)| now.saturating_sub(then)).min(AGE_MAX)
     }
 
-    /// The datagrams of the run `index`: from whom, to which of this host's addresses, and the bytes of each.
+    /// The datagrams of run `index`: source, destination (one of this host's addresses), and the bytes of each.
     pub fn received(
         &mut self,
         index: usize,
@@ -163,7 +164,7 @@ impl Socket {
         if self.carrier == Carrier::Udp {
             return (meta.addr, meta.dst_ip, run.chunks_mut(meta.stride.max(1)));
         }
-        // A raw socket hands over the IP header too; its first byte says how long it is.
+        // A raw socket returns the IP header too; its first byte has the length.
         let header = run.first().map_or(0, |first| usize::from(first & 15) * 4).min(run.len());
         (SocketAddr::new(meta.addr.ip(), 0), meta.dst_ip, run[header..].chunks_mut(DATAGRAM_MAX))
     }
@@ -184,7 +185,8 @@ impl Socket {
         self.try_send(&transmit)
     }
 
-    /// An error that a message of ICMP has raised is returned once, by whatever is called next, and nothing is sent then.
+    /// Sends once more after an error caused by an ICMP message: such an error is returned once, by the next call, which then sends
+    /// nothing.
     fn try_send(&self, transmit: &Transmit<'_>) -> io::Result<()> {
         match self.state.try_send((&self.io).into(), transmit) {
             Err(e) if e.raw_os_error().is_some_and(|code| OF_ICMP.contains(&code)) => {
@@ -194,8 +196,8 @@ impl Socket {
         }
     }
 
-    /// Without DF, and over IPv6, whose routers do not fragment, in pieces that each path carries. The option is the socket's: it is set
-    /// for this datagram only, of which there are few.
+    /// Sends without DF, or for IPv6, whose routers do not fragment, in pieces that every path carries. The option belongs to the
+    /// socket: it is set for this datagram only, which is rare.
     fn send_in_fragments(&self, contents: &[u8], part: &Part) -> io::Result<()> {
         let transmit =
             Transmit { destination: part.to, ecn: None, contents, segment_size: None, src_ip: part.from };
@@ -207,7 +209,7 @@ impl Socket {
 
     fn fragment(&self, v4: bool, allowed: bool) -> io::Result<()> {
         let set = |level, name, value: i32| {
-            // SAFETY: the value is an integer that outlives the call, and its length is what is said.
+            // SAFETY: the value is an integer that outlives the call, with the length given.
             let done = unsafe {
                 let value = (&raw const value).cast();
                 libc::setsockopt(self.io.as_raw_fd(), level, name, value, size_of::<i32>() as libc::socklen_t)
@@ -225,11 +227,11 @@ impl Socket {
         set(libc::IPPROTO_IPV6, libc::IPV6_MTU, most)
     }
 
-    /// The next message of ICMP.
+    /// The next ICMP message.
     pub fn trouble(&self) -> Option<Trouble> {
         while let Ok(Some(error)) = self.state.recv_transport_error((&self.io).into()) {
             match (error.payload, error.addr) {
-                // Other hosts than the peer have no say in what listens there.
+                // Only the peer can tell whether something listens there.
                 (TransportErrorPayload::Unreachable, Some(by)) => return Some(Trouble::Unreachable(by.ip())),
                 (TransportErrorPayload::TooBig { mtu }, _) => return Some(Trouble::TooBig(mtu)),
                 _ => {}
@@ -239,7 +241,7 @@ impl Socket {
     }
 }
 
-/// Returns true if sending failed because the packet is larger than the interface carries.
+/// Returns true if sending failed because the packet exceeds the interface's MTU.
 pub fn is_too_big(e: &io::Error) -> bool {
     quinn_udp::is_msg_size_err(e)
 }

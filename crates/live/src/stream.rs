@@ -1,8 +1,9 @@
-//! Streams and listeners as one knows them from TCP, blocking; what they are made of serves the asynchronous ones too.
+//! Blocking streams and listeners like those of TCP; their parts also serve the asynchronous ones.
 //!
-//! Follows `std::net::{TcpStream, TcpListener}` in names and habits, HT figure 5.3 for when data may leave.
+//! Follows the names and behaviour of `std::net::{TcpStream, TcpListener}`, and HT figure 5.3 for the time at which data may be
+//! sent.
 //! Differs: `connect` returns when packets can be sent, before the peer has answered, so that the first data go with the BGN; an
-//! endpoint is one socket for many connections; `finish` says that every byte has arrived. Leaves out urgent data and peeking.
+//! endpoint is one socket for many connections; `finish` confirms that every byte has arrived. Leaves out urgent data and peeking.
 
 use crate::association::Counters;
 use crate::connection::{Conn, Failed, PacketCounts};
@@ -22,7 +23,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
 use std::time::{Duration, Instant};
 
-/// Keeps the endpoint's thread at work.
+/// Keeps the endpoint's thread running.
 struct Handle(Arc<SharedHost>);
 
 impl Handle {
@@ -50,12 +51,12 @@ pub struct StpListener {
     handle: Handle,
 }
 
-/// A connection of STP, a stream of bytes each way.
+/// An STP connection: a byte stream in each direction.
 pub struct StpStream {
     handle: Handle,
     name: Name,
     peer: SocketAddr,
-    /// For reading and for writing.
+    /// Timeouts of reading and of writing.
     timeouts: Mutex<(Option<Duration>, Option<Duration>)>,
 }
 
@@ -68,13 +69,13 @@ pub struct StreamStats {
     pub traffic: PacketCounts,
     /// Bytes written.
     pub written: u64,
-    /// Bytes written that the peer has acknowledged.
+    /// Bytes acknowledged by the peer.
     pub acknowledged: u64,
-    /// Bytes that have come into order.
+    /// Bytes received in order.
     pub delivered: u64,
-    /// The smoothed round trip.
+    /// The smoothed round-trip time.
     pub srtt: Option<Span>,
-    /// The pace of packets, network-layer bits per second; `None` while none is known, or with a window.
+    /// The pace of packets, network-layer bits per second; `None` if there is none yet, or with a window.
     pub pace_bps: Option<f64>,
     /// Bytes sent and neither acknowledged nor reported missing.
     pub in_flight: u64,
@@ -85,7 +86,7 @@ impl Endpoint {
     pub fn bind(local: SocketAddr, options: Options) -> io::Result<Self> {
         let carrier = options.carrier;
         let shared = driver::start(options, local)?;
-        // The first handle was counted before the thread began, which would else have ended at once.
+        // The first handle was counted before the thread started, which would otherwise have ended at once.
         Ok(Endpoint { handle: Handle(shared), carrier })
     }
 
@@ -94,21 +95,21 @@ impl Endpoint {
         self.handle.0.local
     }
 
-    /// Lets others connect to the socket's port.
+    /// Allows others to connect to the socket's port.
     pub fn listen(&self) -> StpListener {
         self.handle.0.lock().listen();
         StpListener { handle: Handle::new(&self.handle.0) }
     }
 
-    /// Opens a connection; returns when packets can be sent to the peer: at once, or one round trip later if there is no
-    /// association yet. Whether the peer takes it is told by the first read or write, or by [`StpStream::wait_connected`].
+    /// Opens a connection; returns when packets can be sent to the peer: at once, or after a round trip if there is no association
+    /// yet. The first read or write shows whether the peer accepts it, or [`StpStream::wait_connected`].
     pub fn connect(&self, peer: SocketAddr) -> io::Result<StpStream> {
         let stream = self.open(peer)?;
         block_on(None, |cx| stream.poll_started(cx))?;
         Ok(stream)
     }
 
-    /// Begins to open a connection.
+    /// Starts opening a connection.
     pub(crate) fn open(&self, peer: SocketAddr) -> io::Result<StpStream> {
         let shared = &self.handle.0;
         let port = peer.port();
@@ -119,7 +120,7 @@ impl Endpoint {
         Ok(StpStream::new(shared, name, SocketAddr::new(peer.ip(), port)))
     }
 
-    /// Waits until all connections are at their end, so that the peers have their answers. False if that took too long.
+    /// Waits until all connections have ended, so that the peers have their answers. Returns false after the timeout.
     #[expect(clippy::disallowed_methods, reason = "an application waits by the clock")]
     pub fn wait_at_rest(&self, timeout: Duration) -> bool {
         let end = Instant::now() + timeout;
@@ -132,7 +133,7 @@ impl Endpoint {
         false
     }
 
-    /// How punctual this endpoint's thread has been so far: a machine that is too busy shows here, and not in the protocol.
+    /// Lateness of this endpoint's thread so far, which shows an overloaded machine.
     pub fn lateness(&self) -> Lateness {
         self.handle.0.lock().lateness
     }
@@ -144,7 +145,7 @@ impl Endpoint {
 }
 
 impl StpListener {
-    /// Binds an endpoint of its own.
+    /// Binds a new endpoint.
     pub fn bind(local: SocketAddr, options: Options) -> io::Result<Self> {
         Ok(Endpoint::bind(local, options)?.listen())
     }
@@ -159,7 +160,7 @@ impl StpListener {
         block_on(None, |cx| self.poll_accept(cx))
     }
 
-    /// Waits for a connection, but not longer than this.
+    /// Waits for a connection, at most for `timeout`.
     pub fn accept_timeout(&self, timeout: Duration) -> io::Result<(StpStream, SocketAddr)> {
         block_on(Some(timeout), |cx| self.poll_accept(cx))
     }
@@ -175,7 +176,7 @@ impl StpListener {
             if !failed {
                 return Poll::Ready(Ok((stream, peer)));
             }
-            // It was refused, for its version or by its own END, before anybody took it.
+            // It was refused, for its version or by its own END, before it was accepted.
             drop(stream);
             host = shared.lock();
         }
@@ -187,7 +188,7 @@ impl StpListener {
     }
 }
 
-/// Reads are small against the window, and the peer needs to hear of new room only now and then.
+/// Bytes after which the peer is informed of free space: reads are small relative to the window.
 const TELL_AFTER: u64 = 1 << 20;
 
 impl StpStream {
@@ -195,7 +196,7 @@ impl StpStream {
         StpStream { handle: Handle::new(shared), name, peer, timeouts: Mutex::new((None, None)) }
     }
 
-    /// Opens a connection from an endpoint of its own.
+    /// Opens a connection from a new endpoint.
     pub fn connect(peer: SocketAddr, options: Options) -> io::Result<Self> {
         let any: SocketAddr = if peer.is_ipv4() { ([0; 4], 0).into() } else { ([0_u16; 8], 0).into() };
         Endpoint::bind(any, options)?.connect(peer)
@@ -211,19 +212,19 @@ impl StpStream {
         Ok(self.handle.0.local)
     }
 
-    /// Reading fails if nothing comes for so long.
+    /// Limits the time for which a read waits for data.
     pub fn set_read_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
         self.timeouts.lock().unwrap_or_else(|p| p.into_inner()).0 = timeout;
         Ok(())
     }
 
-    /// Writing fails if there is no room for so long.
+    /// Limits the time for which a write waits for room.
     pub fn set_write_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
         self.timeouts.lock().unwrap_or_else(|p| p.into_inner()).1 = timeout;
         Ok(())
     }
 
-    /// Closes one direction or both. What was written still arrives; reading again gives nothing.
+    /// Closes one or both directions. Written data still arrive; further reads return nothing.
     pub fn shutdown(&self, how: Shutdown) -> io::Result<()> {
         self.with(|conn| {
             if how != Shutdown::Read {
@@ -240,7 +241,7 @@ impl StpStream {
         Ok(())
     }
 
-    /// Breaks the connection off: the peer learns that something is wrong, and what was not yet sent is not.
+    /// Breaks the connection: the peer gets an error, and unsent data are dropped.
     pub fn reset(&self) -> io::Result<()> {
         self.with(|conn| {
             conn.machine.reset();
@@ -270,7 +271,7 @@ impl StpStream {
         })
     }
 
-    /// Says that nothing more will be written, and waits until the peer has acknowledged every byte, and that this was all.
+    /// Closes the direction for writing, and waits until the peer has acknowledged every byte and the end.
     pub fn finish(&self, timeout: Option<Duration>) -> io::Result<()> {
         self.shutdown(Shutdown::Write)?;
         block_on(timeout, |cx| self.poll_finished(cx))
@@ -293,13 +294,13 @@ impl StpStream {
         stats.unwrap_or_default()
     }
 
-    /// Writes without a copy; waits until there is room for some of it, and takes all of it then.
+    /// Writes without a copy; waits until there is room for a part, then accepts all.
     pub fn write_bytes(&self, data: Bytes) -> io::Result<()> {
         let timeout = self.timeouts.lock().unwrap_or_else(|p| p.into_inner()).1;
         block_on(timeout, |cx| self.poll_write_with(cx, |_| (data.len(), data.clone()))).map(drop)
     }
 
-    /// Reads one packet's data without a copy; nothing at the end.
+    /// Reads one packet's data without a copy; `None` at the end.
     pub fn read_bytes(&self) -> io::Result<Option<Bytes>> {
         let timeout = self.timeouts.lock().unwrap_or_else(|p| p.into_inner()).0;
         block_on(timeout, |cx| {
@@ -404,7 +405,7 @@ impl StpStream {
         })
     }
 
-    /// `take` is told how much there is room for, and gives a length and data.
+    /// Calls `take` with the room available; it returns a length and data.
     fn poll_write_with(
         &self,
         cx: &Context<'_>,
@@ -500,10 +501,10 @@ impl Wake for Parker {
     }
 }
 
-/// Text of the error when a timeout has passed; the connection is as it was.
+/// Text of the error after a timeout, which leaves the connection as it was.
 pub const NOTHING_HAPPENED: &str = "nothing has happened for too long";
 
-/// Waits for what a poll gives.
+/// Blocks until a poll is ready.
 #[expect(clippy::disallowed_methods, reason = "an application waits by the clock")]
 fn block_on<T>(
     timeout: Option<Duration>,

@@ -1,7 +1,7 @@
 //! The same streams for tokio.
 //!
-//! Follows `tokio::net::{TcpStream, TcpListener}` in names and habits.
-//! Differs: the endpoint's thread does the work and wakes the tasks, so that any executor will do.
+//! Follows the names and behaviour of `tokio::net::{TcpStream, TcpListener}`.
+//! Differs: the endpoint's thread does the work and wakes the tasks, so that any executor is suitable.
 //! Leaves out owned halves: a stream may be shared.
 
 use crate::options::Options;
@@ -33,12 +33,12 @@ impl Endpoint {
         self.0.local_addr()
     }
 
-    /// Lets others connect to the socket's port.
+    /// Allows others to connect to the socket's port.
     pub fn listen(&self) -> StpListener {
         StpListener(self.0.listen())
     }
 
-    /// Opens a connection; done when packets can be sent to the peer.
+    /// Opens a connection; ready when packets can be sent to the peer.
     pub async fn connect(&self, peer: SocketAddr) -> io::Result<StpStream> {
         let stream = self.0.open(peer)?;
         poll_fn(|cx| stream.poll_started(cx)).await?;
@@ -70,7 +70,7 @@ impl StpStream {
         self.0.local_addr()
     }
 
-    /// Says that nothing more will be written, and waits until the peer has acknowledged every byte, and that this was all.
+    /// Closes the direction for writing, and waits until the peer has acknowledged every byte and the end.
     pub async fn finish(&self) -> io::Result<()> {
         self.0.shutdown(Shutdown::Write)?;
         poll_fn(|cx| self.0.poll_finished(cx)).await

@@ -1,6 +1,6 @@
 //! One association of a host, with its streams.
 //!
-//! Follows docs/stp.md §15. Leaves out its seal, which `associations` keeps.
+//! Follows docs/stp.md §15. Leaves out sealing, which `associations` does.
 
 use crate::keys::PublicKey;
 use bytes::Bytes;
@@ -8,16 +8,16 @@ use skyhop_transport::stp::Trunk;
 use skyhop_units::Time;
 use std::net::{IpAddr, SocketAddr};
 
-/// Datagrams of an association, and their bytes with the seal, but without the headers of IP and UDP.
+/// Datagrams of an association, and their bytes including the seal, without the headers of IP and UDP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DatagramCounts {
     /// Datagrams sent.
     pub packets_sent: u64,
-    /// Their bytes.
+    /// Bytes of those datagrams.
     pub bytes_sent: u64,
     /// Datagrams received.
     pub packets_received: u64,
-    /// Their bytes.
+    /// Bytes of those datagrams.
     pub bytes_received: u64,
 }
 
@@ -40,15 +40,15 @@ pub struct Link {
     pub trunk: Trunk<Bytes>,
     /// Address of the peer.
     pub peer: SocketAddr,
-    /// The peer's public key, with a pair of keys.
+    /// The peer's public key, if the hosts have pairs of keys.
     pub key: Option<PublicKey>,
-    /// True if this host has opened it.
+    /// True if this host opened it.
     pub initiator: bool,
-    /// When it was opened.
+    /// Time at which it was opened.
     pub since: Time,
     /// Counters of both directions.
     pub traffic: DatagramCounts,
-    /// This host's address that the peer knows.
+    /// This host's address as known to the peer.
     pub(super) reply_from: Option<IpAddr>,
 }
 

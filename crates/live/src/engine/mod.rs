@@ -1,8 +1,8 @@
-//! A host whose peers are associations with streams in them: datagrams and the time in, batches of packets and events out.
+//! A host with associations that carry streams: it takes datagrams and the time, and returns batches of packets and events.
 //!
-//! Follows docs/stp.md §15: each association that opens gets a [`Trunk`], and the end that has opened the one opens the other.
-//! Differs from `host`, which has many connections to a peer: here the path is one, and its owner sees streams only.
-//! Leaves out the socket, the clock and the thread, and the owner of streams: they are handed in, and told.
+//! Follows docs/stp.md §15: each open association gets a [`Trunk`], opened by the end that opened the association.
+//! Differs from `host`, which has many connections to a peer: here there is one path, and the owner sees streams only.
+//! Leaves out the socket, the clock and the thread, and the owner of streams.
 
 mod link;
 mod turns;
@@ -27,22 +27,22 @@ use turns::Turns;
 /// Configuration of the host.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// Keys, and how associations are opened.
+    /// Keys, and parameters of opening associations.
     pub associations: associations::Config,
-    /// The protocol. `packet_size`, `base_size` and `overhead` are worked out from the MTU.
+    /// Parameters of STP. `packet_size`, `base_size` and `overhead` are computed from the MTU.
     pub stp: stp::Config,
     /// Budgets of each association.
     pub budgets: Budgets,
-    /// The most that leaves for single peers, by key, in place of the protocol's `max_rate`.
+    /// Highest rates to single peers, by key, in place of STP's `max_rate`.
     pub rates: BTreeMap<PublicKey, Rate>,
-    /// The largest packet of the network layer, bytes.
+    /// Largest packet of the network layer, bytes.
     pub mtu: u32,
     /// Packet size at which the search for the path's MTU begins.
     pub mtu_base: u32,
 }
 
 impl Config {
-    /// The defaults with these keys: idle associations poll, so that a NAT keeps them and a dead peer is noticed.
+    /// The default parameters with these keys: idle associations poll, to keep NAT bindings alive and to notice dead peers.
     pub fn new(keys: Keys) -> Self {
         Config {
             associations: associations::Config::new(keys),
@@ -75,26 +75,26 @@ pub enum Event {
         id: u32,
         /// Address of the peer.
         peer: SocketAddr,
-        /// The peer's public key, with a pair of keys.
+        /// The peer's public key, if the hosts have pairs of keys.
         key: Option<PublicKey>,
     },
-    /// An association that this host asked for did not come about.
+    /// An association requested by this host was not opened.
     Failed {
         /// The number that [`Engine::connect`] returned.
         id: u32,
-        /// Why.
+        /// Reason.
         why: AssociationFailure,
     },
     /// An event of the streams of an association.
     Stream(u32, TrunkEvent),
-    /// An association is over, and all streams with it.
+    /// An association has ended, with all its streams.
     Down {
         /// Its number.
         id: u32,
-        /// Why.
+        /// Reason.
         reason: Reason,
     },
-    /// The peer has another address now.
+    /// The peer's address has changed.
     Moved {
         /// The association's number.
         id: u32,
@@ -103,23 +103,23 @@ pub enum Event {
     },
     /// A peer was refused.
     Refused {
-        /// From where, as the packet says.
+        /// Its source address, which is not proven.
         from: SocketAddr,
-        /// Why.
+        /// Reason.
         reason: RefusalReason,
     },
 }
 
-/// Small packets that wait to be sent.
+/// Largest number of small packets that wait to be sent.
 const OUTGOING_MAX: usize = 1024;
-/// Packets of an association before it is another's turn.
+/// Packets of an association in one turn.
 const TURN: usize = 64;
-/// An association in which no peer has opened a trunk is forgotten after this.
+/// Time after which an association is forgotten if the peer has opened no trunk.
 const SILENT: Span = Span::from_secs(30);
-/// So often it is looked for such associations.
+/// Interval of searches for such associations.
 const SWEEP: Span = Span::from_secs(5);
 
-/// The host.
+/// A host with associations that carry streams.
 pub struct Engine {
     config: Config,
     associations: Associations,
@@ -146,12 +146,12 @@ impl Engine {
         }
     }
 
-    /// Asks for an association with a peer; an event tells what comes of it. `None` if the key is no key.
+    /// Starts opening an association with a peer; an event reports the result. `None` if the key is invalid.
     pub fn connect(&mut self, now: Time, peer: SocketAddr) -> Option<u32> {
         self.associations.connect(now, peer)
     }
 
-    /// Other peers' keys, and associations with those that are no more among them are ended.
+    /// Replaces the peers' keys, and ends associations with peers that are no longer among them.
     pub fn set_keys(&mut self, keys: Keys) {
         if let Keys::Pair { peers, .. } = &keys {
             let revoked =
@@ -165,7 +165,7 @@ impl Engine {
         self.associations.set_keys(keys);
     }
 
-    /// Other rates of single peers, for associations that are opened from now on.
+    /// Replaces the rates of single peers, for associations opened later.
     pub fn set_rates(&mut self, rates: BTreeMap<PublicKey, Rate>) {
         self.config.rates = rates;
     }
@@ -175,19 +175,19 @@ impl Engine {
         self.links.get(&id)
     }
 
-    /// All that are open, by number.
+    /// All open associations, by number.
     pub fn links(&self) -> impl Iterator<Item = (u32, &Link)> {
         self.links.iter().map(|(id, link)| (*id, link))
     }
 
-    /// The streams of an association, to be changed; it then gets a turn to send.
+    /// The streams of an association, mutably; it then gets a turn to send.
     pub fn trunk(&mut self, id: u32) -> Option<&mut Trunk<Bytes>> {
         let link = self.links.get_mut(&id)?;
         self.turns.touch(id);
         Some(&mut link.trunk)
     }
 
-    /// Counters of sealed packets and of openings.
+    /// Counters of sealed packets and of handshakes.
     pub fn counters(&self) -> crate::association::Counters {
         self.associations.counters()
     }
@@ -205,8 +205,8 @@ impl Engine {
         self.events.pop_front()
     }
 
-    /// A datagram from the network, to one of this host's addresses. True if it asks for an answer, which must be taken before the
-    /// next datagram.
+    /// Handles a datagram from the network to one of this host's addresses. Returns true if it requires an answer, which must be
+    /// taken before the next datagram.
     pub fn handle_datagram(
         &mut self,
         now: Time,
@@ -233,7 +233,7 @@ impl Engine {
         asks
     }
 
-    /// The clock has moved on.
+    /// Handles the timers that are due at `now`.
     pub fn handle_timeout(&mut self, now: Time) {
         if self.associations.poll_timeout().is_some_and(|at| at <= now) {
             self.associations.handle_timeout(now);
@@ -254,14 +254,14 @@ impl Engine {
         }
     }
 
-    /// When something is due.
+    /// Time of the next timer.
     pub fn poll_timeout(&self) -> Option<Time> {
         let sweep = (!self.links.is_empty()).then(|| self.swept_at + SWEEP);
         let others = self.associations.poll_timeout().into_iter().chain(sweep);
         self.turns.poll_timeout().into_iter().chain(others).min()
     }
 
-    /// Handles an error that the network reported to the kernel. A packet that is too large is the search's for the path's MTU.
+    /// Handles a network error reported by the kernel. A packet that was too large concerns the search for the path's MTU.
     pub fn handle_trouble(&mut self, now: Time, trouble: Trouble) {
         if let Trouble::Unreachable(host) = trouble {
             self.associations.handle_unreachable(now, host);
@@ -269,7 +269,7 @@ impl Engine {
         }
     }
 
-    /// Writes packets behind the batch until it is full or there are no more. True if there may be more.
+    /// Appends packets to the batch until it is full or there are no more. Returns true if there may be more.
     pub fn fill(&mut self, now: Time, batch: &mut Batch) -> bool {
         while let Some((to, from, packet)) = self.outgoing.pop_front() {
             let start = batch.buffer.len();
@@ -305,7 +305,7 @@ impl Engine {
         true
     }
 
-    /// An association has nothing more to send for now.
+    /// Ends the turn of an association that has nothing more to send.
     fn rest(&mut self, now: Time, id: u32) {
         self.settle(id);
         let Some(link) = self.links.get(&id) else { return };
@@ -313,7 +313,7 @@ impl Engine {
         if link.trunk.is_over() && due.is_none() {
             return self.forget(id);
         }
-        // A timer in the past would be a loop without rest.
+        // A timer in the past would make a busy loop.
         self.turns.set_timer(id, due.map(|at| at.max(now + Span::from_micros(20))));
     }
 
@@ -367,7 +367,7 @@ impl Engine {
         self.turns.touch(id);
     }
 
-    /// Takes the events of an association's streams.
+    /// Handles the events of an association's streams.
     fn settle(&mut self, id: u32) {
         let Some(link) = self.links.get_mut(&id) else { return };
         while let Some(event) = link.trunk.poll_event() {
@@ -382,7 +382,7 @@ impl Engine {
         }
     }
 
-    /// An association is over without another word to the peer.
+    /// Removes an association without a message to the peer.
     fn end(&mut self, id: u32, reason: Reason) {
         if let Some(link) = self.links.get(&id)
             && !link.trunk.is_over()
@@ -410,8 +410,8 @@ impl Engine {
     }
 }
 
-/// A packet with its frames read, whose data lie in memory of their own. Packets share none: what a stream holds for long would keep all
-/// that came beside it.
+/// A packet with its frames parsed. Each packet's data have an allocation of their own: otherwise data that a stream holds for long
+/// would keep the whole packet in memory.
 fn framed(packet: Packet<&[u8]>) -> Option<Packet<Frames<Bytes>>> {
     let frames = match packet.data {
         None => None,

@@ -1,7 +1,7 @@
-//! Whose turn it is to send, and whose timer runs out next.
+//! Turns to send, and timers, of associations.
 //!
-//! Follows no document; each association stands in the queue at most once and has at most one timer.
-//! Leaves out what an association does in its turn.
+//! Each association is in the queue at most once and has at most one timer.
+//! Leaves out sending in a turn.
 
 use skyhop_units::Time;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -22,14 +22,14 @@ impl Turns {
         }
     }
 
-    /// Takes whose turn it is.
+    /// Removes and returns the association whose turn is next.
     pub fn next(&mut self) -> Option<u32> {
         let id = self.queue.pop_front()?;
         self.queued.remove(&id);
         Some(id)
     }
 
-    /// Sets an association's timer in place of the one that it had.
+    /// Sets an association's timer, in place of an earlier one.
     pub fn set_timer(&mut self, id: u32, at: Option<Time>) {
         let before = match at {
             Some(at) => self.due.insert(id, at),
@@ -44,12 +44,12 @@ impl Turns {
         self.timers.extend(at.map(|at| (at, id)));
     }
 
-    /// When the first timer runs out.
+    /// Time of the first timer.
     pub fn poll_timeout(&self) -> Option<Time> {
         self.timers.first().map(|(at, _)| *at)
     }
 
-    /// Takes an association whose timer has run out by `now`.
+    /// Removes and returns an association whose timer is due by `now`.
     pub fn take_due(&mut self, now: Time) -> Option<u32> {
         let (at, id) = self.timers.first().copied().filter(|(at, _)| *at <= now)?;
         self.timers.remove(&(at, id));
@@ -57,7 +57,7 @@ impl Turns {
         Some(id)
     }
 
-    /// Forgets an association's turn and timer.
+    /// Removes an association's turn and timer.
     pub fn remove(&mut self, id: u32) {
         self.set_timer(id, None);
         if self.queued.remove(&id) {
