@@ -1,6 +1,7 @@
-//! Chance that comes in through the door: random streams named by what draws from them.
+//! Random streams, named after their users.
 //!
-//! Each stream is a PCG-XSL-RR 128/64 generator (O'Neill 2014), its state and increment hashed from seed and name by FNV-1a and SplitMix64.
+//! Each stream is a PCG-XSL-RR 128/64 generator (O'Neill 2014), its state and increment hashed from seed and name by FNV-1a and
+//! SplitMix64.
 //! Differs from one shared generator: adding a component to a scenario never changes another component's draws.
 //! Leaves out entropy: a stream exists only for a seed.
 
@@ -14,7 +15,7 @@ pub struct Seed(pub u64);
 impl Seed {
     /// The stream called `name`, such as "link/satellite/forward/loss".
     pub fn stream(self, name: &str) -> Stream {
-        // FNV-1a tells names apart; SplitMix64 spreads seed and name over the whole state.
+        // FNV-1a distinguishes names; SplitMix64 spreads seed and name over the whole state.
         let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
         for byte in name.bytes() {
             hash = (hash ^ byte as u64).wrapping_mul(0x0000_0100_0000_01b3);

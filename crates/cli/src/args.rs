@@ -36,7 +36,7 @@ pub enum Command {
     /// Run every combination of the values that a scenario's [sweep] varies, with one row of a table per run.
     #[command(after_help = SWEEP_EXAMPLES)]
     Sweep(sweep::SweepArgs),
-    /// Check a scenario: print its mistakes, or what it describes.
+    /// Check a scenario: print its mistakes, or a description of it.
     #[command(after_help = CHECK_EXAMPLES)]
     Check(Check),
     /// Print the JSON Schema of scenario files, for editors.

@@ -1,7 +1,7 @@
 //! Distributions of delays, each given by its quantiles.
 //!
 //! Follows NIST Net and netem in the choice of distributions: normal, Pareto of shape 3, a mixture of a quarter normal and three
-//! quarters Pareto, and tables whose entries are equally likely. Mean and deviation are those that are asked for.
+//! quarters Pareto, and tables whose entries are equally likely. Mean and deviation are as requested.
 //! Differs: quantiles are computed and not looked up, so that tails are not cut off at four deviations.
 //! Leaves out correlation between packets, which is in `lateness`.
 

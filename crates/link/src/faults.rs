@@ -3,7 +3,7 @@
 //! Follows RFC 5560 (duplication) and netem: independent probabilities, and one flipped bit in a corrupted packet.
 //! Differs: both happen at the receiving end of the link, so that a copy takes no time of the transmitter; a lost or corrupted
 //! packet has no copy.
-//! Leaves out the bytes: an emulator is told which bit to flip, and a simulator takes the packet for lost, as its checksum would fail.
+//! Leaves out the bytes: an emulator flips the drawn bit, and a simulator counts the packet as lost, since its checksum would fail.
 
 use skyhop_chance::Stream;
 use skyhop_units::Span;
@@ -47,7 +47,7 @@ impl FlippedBit {
         self.0.get() - 1
     }
 
-    /// Flips the bit in `bytes`; in the last byte if the packet is shorter than the link was told.
+    /// Flips the bit in `bytes`; in the last byte if the packet is shorter than the size given to the link.
     pub fn flip(self, bytes: &mut [u8]) {
         let at = (self.bit() as usize / 8).min(bytes.len().saturating_sub(1));
         if let Some(byte) = bytes.get_mut(at) {

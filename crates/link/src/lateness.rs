@@ -2,9 +2,9 @@
 //!
 //! Follows netem and NIST Net: a random delay for each packet, from a distribution given by mean and deviation and correlated
 //! with the delay of the packet before; and a share of packets that are held back while others pass.
-//! Differs: order is kept unless reordering is asked for. A correlation does not change the distribution, whereas theirs, of
+//! Differs: order is kept unless reordering is requested. A correlation does not change the distribution, whereas theirs, of
 //! uniform numbers, narrows it; a packet never arrives before its propagation delay.
-//! Leaves out delays that change by the clock, which are in [`crate::Timeline`].
+//! Leaves out delays that change with time, which are in [`crate::Timeline`].
 
 use crate::distribution::Shape;
 use skyhop_chance::Stream;

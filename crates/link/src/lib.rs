@@ -104,7 +104,7 @@ pub struct Stats {
     pub filtered_packets: u64,
     /// Packets that the queue marked.
     pub marked_packets: u64,
-    /// Time that the transmitter was busy, including the rest of the packet on it.
+    /// Time that the transmitter was busy, including the remaining time of the packet on it.
     pub busy: Span,
     /// Largest number of packets that waited at once, without the one on the transmitter.
     pub queue_max_packets: u64,
@@ -276,7 +276,7 @@ impl<T: Copy> Link<T> {
         }
     }
 
-    /// Sets the far end of later transmissions; packets on their way keep theirs.
+    /// Sets the far end of later transmissions; packets in flight keep theirs.
     pub fn set_peer(&mut self, now: Time, peer: u32, medium: &impl Medium) {
         self.advance(now, medium);
         self.peer = peer;
@@ -337,8 +337,8 @@ impl<T: Copy> Link<T> {
         }
     }
 
-    /// Loses each packet in the link for which `lost` returns true: waiting ones are passed to `dropped`, those on their way
-    /// arrive as lost. Returns the number of packets lost.
+    /// Loses each packet in the link for which `lost` returns true: waiting ones are passed to `dropped`, those in flight arrive as
+    /// lost. Returns the number of packets lost.
     pub fn disturb(
         &mut self,
         now: Time,
@@ -411,7 +411,7 @@ impl<T: Copy> Link<T> {
             self.stats.filtered_packets += 1;
             return Ok(());
         }
-        // A link that takes turns, with an idle transmitter, wants one as soon as it has a packet.
+        // A link that takes turns, with an idle transmitter, needs one as soon as it has a packet.
         let idle = !busy || (self.turns.is_some() && self.queue.len() == 0 && self.free_at <= now);
         if !self.queue.offer(waiting, (!idle).then_some(sending), &mut self.discarded) {
             self.stats.dropped_packets += 1;
@@ -512,7 +512,7 @@ impl<T: Copy> Link<T> {
             let begins = if self.queue.len() > 0 && !self.held { Some(self.free_at) } else { begins };
             return begins.into_iter().chain(arrival).min();
         }
-        // Cells of a cut packet may be on the transmitter, before a packet that waits and behind none that is on its way.
+        // Cells of a cut packet may be on the transmitter, before a waiting packet and after all packets in flight.
         match &self.queue {
             Queue::Ubr(queue) if arrival.is_none() && queue.len() > 0 && !self.held => Some(self.free_at),
             _ => arrival,
@@ -525,7 +525,7 @@ impl<T: Copy> Link<T> {
         self.queue.len()
     }
 
-    /// Number of packets in the link: waiting, on the transmitter, on their way, or discarded and not yet polled.
+    /// Number of packets in the link: waiting, on the transmitter, in flight, or discarded and not yet polled.
     pub fn held(&self) -> usize {
         self.queue.len() + self.flying.len() + self.discarded.len()
     }

@@ -70,7 +70,7 @@ pub struct Agenda {
     wanted: Vec<Wanted>,
 }
 
-/// The time at which a slot is to be woken.
+/// Time of a slot's wake-up.
 #[derive(Debug, Clone, Copy)]
 struct Wanted {
     at: Time,

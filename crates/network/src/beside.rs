@@ -1,4 +1,4 @@
-//! STP packets inside frames, stored beside them by number.
+//! STP packets inside frames, stored separately by the frames' numbers.
 //!
 //! Differs from a field of the frame: most frames have none and stay small.
 

@@ -256,7 +256,7 @@ pub(crate) fn satellite_named(topology: &Topology, name: &str) -> Result<NodeId,
     })
 }
 
-/// The message for a name that is none of `names`, with the nearest of them.
+/// The message for a name that is not among `names`, with the nearest of them.
 pub(crate) fn unknown(noun: &str, name: &str, names: &[String]) -> String {
     let hint = skyhop_text::spelling::hint(name, names.iter().map(String::as_str));
     let first = names.first().map_or(String::new(), |first| format!("; expected a name such as \"{first}\""));

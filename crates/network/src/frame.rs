@@ -12,7 +12,7 @@ use skyhop_wire::{Ecn, Flags, Packet, Transport};
 pub struct Frame {
     /// Number of the route.
     pub route: u32,
-    /// Number of the connection within its account, which queues and header compression use to tell connections apart.
+    /// Number of the connection within its account, by which queues and header compression distinguish connections.
     pub stream: u32,
     /// A number for the sender, which gets it back.
     pub tag: u32,

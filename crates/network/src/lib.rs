@@ -3,7 +3,7 @@
 //! Follows the sans-IO contract: one input ([`Network::send`], [`Network::handle_timeout`]), then all deliveries
 //! ([`Network::poll_delivery`]), then wait for the [`Agenda`].
 //! Differs from a network of machines: a node has no state but its routes, and a packet belongs to a route from end to end.
-//! Leaves out hosts: the driver is told of arrivals, and knows the meaning of packets.
+//! Leaves out hosts: the driver takes deliveries, and knows the meaning of packets.
 
 mod account;
 mod address;

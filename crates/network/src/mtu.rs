@@ -1,4 +1,4 @@
-//! Packets larger than the next link's MTU are dropped, and the sender is told.
+//! Packets larger than the next link's MTU: they are dropped, and an ICMP error is sent to the sender.
 //!
 //! Follows RFC 1191 §4 and RFC 4443 §3.2: the router's error has the next link's MTU and quotes the packet; RFC 1122 §3.2.2: no
 //! error about an error.

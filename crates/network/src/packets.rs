@@ -18,7 +18,7 @@ pub(crate) struct Packets {
     pub accounts: Vec<Account>,
     /// Steps of packets on pinned paths.
     pub steps: Steps,
-    /// Tags of packets that ended on the way, of routes with [`Route::told`].
+    /// Tags of packets that ended before their destination, of routes with [`Route::told`].
     pub ended: VecDeque<u32>,
     /// Tags of packets that were duplicated, of the same routes.
     pub copied: VecDeque<u32>,

@@ -30,8 +30,8 @@ pub struct Route {
     pub priority: u8,
     /// True if its packets may exceed the MTU of a link on the path.
     pub narrow: bool,
-    /// True if its driver keeps data for each packet, and must be told of those that end on the way
-    /// ([`crate::Network::poll_ended`]). A router's error has the tag of the packet that it is about, and ends in its place.
+    /// True if its driver keeps data for each packet, and needs the tags of those that end before their destination
+    /// ([`crate::Network::poll_ended`]). A router's error takes over the tag of the packet that it is about.
     pub told: bool,
     /// For each direction, true if bytes that enter its first link are counted.
     pub counted: [bool; 2],

@@ -242,7 +242,7 @@ impl Routes {
         self.network = Some(network);
     }
 
-    /// Starts the packet of frame `id` on its way.
+    /// Starts routing the packet of frame `id`.
     pub fn begin(&mut self, id: u32, topology: &Topology, destination: NodeId, now: Time) {
         if self.protocol.is_none() {
             return;

@@ -32,7 +32,7 @@ pub(crate) struct Space {
     /// The topology without failures, if they must be distinguished from links that orbits switch off.
     promised: Option<Box<Topology>>,
     pub routes: Routes,
-    /// For each constellation with a scheme of its own, the routes within it; empty if none has.
+    /// For each constellation with its own scheme, the routes within it; empty if none has one.
     own: Vec<Option<Routes>>,
     /// Routes over links and satellites together, where a scheme routes among satellites and links end at terminals.
     across: Option<Box<Routes>>,
@@ -258,7 +258,7 @@ impl Space {
         }
     }
 
-    /// Starts the packet of frame `id` on its way. Where ground links come first, that is done at its uplink.
+    /// Starts routing the packet of frame `id`. If ground links come first, that is done at its uplink.
     #[inline]
     pub fn begin(&mut self, id: u32, destination: NodeId, now: Time) {
         if self.across.is_none() {
@@ -327,8 +327,9 @@ impl Space {
         self.wire_from(link, node)
     }
 
-    /// Tells the scheme of `satellite` where the packet of frame `id` is to come down: at the end of the hops in `planned`, or of
-    /// the present path from there if the terminal's knowledge was out of date and it took an antenna of another constellation.
+    /// Passes the scheme of `satellite` the terminal at which the packet of frame `id` leaves the satellites: at the end of the
+    /// hops in `planned`, or of the present path from there if the terminal's knowledge was out of date and it took an antenna of
+    /// another constellation.
     fn go_up(&mut self, id: u32, satellite: NodeId, planned: &[Hop], destination: NodeId, now: Time) {
         let looked_at = self.looked_at;
         let (all, inside, topology) = self.layers(satellite);
@@ -552,7 +553,7 @@ struct Pinning {
     seed: Seed,
 }
 
-/// For each constellation with a scheme of its own, the routes within it; empty if none has.
+/// For each constellation with its own scheme, the routes within it; empty if none has one.
 fn own_schemes(scenario: &scenario::Scenario, seed: Seed) -> Vec<Option<Routes>> {
     let own = |(index, fleet): (usize, scenario::PlacedFleet<'_>)| {
         let scheme = fleet.model.scheme.filter(|scheme| *scheme != scenario.routing.scheme)?;

@@ -50,7 +50,7 @@ fn in_cells(size: u32) -> u32 {
 #[derive(Default)]
 pub(crate) struct Compression {
     compressor: Compressor,
-    /// Compressed packets in the queue or on their way.
+    /// Compressed packets in the queue or in flight.
     under_way: BTreeSet<u32>,
     /// Connections, by account and number, that have lost a packet: compressed headers are useless until an uncompressed one comes.
     broken: Vec<(u32, u32)>,

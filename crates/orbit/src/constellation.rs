@@ -153,7 +153,7 @@ impl Constellation {
         Self { earth, ..self }
     }
 
-    /// The Earth model that terminals stand on.
+    /// The Earth model for terminals.
     pub fn earth(&self) -> &EarthModel {
         &self.earth
     }

@@ -144,7 +144,7 @@ pub enum ElementsError {
     },
     /// The file is text in another encoding.
     Encoding {
-        /// The encoding, and what to do.
+        /// The encoding, and the remedy.
         problem: String,
     },
     /// An element line is missing.
@@ -163,7 +163,7 @@ pub enum ElementsError {
         /// Its length in characters.
         length: usize,
     },
-    /// The last digit of an element line does not match the rest.
+    /// The last digit of an element line does not match its other digits.
     Checksum {
         /// The line.
         line: usize,

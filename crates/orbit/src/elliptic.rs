@@ -201,7 +201,7 @@ const MAX_PERIGEE_M: f64 = 1000e6;
 pub enum KeplerError {
     /// Too many satellites.
     Count {
-        /// Number of satellites asked for.
+        /// Number of satellites requested.
         satellites: usize,
     },
     /// An eccentricity that is not an ellipse's.

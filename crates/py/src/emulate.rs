@@ -18,7 +18,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-/// The keywords of `skyhop.emulate` beside the scenario.
+/// Keywords of `skyhop.emulate` in addition to the scenario.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 struct Choices {

@@ -93,7 +93,7 @@ impl SweepFolder {
         py.detach(|| self.store.write_bytes(part, bytes)).map_err(failed)
     }
 
-    /// Runs the missing parts with threads. `told` is called at intervals with the number of runs done.
+    /// Runs the missing parts with threads, and calls `told` at intervals with the number of runs done.
     #[expect(clippy::disallowed_methods, reason = "Python is asked by the clock whether to go on")]
     fn run(&self, py: Python<'_>, threads: usize, told: Bound<'_, PyAny>) -> PyResult<()> {
         let told = told.unbind();

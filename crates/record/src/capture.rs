@@ -102,7 +102,7 @@ impl Capture for FileTap {
         let Some(writer) = &mut state.writer else { return };
         self.bytes.clear();
         let cells = self.directions.get(interface as usize).is_some_and(|direction| direction.cells);
-        // The CRC-32 of a PDU is over all of it; the writer cuts it off behind.
+        // The CRC-32 of a PDU covers all of it; the writer truncates afterwards.
         let snaplen = if cells { usize::MAX } else { self.snaplen };
         let mut original = match inside {
             None => emit(packet, snaplen, &mut self.bytes),
@@ -143,7 +143,8 @@ fn in_cells(packet: &Packet, interface: u32, bytes: &[u8]) -> Vec<u8> {
     let vci = FIRST.0 + port.saturating_sub(FIRST.1);
     let [high, low] = vci.to_be_bytes();
     let mut out = vec![(interface as u8 & 1) << 7 | LLC, 0, high, low];
-    // A packet is at most as long as IP's length field says, 65,535; with LLC/SNAP it may be too long for AAL5, and has no trailer then.
+    // A packet is at most 65,535 bytes long, as IP's length field limits it; with LLC/SNAP it may be too long for AAL5, and has no
+    // trailer then.
     let payload: &[&[u8]] = &[&aal5::llc_snap(packet.ip.version), bytes];
     match aal5::pdu(payload, aal5::Indications::default()) {
         Ok(pdu) => out.extend(pdu),

@@ -93,8 +93,8 @@ struct Pending {
 impl Folder {
     /// Prepares to write into `dir`, which need not exist; it does not change before [`Folder::commit`].
     ///
-    /// The temporary folder is created beside a new `dir` and inside an existing one, which may be a mount point or the only
-    /// place where the user may write.
+    /// The temporary folder is created next to a new `dir` and inside an existing one, which may be a mount point or the only place
+    /// where the user may write.
     pub fn create(dir: impl Into<PathBuf>) -> Result<Self, FolderError> {
         let dir = dir.into();
         let existed = match fs::metadata(&dir) {

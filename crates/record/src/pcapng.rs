@@ -34,7 +34,7 @@ pub enum PcapngError {
     Io(io::Error),
     /// A packet of an interface that the capture does not have.
     UnknownInterface {
-        /// The interface asked for.
+        /// The requested interface.
         interface: u32,
         /// Number of interfaces.
         count: u32,

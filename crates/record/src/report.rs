@@ -1,6 +1,6 @@
 //! A report as one HTML page: text, figures, charts and tables.
 //!
-//! It can be read without a network: no scripts, no fonts, no files beside it.
+//! It can be read without a network: no scripts, no fonts, no other files.
 //! Differs from a notebook: numbers and pictures are fixed when it is written.
 //! Leaves out layout options; one column, light or dark as the reader's screen, grey on paper.
 

@@ -86,7 +86,7 @@ measured! {
         pub handovers: u64,
         /// Time in which a satellite was being acquired and packets waited, s, over all antennas.
         pub gap_s: f64,
-        /// Packets lost to `handover_loss`, of those that waited or were on their way.
+        /// Packets lost to `handover_loss`, of those waiting or in flight.
         pub packets_lost: u64,
     }
 }
@@ -170,7 +170,7 @@ measured! {
         pub packets_sent: u64,
         /// Packets that reached either end.
         pub packets_delivered: u64,
-        /// Packets dropped at a full queue, at a link that went down, or for want of a path.
+        /// Packets dropped at a full queue, at a link that went down, or because there was no path.
         pub packets_dropped: u64,
         /// Packets lost to errors on a link.
         pub packets_lost: u64,
@@ -231,7 +231,7 @@ measured! {
         pub packets_sent: u64,
         /// Packets that reached either end.
         pub packets_delivered: u64,
-        /// Packets dropped at a full queue, at a link that went down, or for want of a path.
+        /// Packets dropped at a full queue, at a link that went down, or because there was no path.
         pub packets_dropped: u64,
         /// Packets lost to errors on a link.
         pub packets_lost: u64,
@@ -505,7 +505,7 @@ measured! {
         pub sent: u64,
         /// Packets that arrived.
         pub received: u64,
-        /// Share of packets that did not arrive, without those still on their way.
+        /// Share of packets that did not arrive, without those still in flight.
         pub loss: Option<f64>,
         /// Smallest one-way delay, s.
         pub delay_min_s: Option<f64>,
@@ -545,7 +545,7 @@ measured! {
         pub sent: u64,
         /// Packets that arrived.
         pub received: u64,
-        /// Share of packets that did not arrive, without those still on their way.
+        /// Share of packets that did not arrive, without those still in flight.
         pub loss: Option<f64>,
         /// Smallest one-way delay, s.
         pub delay_min_s: Option<f64>,
@@ -576,7 +576,7 @@ measured! {
         pub received: u64,
         /// Datagrams among them that arrived after one sent later.
         pub reordered: u64,
-        /// Share of datagrams that did not arrive, without those still on their way.
+        /// Share of datagrams that did not arrive, without those still in flight.
         pub loss: Option<f64>,
         /// Smallest one-way delay, s.
         pub delay_min_s: Option<f64>,
@@ -597,7 +597,7 @@ measured! {
     pub struct TransferResult {
         /// In-order payload bits delivered per second, from the flow's start to its completion or the end of the run.
         pub goodput_bps: f64,
-        /// Time from the flow's start until the sender knows that all of it has arrived, s; `None` if that did not happen.
+        /// Time from the flow's start until the sender knows that all data have arrived, s; `None` if that did not happen.
         pub completed_s: Option<f64>,
         /// Payload delivered in order.
         pub bytes_delivered: u64,

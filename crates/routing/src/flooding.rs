@@ -19,9 +19,9 @@ pub struct Flood {
     pub origins: u64,
     /// Transmissions over ISLs, duplicates included.
     pub messages: u64,
-    /// Number of satellites told, summed over announcements, without origins.
+    /// Number of satellites that received an announcement, summed over announcements, without origins.
     pub told: u64,
-    /// Time from the change until the last of them was told, s.
+    /// Time from the change until the last of them received it, s.
     pub converged_s: f64,
 }
 

@@ -208,7 +208,7 @@ struct PathSet {
     banned: Vec<LinkId>,
     /// Lower bound of the cost of the part's paths.
     bound: f64,
-    /// The rest of a path that costs the bound, if one was searched for.
+    /// The remainder of a path that costs the bound, if one was searched for.
     rest: Option<Vec<(NodeId, LinkId)>>,
 }
 

@@ -132,7 +132,7 @@ pub enum TripEnd {
     Delivered,
     /// The packet was dropped at the last node of the trip.
     Stranded(Stranded),
-    /// The packet was still on its way when its hop limit was reached.
+    /// The packet was still in flight when its hop limit was reached.
     Looping,
 }
 

@@ -152,7 +152,7 @@ impl Iterator for TableRows<'_> {
     }
 }
 
-/// A cell's number. An error says what to write in place of a decimal comma.
+/// A cell's number. The error for a decimal comma has the corrected number.
 pub fn number(cell: &str) -> Result<f64, String> {
     cell.parse().map_err(|_| match comma(cell) {
         Some(point) => format!("\"{}\" has a decimal comma; write {point}", shown(cell)),
@@ -166,7 +166,7 @@ pub fn comma(cell: &str) -> Option<String> {
     (point != cell && point.parse::<f64>().is_ok()).then_some(point)
 }
 
-/// The beginning of a cell as it may stand in a message.
+/// The beginning of a cell in the form used in messages.
 pub fn shown(cell: &str) -> String {
     cell.chars().take(40).flat_map(char::escape_debug).collect()
 }

@@ -1,4 +1,4 @@
-//! The times at which terminals check their satellites when each has a clock of its own.
+//! The times at which terminals check their satellites, each by its own clock.
 //!
 //! Follows HT 6.2's asynchronous handover, with the period and the random dither of ns-2's handoff timers.
 //! Differs: the first check is anywhere within a period, so that terminals do not begin in step.

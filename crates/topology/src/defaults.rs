@@ -18,13 +18,13 @@ pub struct Defaults {
     pub rules: Rules,
     /// Rules of ISLs across the seam, for scenarios that ask for them.
     pub seam: CrossSeam,
-    /// Number of satellites that a terminal holds at once if no handover policy is asked for.
+    /// Number of satellites that a terminal holds at once if no handover policy is given.
     pub antennas: u16,
     /// The published system to which these rules belong.
     pub system: Option<&'static Preset>,
 }
 
-/// Number of satellites that a terminal holds at once if a handover policy is asked for: a policy chooses one.
+/// Number of satellites that a terminal holds at once if a handover policy is given, since a policy chooses one.
 pub const ANTENNAS_WITH_POLICY: u16 = 1;
 
 /// Number of satellites that a gateway holds at once.
@@ -49,7 +49,7 @@ impl Defaults {
         let catalogued = (0..constellation.len() as u32).any(|s| constellation.elements(s).is_some());
         let rules = match constellation.is_geostationary() {
             true => Rules::geo(),
-            // Files of elements do not tell lasers, and satellites on separate orbits form no planes.
+            // Files of elements do not list lasers, and satellites on separate orbits form no planes.
             false if catalogued || constellation.planes().is_empty() => Rules::default().without_isls(),
             false => Rules::default(),
         };
@@ -81,7 +81,7 @@ impl Rules {
         Self { intra_plane_neighbours: 0, inter_plane_neighbours: 0, cross_seam: None, ..self }
     }
 
-    /// These rules; if they have no ISLs, with links to the neighbours in the plane and to the two planes beside it.
+    /// These rules; if they have no ISLs, with links to the neighbours in the plane and to the two neighbouring planes.
     pub fn with_isls(self) -> Self {
         match (self.intra_plane_neighbours, self.inter_plane_neighbours) {
             (0, 0) => Self { intra_plane_neighbours: 1, inter_plane_neighbours: 1, ..self },

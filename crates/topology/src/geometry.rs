@@ -1,6 +1,6 @@
 //! Positions of satellites and terminals, and distances between them.
 //!
-//! Follows the orbits of the constellation, and the courses of terminals that have one; other terminals stand until they are moved.
+//! Follows the orbits of the constellation, and the courses of terminals that have one; other terminals do not move.
 //! Differs: positions at the last update are kept, without satellites that had failed by then.
 //! Left out: links, which are [`crate::Topology`]'s.
 

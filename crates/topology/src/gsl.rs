@@ -390,7 +390,7 @@ impl Sight<'_> {
         low_s
     }
 
-    /// Returns true if a multiple of `period_s` lies after the last check and not after this one.
+    /// Returns true if there is a multiple of `period_s` after the last check and not after this one.
     fn crosses_multiple_of(&self, period_s: f64) -> bool {
         let count = |t_s: f64| (t_s / period_s + 1e-9).floor();
         self.last_s.is_none_or(|last_s| count(self.t_s) > count(last_s))

@@ -13,7 +13,7 @@ use crate::link::NodeId;
 pub struct Station {
     /// Name and position.
     pub terminal: Terminal,
-    /// Number of satellites that it can hold at once, at least 1. Each antenna has a link of its own.
+    /// Number of satellites that it can hold at once, at least 1. Each antenna has its own link.
     pub antennas: u16,
     /// True if it forwards packets of others.
     pub gateway: bool,

@@ -233,7 +233,7 @@ impl Topology {
         }
     }
 
-    /// Decides that an ISL is to be as `is`, unless the caller's rule overrides it.
+    /// Sets the decided state of an ISL to `is`, unless the caller's rule overrides it.
     fn decide_isl(&mut self, link: usize, mut is: LinkState, t_s: f64) {
         let positions = self.geometry.positions();
         if let Some(rule) = &self.link_rule
@@ -307,7 +307,7 @@ impl Topology {
         self.decide(link, is, t_s);
     }
 
-    /// Decides that a link is to be as `is`, at once or after its acquisition.
+    /// Sets the decided state of a link to `is`, at once or after its acquisition.
     fn decide(&mut self, link: usize, is: LinkState, t_s: f64) {
         let wanted = std::mem::replace(&mut self.wanted[link], is);
         let was = self.links[link];
@@ -445,7 +445,7 @@ impl Topology {
             .ok_or(TopologyError::UnknownTerminal { index: terminal, count })
     }
 
-    /// The course that a terminal follows; `None` if it stands.
+    /// The course that a terminal follows; `None` if it does not move.
     pub fn course(&self, terminal: usize) -> Option<&Course> {
         self.geometry.course(terminal)
     }

@@ -43,10 +43,10 @@ pub struct Batches {
     /// Number of the connection in use, if there is one.
     connection: Option<u32>,
     opened: u32,
-    /// Exchanges whose request the server has not read, with the bytes of it that have come.
+    /// Exchanges whose request the server has not read, with the number of its bytes that have arrived.
     coming: VecDeque<BatchExchange>,
     request_has: u64,
-    /// Exchanges whose reply the client waits for, with the bytes of the next that have come.
+    /// Exchanges whose reply the client waits for, with the number of bytes of the next that have arrived.
     asked: VecDeque<BatchExchange>,
     reply_has: u64,
     completions: Completions,
@@ -212,7 +212,7 @@ impl Batches {
     }
 
     pub(crate) fn poll_timeout(&self) -> Option<Time> {
-        // A batch that begins takes the place of what is left of the one before.
+        // A new batch replaces what is left of the one before.
         match (self.batch, self.next) {
             (Some(batch), Some((next, _))) => Some(batch.min(next)),
             (batch, next) => batch.or(next.map(|(at, _)| at)),

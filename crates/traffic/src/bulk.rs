@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 #[derive(Debug, Clone)]
 pub struct Bulk {
     size: Option<u64>,
-    /// For each connection, true if all of its part is known to have arrived.
+    /// For each connection, true if its whole part is known to have arrived.
     arrived: Vec<bool>,
     completed: Option<Time>,
     stopped: bool,

@@ -300,7 +300,7 @@ impl Web {
         if let Some(page) = self.page.as_mut().filter(|_| !line.asked.is_empty()) {
             page.failed = true;
             page.left -= line.asked.len() as u64;
-            // Without its first file the rest of the page is unknown.
+            // Without its first file the other files of the page are unknown.
             if !page.named {
                 page.waiting.clear();
                 page.left = 0;

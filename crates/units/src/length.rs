@@ -1,6 +1,6 @@
 //! Lengths and heights in metres.
 //!
-//! Follows the SI; kilometres are what orbits are given in.
+//! Follows the SI; orbits are given in kilometres.
 //! Differs: a 64-bit float of metres, because a slant range is never a whole number of anything.
 //! Leaves out miles and nautical miles.
 

@@ -1,8 +1,8 @@
-//! Quantities with units, and the one rule for writing them: a string with a unit goes in, SI comes out.
+//! Quantities with units, and the rule for writing them: input is a string with a unit, output is in SI units.
 //!
 //! Follows the SI and IEC 80000-13 prefixes (k = 1000, Ki = 1024, b = bit, B = byte).
 //! Differs: `mbps` and its kin are refused, because tc reads them as bytes and ns-2 as bits per second.
-//! Leaves out arithmetic on mixed dimensions, and every unit that no satellite engineer asked for.
+//! Leaves out arithmetic on mixed dimensions, and units without use in satellite networks.
 //!
 //! ```
 //! use skyhop_units::{Bytes, Rate, Span};

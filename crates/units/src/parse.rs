@@ -7,7 +7,7 @@
 use crate::cure::unknown_unit;
 use std::fmt;
 
-/// The error for a text that is not a quantity. The message names the value, what was expected and, where one is known, the cure.
+/// The error for a text that is not a quantity. The message has the value, the expected form and, if known, a remedy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnitError {
     message: String,

@@ -13,7 +13,7 @@ pub struct Flags(pub u8);
 impl Flags {
     /// The sender has no more data.
     pub const FIN: Flags = Flags(0x01);
-    /// Sequence numbers are to be synchronised.
+    /// Synchronises sequence numbers.
     pub const SYN: Flags = Flags(0x02);
     /// The connection is reset.
     pub const RST: Flags = Flags(0x04);

@@ -44,7 +44,7 @@ fn meaning(file: &str, loaded: &Loaded, ways: &LegWays) -> String {
     let names: Vec<&String> = scenario.links.keys().collect();
     let fleets: Vec<&str> = scenario.fleets().map(|fleet| fleet.name).collect();
     let crossings = network.crossings(scenario);
-    // The first flow of a population stands for all.
+    // The first flow of a population represents all of them.
     let members = |i: usize| scenario.members.iter().find(|members| members.flows.contains(&i));
     let shown = |i: &usize| members(*i).is_none_or(|members| members.flows.start == *i);
     let all = network.routes.len() - scenario.members.iter().map(|m| m.flows.len() - 1).sum::<usize>();

@@ -1,4 +1,4 @@
-//! `skyhop constellation`: lists and describes constellations, and what is recognised in a file of elements.
+//! `skyhop constellation`: lists and describes constellations, published ones and those in a file of elements.
 //!
 //! Follows the presets of the library, and `Planes::infer` for satellites of a file.
 //! Differs from a catalogue: the view by latitude is computed and not looked up.
@@ -186,7 +186,7 @@ fn by_latitude(constellation: &Constellation, mask_rad: f64, times_s: &[f64]) ->
     table.text()
 }
 
-/// Prints what is recognised in a file of elements.
+/// Prints the satellites, planes and presets recognised in a file of elements.
 fn show_file(file: &Path) -> Result<(), Failure> {
     let messages = file.extension().is_some_and(|ending| ending == "json" || ending == "csv");
     let fleet = elements(file, messages, None)?;

@@ -61,7 +61,7 @@ enum SweepCommand {
         /// Folder of the sweep.
         dir: PathBuf,
     },
-    /// Print effects of what was varied on a response, with intervals, and their shares of the variation.
+    /// Print effects of the varied parameters on a response, with intervals, and their shares of the variation.
     #[command(after_help = EFFECTS_EXAMPLES)]
     Effects(EffectsArgs),
 }

@@ -1,7 +1,7 @@
-//! `skyhop gateway diagnose`: what this host lacks, what the path does, and what to change.
+//! `skyhop gateway diagnose`: checks of this host, the path and the file, with the changes to make.
 //!
-//! Follows docs/gateway.md. Differs from the status: says what is wrong, and how it is put right.
-//! Leaves out the far gateway, where the same command says the same.
+//! Follows docs/gateway.md. Differs from the status: it names faults and remedies.
+//! Leaves out the far gateway, where the same command can be run.
 
 use super::status::ask;
 use crate::failure::Failure;

@@ -1,7 +1,7 @@
 //! `skyhop gateway new` and `add`: the files of a hub and of its terminals.
 //!
-//! Follows docs/gateway.md. Differs from an editor: what is written is complete, and a file that exists is only added to.
-//! Leaves out the terminal's host: the two files are brought there by a safe way.
+//! Follows docs/gateway.md. Differs from an editor: written files are complete, and an existing file is only appended to.
+//! Leaves out copying the two files to the terminal's host over a secure channel.
 
 use crate::failure::Failure;
 use clap::Args;
@@ -55,14 +55,14 @@ fn create(path: &Path, text: &str) -> Result<(), Failure> {
     })
 }
 
-/// A new private key in a file of its own.
+/// Creates a new private key in a file of its own.
 fn create_key(path: &Path) -> Result<PublicKey, Failure> {
     let (keys, public) = Keys::generate_pair();
     keys.write(path).map_err(key_failure)?;
     Ok(public)
 }
 
-/// The file of a hub's key, beside the hub's own file.
+/// The file of a hub's key, next to the hub's own file.
 fn key_of(file: &Path) -> PathBuf {
     file.with_extension("key")
 }

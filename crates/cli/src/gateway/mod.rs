@@ -22,10 +22,10 @@ pub enum GatewayCommand {
     /// Add a terminal to a hub: its key, its own file, and its entry in the hub's.
     #[command(after_help = ADD_EXAMPLES)]
     Add(files::Add),
-    /// Run a gateway until it is told to stop.
+    /// Run a gateway until it is stopped.
     #[command(after_help = RUN_EXAMPLES)]
     Run(run::GatewayRun),
-    /// Check a gateway's file: print its mistakes, or what it does.
+    /// Check a gateway's file: print its mistakes, or a summary of it.
     Check {
         /// The gateway's file.
         file: PathBuf,
@@ -35,10 +35,10 @@ pub enum GatewayCommand {
         /// The gateway's file.
         file: PathBuf,
     },
-    /// Print what a running gateway does: associations, connections, and what holds them up.
+    /// Print the state of a running gateway: associations, connections, and the limit of each.
     #[command(after_help = STATUS_EXAMPLES)]
     Status(status::StatusArgs),
-    /// Find out what is wrong with this host, the path or the file, and what to change.
+    /// Find faults in this host, the path or the file, and print the changes to make.
     #[command(after_help = DIAGNOSE_EXAMPLES)]
     Diagnose(diagnose::Diagnose),
 }

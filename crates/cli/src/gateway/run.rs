@@ -1,6 +1,6 @@
 //! `skyhop gateway run`, `check` and `rules`.
 //!
-//! Follows docs/gateway.md. Leaves out what the daemon does.
+//! Follows docs/gateway.md. Leaves out the daemon's work.
 
 use crate::failure::Failure;
 use clap::Args;
@@ -46,7 +46,7 @@ pub fn rules(file: &Path) -> Result<(), Failure> {
     }
 }
 
-/// Prints what a file describes.
+/// Prints a summary of a gateway's file.
 pub fn check(file: &Path) -> Result<(), Failure> {
     let config = read(file)?;
     let mut out = String::new();

@@ -1,7 +1,7 @@
 //! `skyhop gateway status`: a running gateway, read from its metrics' address.
 //!
-//! Follows docs/gateway.md. Differs from the metrics: names the connections, and what holds each up.
-//! Leaves out history, for which there is Prometheus.
+//! Follows docs/gateway.md. Differs from the metrics: it lists connections, and the limit of each.
+//! Leaves out history, which Prometheus keeps.
 
 use crate::failure::Failure;
 use clap::Args;
@@ -16,7 +16,7 @@ use std::time::Duration;
 /// `skyhop gateway status`.
 #[derive(Debug, Args)]
 pub struct StatusArgs {
-    /// The gateway's file, which says where its metrics are.
+    /// The gateway's file, which has the address of its metrics.
     pub file: PathBuf,
     /// Print it again each second, until interrupted.
     #[arg(long)]

@@ -1,6 +1,7 @@
 //! Names of files from a peer: those that may be stored, and a form for terminals and logs.
 //!
-//! Follows POSIX's file names, less what leads out of a folder; Unicode TR 36 section 2.10 for characters that deceive the reader.
+//! Follows POSIX's file names, without those that lead out of a folder; Unicode TR 36 section 2.10 for characters that deceive the
+//! reader.
 //! Leaves out letters that look alike.
 
 /// Longest name in bytes: 255 of the usual file systems, less the marks of a part.
@@ -30,7 +31,7 @@ pub fn plain_name(name: &str) -> Result<&str, String> {
     Ok(name)
 }
 
-/// A name as it may be printed: what cannot be shown is written in ASCII, and a long one is cut.
+/// A name in a printable form: unprintable characters are escaped in ASCII, and a long name is cut.
 pub fn shown(name: &str) -> String {
     let escape = |c: char| match is_shown(c) {
         true => c.to_string(),

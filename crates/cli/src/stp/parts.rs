@@ -1,8 +1,8 @@
-//! Parts: files that are still written, beside the target, whose name they get when they are whole; or which are held to be resumed.
+//! Parts: incomplete files next to their target, whose name they get when they are complete; or kept for resuming.
 //!
 //! Follows the practice of safe writes: fsync of the file, link or rename, fsync of the folder, as fsync(2) asks for.
-//! Differs: who writes a part holds a lock on it (flock(2)), so a part without one was left by a process that was killed.
-//! Leaves out file systems without locks: there leftovers stay.
+//! Differs: the writer of a part holds a lock on it (flock(2)), so a part without one was left by a killed process.
+//! Leaves out file systems without locks, where leftovers stay.
 
 use super::names::shown;
 use std::ffi::OsString;
@@ -40,7 +40,7 @@ const HELD_FOR: Duration = Duration::from_secs(7 * 86_400);
 const HELD_MAX: usize = 64;
 
 impl PartialFile {
-    /// A new part beside the file that it is to become.
+    /// A new part next to its target.
     pub fn create(target: &Path) -> io::Result<Self> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         for _ in 0..1000 {
@@ -111,12 +111,12 @@ impl Drop for PartialFile {
     }
 }
 
-/// Syncs what can be synced; pipes and devices cannot.
+/// Syncs a file, unless it is a pipe or a device.
 pub fn sync(file: &File) -> io::Result<()> {
     file.sync_all().or_else(|e| if e.kind() == io::ErrorKind::InvalidInput { Ok(()) } else { Err(e) })
 }
 
-/// Puts the parts of a folder aside that nobody writes. Returns their number.
+/// Sets aside the parts in a folder that have no writer. Returns their number.
 pub fn sweep(dir: &Path) -> io::Result<usize> {
     let mut swept = 0;
     for (path, target) in files(dir, target_of)? {
@@ -209,7 +209,7 @@ pub fn folder(file: &Path) -> &Path {
     file.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// A hidden file beside a target, with its name and an end.
+/// A hidden file next to a target, with its name and a suffix.
 fn beside(target: &Path, end: &str) -> PathBuf {
     let mut name = OsString::from(".");
     name.push(target.file_name().unwrap_or_default());

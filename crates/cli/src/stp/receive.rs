@@ -28,7 +28,7 @@ pub struct Receive {
     /// File to write; - is standard output. By default the name itself.
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
-    /// Receive what is missing of a transfer that broke off; all, if nothing is held.
+    /// Receive the missing part of a transfer that broke off; all of it, if nothing is kept.
     #[arg(long)]
     pub resume: bool,
     /// Print the results as JSON.
@@ -39,7 +39,7 @@ pub struct Receive {
     pub common: Common,
 }
 
-/// Longest pause in the data, as the transport's for a peer that owes an answer; they come from a file.
+/// Longest pause in the data, as the transport's for a silent peer; the data come from a file.
 const SILENCE: Duration = Duration::from_secs(120);
 
 /// Runs the command.
@@ -98,7 +98,7 @@ pub fn run(args: &Receive) -> Result<(), Failure> {
             )));
         }
     }
-    // Only who has sent something is told by the transport that the peer is gone.
+    // The transport reports the loss of the peer only to an end that has sent data.
     patient.limit(SILENCE);
     let mut size = [0; 8];
     patient.read_exact(&mut size).map_err(broken)?;

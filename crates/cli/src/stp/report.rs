@@ -38,7 +38,7 @@ impl Bar {
         Bar { bar, held: 0, begin: Stopwatch::start(), shown: Stopwatch::start() }
     }
 
-    /// Begins a resumed transfer, with what the receiver holds.
+    /// Starts a resumed transfer; `held` bytes are kept by the receiver.
     pub fn resume(&mut self, held: u64) {
         self.bar.reset_eta();
         (self.held, self.begin) = (held, Stopwatch::start());
@@ -94,7 +94,7 @@ pub fn numbers(bytes: u64, held: u64, elapsed: Duration, stats: &StreamStats) ->
     })
 }
 
-/// One line about a transfer that this host has sent (`sent`) or received; the rate is that of what was not held before.
+/// One line about a transfer that this host has sent (`sent`) or received; the rate is that of the data not kept before.
 pub fn line(sent: bool, name: &str, bytes: u64, held: u64, elapsed: Duration, stats: &StreamStats) -> String {
     let rate = bit_rate((bytes - held) as f64 * 8.0 / elapsed.as_secs_f64().max(1e-9));
     let rtt = stats.srtt.map_or(String::new(), |rtt| format!(", rtt {:.1} ms", rtt.as_secs_f64() * 1e3));

@@ -31,7 +31,7 @@ pub struct Send {
     /// Name at the receiver; by default the file's own.
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
-    /// Send what the receiver does not hold yet of a transfer that broke off; all, if it holds nothing.
+    /// Send the missing part of a transfer that broke off; all of it, if the receiver keeps nothing.
     #[arg(long)]
     pub resume: bool,
     /// Print the results as JSON.
@@ -158,7 +158,7 @@ fn describe(e: SendError, args: &Send, regular: bool) -> Failure {
     }
 }
 
-/// Learns what the receiver holds, and reads as much of the source, which must be the same.
+/// Reads the receiver's kept length, and as much of the source, which must be the same.
 fn resume(stream: &StpStream, source: &mut dyn Read) -> Result<ReceivedPrefix, SendError> {
     let network = |e| if interrupted() { SendError::Interrupted } else { SendError::Network(e) };
     let mut from = Patient::new(stream).map_err(network)?;
@@ -178,8 +178,8 @@ fn resume(stream: &StpStream, source: &mut dyn Read) -> Result<ReceivedPrefix, S
     }
 }
 
-/// Sends what follows the beginning of a file, after its request, and waits for the receiver's confirmation. Returns the number of
-/// bytes, our digest and the receiver's.
+/// Sends the part of a file after its kept beginning, after its request, and waits for the receiver's confirmation. Returns the
+/// number of bytes, our digest and the receiver's.
 pub fn send(
     stream: &StpStream,
     source: &mut dyn Read,
@@ -206,7 +206,7 @@ pub fn send(
             Ok(sent)
         })();
         if sent.is_err() {
-            // A reply that explains the failure may be on its way; the wait for it is limited.
+            // A reply that explains the failure may be in flight; the wait for it is limited.
             if !reply.is_finished() {
                 pause(Duration::from_millis(100));
             }

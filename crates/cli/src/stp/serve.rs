@@ -174,7 +174,7 @@ struct Fault {
     resumable: bool,
 }
 
-/// Receives what follows a beginning, and compares digests.
+/// Receives the part after a kept beginning, and compares digests.
 fn take(
     from: &mut impl Read,
     target: &mut impl Write,
@@ -197,7 +197,7 @@ fn unwritten(e: io::Error) -> String {
     format!("cannot write: {e}")
 }
 
-/// Says what of a file is held, to a sender that asks.
+/// Answers a sender's question about the kept part of a file.
 fn tell_held(to: &mut impl Write, request: &TransferRequest, held: &ReceivedPrefix) -> Result<(), String> {
     if request.ask != Ask::PutRest {
         return Ok(());

@@ -26,9 +26,9 @@ pub enum Ask {
     Get = 2,
     /// Upload of data to be discarded.
     Sink = 3,
-    /// Upload of what the receiver does not hold yet.
+    /// Upload of the part that the receiver does not keep yet.
     PutRest = 4,
-    /// Download of what this side does not hold yet; `size` is what it holds, and the digest of that follows.
+    /// Download of the part that this side does not keep yet; `size` is the kept length, and the digest of that follows.
     GetRest = 5,
 }
 
@@ -39,7 +39,7 @@ pub struct TransferRequest {
     pub ask: Ask,
     /// Name of the file, as the peer has written it: to be checked before it is used, and escaped before it is printed.
     pub name: String,
-    /// Size in bytes, if it is known.
+    /// Size in bytes, if known.
     pub size: Option<u64>,
 }
 
@@ -132,7 +132,7 @@ impl<'a> Patient<'a> {
         self.wait(Duration::ZERO, || self.stream.finish(Some(GLANCE)))
     }
 
-    /// Tells the peer the result, which is the last that this side says; an interrupt waits for that.
+    /// Sends the result to the peer as this side's last message; an interrupt waits for that.
     pub fn tell(&mut self, reply: &Reply) -> Told {
         if let Err(e) = reply.put(self) {
             return Told::Untold(e);
@@ -328,7 +328,8 @@ impl ReceivedPrefix {
     }
 }
 
-/// Writes a source, which is what follows a beginning, as blocks, then the digest of the whole. `go_on` is called after each block.
+/// Writes a source, the part after a kept beginning, as blocks, then the digest of the whole file. `go_on` is called after each
+/// block.
 pub fn put_data(
     source: &mut impl Read,
     to: &mut impl Write,

@@ -1,7 +1,7 @@
 //! A hash table from a flow's number to its queue, which allocates only when it grows.
 //!
 //! Follows linear probing with the deletion of Knuth's algorithm R (The Art of Computer Programming 3, section 6.4).
-//! Differs: the table holds indices only; the caller tells which flow an index belongs to.
+//! Differs: the table holds indices only; the caller maps an index to its flow.
 //! Leaves out a choice of hash.
 
 const NONE: u32 = u32::MAX;

@@ -150,7 +150,7 @@ impl<T: Copy> FqCodel<T> {
             }
             self.weigh(index as usize);
             let flow = &mut self.flows[index as usize];
-            // RFC 8290 §4.2: an empty new queue becomes an old one for a round, lest it return as new at once.
+            // RFC 8290 §4.2: an empty new queue becomes an old one for a round, so that it does not return as new at once.
             if from_new {
                 self.new.pop_front();
                 self.old.push_back(index);

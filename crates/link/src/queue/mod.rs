@@ -49,7 +49,7 @@ impl Limit {
         Limit(Amount::Packets(n))
     }
 
-    /// Returns true if a packet of `size` bytes fits beside `packets` waiting ones with `bytes` and the one of `sending` bytes on
+    /// Returns true if a packet of `size` bytes fits, with `packets` waiting ones of `bytes` in all and one of `sending` bytes on
     /// the transmitter.
     pub(crate) fn admits(self, packets: u64, bytes: u64, size: u32, sending: Option<u32>) -> bool {
         let Some(sending) = sending else { return true };

@@ -22,7 +22,7 @@ const LONGEST: usize = 16 << 20;
 pub enum ReadError {
     /// The file could not be read.
     Io(io::Error),
-    /// The file is no capture; its likely type, if that is known.
+    /// The file is not a capture; its likely type, if known.
     NoCapture(Option<&'static str>),
     /// An invalid block.
     Broken {

@@ -29,7 +29,7 @@ pub struct Factor {
 /// A part of the variation.
 #[derive(Debug, Clone, Serialize)]
 pub struct Component {
-    /// Names of the factors; none for what is left over.
+    /// Names of the factors; none for the residual.
     pub factors: Vec<String>,
     /// The name in tables.
     pub name: String,
@@ -62,7 +62,7 @@ pub struct Effect {
     pub paper: Option<(f64, f64)>,
     /// True if the interval does not hold 0.
     pub significant: bool,
-    /// True if another effect of these factors says the same with the other sign.
+    /// True if another effect of these factors is the same with the other sign.
     #[serde(skip)]
     mirrored: bool,
 }
@@ -103,7 +103,7 @@ pub struct Factorial {
     pub variation: f64,
     /// The factors.
     pub factors: Vec<Factor>,
-    /// Main effects, first-order interactions, and what is left over.
+    /// Main effects, first-order interactions, and the residual.
     pub components: Vec<Component>,
     /// Effects of levels, then of pairs.
     pub effects: Vec<Effect>,
@@ -138,7 +138,7 @@ pub fn factorial(
     let means: Vec<f64> = grid.cells.iter().map(|cell| cell.iter().sum::<f64>() / each as f64).collect();
     let mean = means.iter().sum::<f64>() / cells as f64;
     let variation: f64 = values().map(|y| (y - mean).powi(2)).sum();
-    // One part in 10^12 is what rounding leaves of equal values.
+    // Rounding of equal values leaves one part in 10^12.
     if variation.sqrt() <= 1e-12 * mean.abs() * (runs as f64).sqrt() {
         return Err(FactorialError::Constant { response: response.into(), value: mean });
     }

@@ -144,7 +144,7 @@ impl Factorial {
         [parts, effects]
     }
 
-    /// The confidence in per cent, without what binary fractions leave: 99.9.
+    /// The confidence in per cent, without the residue of binary fractions: 99.9.
     fn level(&self) -> f64 {
         (1e8 * self.confidence).round() / 1e6
     }
@@ -166,7 +166,7 @@ fn between(low: f64, high: f64, digits: usize) -> String {
     format!("{low:.digits$} to {high:.digits$}")
 }
 
-/// A sum of squares: four decimals as in KG, or five digits of what is smaller or larger.
+/// A sum of squares: four decimals as in KG, or five digits if it is smaller or larger.
 fn short(x: f64) -> String {
     if (1e-4..1e6).contains(&x) { format!("{x:.4}") } else { format!("{x:.4e}") }
 }

@@ -24,7 +24,7 @@ pub trait Payload: Contents {
     fn split_to(&mut self, n: usize) -> Self;
     /// Appends `more` if that is cheap, given that the whole will be cut into packets of `packet` bytes; else returns it.
     fn join(&mut self, more: Self, packet: usize) -> Option<Self>;
-    /// The same payload in memory of its own, where it is part of a much larger buffer.
+    /// The same payload in its own memory, if it is part of a much larger buffer.
     fn owned(self) -> Self {
         self
     }

@@ -121,7 +121,7 @@ pub fn run(args: &TraceExport) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Names and contents of files, and what they cannot hold.
+/// Names and contents of files, and notes on values that the format cannot express.
 type FolderContents = (Vec<(String, String)>, Vec<String>);
 
 /// The files of a form that is a folder.

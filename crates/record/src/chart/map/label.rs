@@ -1,4 +1,4 @@
-//! Placement of labels beside the marks that they name, without overlaps.
+//! Placement of labels next to their marks, without overlaps.
 //!
 //! Follows the usual greedy placement of point labels: eight positions around a mark, the one that covers least.
 //! Differs from an optimal placement: the most important labels go first, and none moves for a later one.
