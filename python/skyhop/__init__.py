@@ -1,7 +1,7 @@
 """skyhop: a laboratory for Internet transport over satellites.
 
 Follows the command of the same name: the same scenario file, the same numbers, the same results folder.
-Differs from it: results come back as objects, and tables as Arrow, which numpy, pandas, polars and duckdb take.
+Differs from it: results are objects, and tables are Arrow, which numpy, pandas, polars and duckdb read.
 Leaves out the simulator itself, which is in the extension module, and plots, which are in `skyhop.plot`.
 
     >>> import skyhop

@@ -1,7 +1,7 @@
 """Emulations: real programs behind the paths of a scenario.
 
 Follows the command: `emulate` is `skyhop emulate`, with its options as keywords.
-Differs from it: the results are objects, and what the command prints may be one of them.
+Differs from it: the results are objects, and may include the command's output.
 Leaves out profiles, a shell, and changes while it runs: `skyhop emulate set` and `skyhop emulate watch` find an emulation of Python's too.
 """
 
@@ -28,10 +28,11 @@ PATIENCE_S = 8
 
 
 class Emulation(Run):
-    """Results of an emulation: `summary`, `flows` and `series` as a `Run` has them, and how far to trust them.
+    """Results of an emulation: `summary`, `flows` and `series` as in a `Run`, and the validity of the run.
 
-    `emulation` is that part of the summary which `docs/emulator.md` explains, `exit_code` the command's. `valid` is False of a run
-    that was too late or missed a packet, and `objections` say why. `stdout` and `stderr` are what was printed, with `capture_output=True`.
+    `emulation` is the part of the summary that `docs/emulator.md` explains, `exit_code` that of the command. `valid` is False
+    if the run was too late or missed a packet; `objections` are the reasons. `stdout` and `stderr` have the output, with
+    `capture_output=True`.
     """
 
     def __init__(
@@ -49,7 +50,7 @@ class Emulation(Run):
         s, e = self.summary, self.emulation
         words = " ".join(e["command"]) or "no command"
         head = f"<skyhop emulation of {s['scenario']!r}, {s['simulated_s']:.3g} s, {words}: exit code {self.exit_code}"
-        # A flow that is left to programs counts packets, as one of pings does.
+        # A flow of programs counts packets, as one of pings does.
         lines = [_line(name, flow).replace("pings", "packets") for name, flow in s["flows"].items()]
         lines += [f"not valid: {why}" for why in self.objections]
         return "\n".join([head, *(f"  {line}" for line in lines)]) + ">"
@@ -79,29 +80,28 @@ def emulate(
     encoding: str | None = None,
     timeout: float | None = None,
 ) -> Emulation:
-    """Runs a command behind the path of a scenario, and returns what both found out.
+    """Runs a command behind the path of a scenario, and returns the results of both.
 
     `scenario`, `text`, `files`, `base`, `seed`, `set` and `out` are as for `run`. `command` has a program and its arguments; it
-    runs at the user's end, or at the host `at`. Without one the emulation lasts as long as the scenario says. At the other end,
-    skyhop answers: HTTP with the files of `folder` and `/bytes/10MB`, echo, discard; or `server` runs there, a line for a shell or
-    a program and its arguments.
+    runs at the user's end, or at the host `at`. Without a command the emulation lasts for the scenario's duration. At the other
+    end, skyhop has default servers: HTTP with the files of `folder` and `/bytes/10MB`, echo, discard; or `server` runs there, a
+    command line for a shell, or a program and its arguments.
 
     `tcp` is the kernel's congestion control in the hosts, and `sysctls` its parameters:
-    `{"net.ipv4.tcp_rmem": "4096 131072 67108864"}`. `devices` are hosts that are devices of this machine: `{"user": "eth1"}`.
-    `offload=False` reads and writes each packet by itself. `late` is how late 99 of 100 packets may leave in a valid run, `memory`
-    the most for packets under way, `pcap` a file for the packets of all hosts.
+    `{"net.ipv4.tcp_rmem": "4096 131072 67108864"}`. `devices` are hosts that are devices of this machine: `{"user": "eth1"}`. `offload=False` reads and writes
+    packets one by one. `late` is the largest lateness of 99 of 100 packets in a valid run, `memory` the limit for packets in
+    flight, `pcap` a file for the packets of all hosts.
 
-    `capture_output`, as for `subprocess.run`, keeps what the command prints (and on its standard error what the server prints) in
-    `stdout` and `stderr`, as bytes, or as text with an `encoding`. Else it reads and writes what this process does. After `timeout`
-    seconds the emulation is ended in order, and
-    `subprocess.TimeoutExpired` is raised.
+    `capture_output`, as for `subprocess.run`, keeps what the command prints (and on its standard error what the server prints)
+    in `stdout` and `stderr`, as bytes, or as text with an `encoding`. Otherwise it uses the standard streams of this process.
+    After `timeout` seconds the emulation is stopped and cleaned up, and `subprocess.TimeoutExpired` is raised.
 
-    Needs Linux with TUN devices, and root or a user namespace. The emulation is a process of its own, so that there may be other
-    threads, and several emulations at once. KeyboardInterrupt ends it, and nothing of it is left.
+    Needs Linux with TUN devices, and root or a user namespace. The emulation is a separate process, so that this one may have
+    other threads, and several emulations at once. KeyboardInterrupt ends it and cleans up.
 
     Raises `ScenarioError` for a scenario or a choice that cannot be emulated, `FileNotFoundError` and `PermissionError` for a
-    command that is not there or cannot be executed, and `OSError` for what the system refuses. A command that fails is no error:
-    see `exit_code`.
+    command that does not exist or cannot be executed, and `OSError` if the system refuses something. A command that fails is
+    not an error: see `exit_code`.
 
     >>> run = skyhop.emulate("geo.toml", command=["curl", "-so/dev/null", "http://server/bytes/1MB"])
     >>> run.exit_code, run.valid, run.summary["flows"]["download"]["delay_mean_s"]
@@ -154,21 +154,21 @@ def _quantity(keyword: str, value: Any) -> str:
 
 
 def _plain(value: Any) -> str:
-    """A parameter's value as the kernel reads it: 1, or "4096 131072 67108864"."""
+    """A parameter's value in the kernel's form: 1, or "4096 131072 67108864"."""
     if isinstance(value, (list, tuple)):
         return " ".join(map(_plain, value))
     return str(int(value)) if isinstance(value, bool) else str(value)
 
 
 def _process(request: Any, capture_output: bool, encoding: str | None, timeout: float | None) -> tuple[str, Any, Any, Any]:
-    """Has a process of its own do it: what came of it, and what was printed."""
+    """Runs the emulation in a separate process; returns its outcome and output."""
     program = Path(__file__).with_name("_emulator.py")
     pipe = subprocess.PIPE if capture_output else None
     with open(os.memfd_create("skyhop-request"), "w+b") as asked, open(os.memfd_create("skyhop-answer"), "w+b") as told:
         pickle.dump(request, asked)
         asked.seek(0)
         descriptors = asked.fileno(), told.fileno()
-        # Neither the environment nor the current folder has anything that it would import.
+        # It imports nothing from the environment or the current folder.
         words = [sys.executable, "-I", "-S", program, _skyhop.__file__, os.getpid(), *descriptors]
         child = subprocess.Popen(list(map(str, words)), stdout=pipe, stderr=pipe, encoding=encoding, pass_fds=descriptors)
         try:
@@ -186,7 +186,7 @@ def _process(request: Any, capture_output: bool, encoding: str | None, timeout: 
 
 
 def _end(child: subprocess.Popen[Any]) -> None:
-    """Ends an emulation in order, and if it takes too long or there is another interrupt, at once."""
+    """Ends an emulation with its cleanup; at once if that takes too long or there is another interrupt."""
     try:
         child.send_signal(signal.SIGTERM)
         child.communicate(timeout=PATIENCE_S)

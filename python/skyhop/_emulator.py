@@ -1,8 +1,9 @@
-"""The process that an emulation is, and the one that begins inside each of its hosts.
+"""The process of an emulation, and the one that starts inside each of its hosts.
 
-Follows `skyhop._emulate`, which starts it as a file: no package, and so no second thread, which a user namespace does not allow.
+Follows `skyhop._emulate`, which starts it as a file: without the package, and so without a second thread, which a user
+namespace does not allow.
 Differs from a module of the package: it loads the extension by its file's name, and it ends with the process that started it.
-Leaves out everything that the extension does.
+Leaves out the emulation itself, which the extension does.
 """
 
 import importlib.util
@@ -31,10 +32,10 @@ def answer(skyhop, request):
 
 
 def main(path, *words):
-    # The extension handles signals while it emulates; before, they end this process. One that is ignored stays so.
+    # The extension handles signals while it emulates; before, they end this process. Ignored ones stay ignored.
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
-    # Python ignores it, which programs would inherit.
+    # Python ignores it, and programs would inherit that.
     signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
     skyhop = extension(path)
     if words[0] == skyhop.INSIDE:

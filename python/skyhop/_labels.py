@@ -1,7 +1,7 @@
 """Labels of axes: words in place of a dotted path, and a unit in which its values are short numbers.
 
 Follows the names of columns, whose last part ends in an SI unit: `download.goodput_bps`, `links.satellite.rate_bps`.
-Differs from the tables: a picture has Mbit/s, ms and kB, as people say them.
+Differs from the tables: a picture has Mbit/s, ms and kB, as is usual.
 Leaves out columns without a unit, which keep their values.
 """
 
@@ -30,7 +30,7 @@ def words(column: str) -> str:
 
 
 def unit(column: str, values: np.ndarray) -> tuple[str, float]:
-    """The unit that suits the largest of `values`, and what a value is divided by; ("", 1) for a column without one."""
+    """The unit that suits the largest of `values`, and the divisor of a value; ("", 1) for a column without a unit."""
     _, units = _ending(column)
     if not units or values.dtype.kind not in "iuf":
         return "", 1.0

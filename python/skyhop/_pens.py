@@ -1,6 +1,6 @@
 """Pens and axes that all pictures share.
 
-Follows what a grey print needs: lines differ in dash, points in marker, areas in lightness or hatching.
+Follows the needs of grey prints: lines differ in dash, points in marker, areas in lightness or hatching.
 Differs from matplotlib's defaults, whose lines differ in colour alone.
 Leaves out style sheets.
 """
@@ -26,12 +26,12 @@ PENS: list[tuple[str, Any, str]] = [
 
 
 def pen(number: int) -> tuple[str, Any, str]:
-    """Colour, dash and marker of series `number`, from 0. After six they begin again."""
+    """Colour, dash and marker of series `number`, from 0. After six they repeat."""
     return PENS[number % len(PENS)]
 
 
 def pyplot() -> Any:
-    """matplotlib.pyplot, or an error that says how to get it."""
+    """matplotlib.pyplot; the error without it names the package to install."""
     try:
         import matplotlib.pyplot as plt
     except ImportError as e:
@@ -57,7 +57,7 @@ def line(ax: Axes, number: int, x: np.ndarray, y: np.ndarray, label: str, **styl
 
 
 def points(**columns: Any) -> list[np.ndarray]:
-    """Arrays of one length from whatever holds numbers."""
+    """Arrays of one length from any sequences of numbers."""
     arrays = [np.asarray(values, dtype=float).ravel() for values in columns.values()]
     if len({len(values) for values in arrays}) > 1:
         counts = [str(len(values)) for values in arrays]

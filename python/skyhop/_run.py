@@ -2,7 +2,7 @@
 
 Follows the command: `run` is `skyhop run`, `check` is `skyhop check`, `set` is `--set`.
 Differs from it: without `out` nothing is written, and the results are objects.
-Leaves out sweeps, for which the command has a pool of threads; a loop over `run` does for a few points.
+Leaves out sweeps, for which the command has a pool of threads; for a few points a loop over `run` suffices.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from ._table import Table, _cell, _html_table
 
 
 class ScenarioNotFoundError(_skyhop.ScenarioError, FileNotFoundError):
-    """There is no file of that name. The text names one beside it, if one is near."""
+    """A file that does not exist. The text names a similar one in its folder, if there is one."""
 
     def __str__(self) -> str:
-        # With a number and a name, an error of the system prints those.
+        # With a number and a name, OSError would print those.
         return str(self.args[0])
 
 
 class Run:
     """Results of a run.
 
-    `summary` is what `summary.json` holds; `flows` has a row per flow, `series` a row per sample.
+    `summary` has the contents of `summary.json`; `flows` has a row per flow, `series` a row per sample.
     """
 
     def __init__(self, summary: dict[str, Any], flows: Table, series: Table) -> None:
@@ -75,7 +75,7 @@ class Run:
         s = self.summary
         columns = self.flows.columns
         rows = [[_cell(value) for value in row] for row in zip(*(self.flows[c] for c in columns))]
-        # Columns that none of the flows fills say nothing here.
+        # Columns that none of the flows uses are left out.
         keep = [i for i, _ in enumerate(columns) if any(row[i] for row in rows)]
         table = _html_table([columns[i] for i in keep], [[row[i] for i in keep] for row in rows])
         warnings = "".join(f"<p>warning: {escape(w)}</p>" for w in s["warnings"])
@@ -93,17 +93,16 @@ def run(
     out: str | os.PathLike[str] | None = None,
     progress: Callable[[float], object] | None = None,
 ) -> Run:
-    """Runs a scenario and returns what it found out.
+    """Runs a scenario and returns its results.
 
-    `scenario` is the name of a file, keys and values as a file has them, or a `Scenario`; `text` in its place is a file's text.
-    With keys or text
-    `files` has contents of files that the scenario names, by name, and `base` is the folder of others.
-    `seed` takes the place of the scenario's. `set` changes values by their dotted paths, as `--set` does:
-    `set={"links.satellite.rate": "1 Mbit/s"}`. `out` is a folder for the results, which appear there whole
-    or not at all; captures are written there only. Ctrl-C stops a run. `progress` is called some times a second with the
-    share of the duration that is simulated, 0 to 1; a run ends earlier if all flows have.
+    `scenario` is the name of a file, keys and values as in a file, or a `Scenario`; `text`, in its place, is a file's text.
+    With keys or text, `files` has contents of files that the scenario names, by name, and `base` is the folder of others.
+    `seed` replaces the scenario's. `set` changes values by their dotted paths, as `--set` does:
+    `set={"links.satellite.rate": "1 Mbit/s"}`. `out` is a folder for the results, which appear there completely or not at all; captures are written only
+    there. Ctrl-C stops a run. `progress` is called a few times a second with the simulated share of the duration, 0 to 1; a run
+    ends earlier if all flows have.
 
-    Raises `ScenarioError` for a scenario that cannot be run, which is a `FileNotFoundError` too where there is no such file, and
+    Raises `ScenarioError` for a scenario that cannot be run (also a `FileNotFoundError` if the file does not exist), and
     `OSError` for results that cannot be written.
     """
     number = None if seed is None else _seed(seed)
@@ -130,7 +129,7 @@ def check(
 
 @contextmanager
 def _found(given: Source) -> Iterator[None]:
-    """An error about a file that is not there is a `FileNotFoundError` as well."""
+    """An error about a missing file is a `FileNotFoundError` as well."""
     try:
         yield
     except _skyhop.ScenarioError as e:
@@ -149,7 +148,7 @@ def _seed(seed: int) -> int:
 
 
 def _sets(values: Mapping[str, Any] | None) -> list[tuple[str, str]]:
-    # A text is taken as it stands, as on the command line; the rest is written as the file would have it.
+    # A text is used unchanged, as on the command line; other values are written as in a file.
     return [(path, v if isinstance(v, str) else _toml(v)) for path, v in (values or {}).items()]
 
 

@@ -1,7 +1,7 @@
 """Scenarios without a file: as text, or as keys and values.
 
 Follows the scenario file: the same keys, the same values as texts with units, the same errors.
-Differs from it: errors of keys and values name no line, and files that a scenario names may come with it as bytes.
+Differs from it: errors of keys and values have no line, and files that a scenario names may be passed as bytes.
 Leaves out reading and checking, which the extension module does.
 """
 
@@ -23,10 +23,10 @@ NAME = "scenario"
 
 
 class Scenario:
-    """A scenario that is in no file: keys and values as its file would have them, or its `text`.
+    """A scenario without a file: keys and values as in a file, or its `text`.
 
     `files` has the contents of files that it names, as bytes or text, by those names: `files={"fade.csv": b"..."}`. Others are
-    looked for in the folder `base`. Nothing is checked before the scenario is used.
+    read from the folder `base`. The scenario is checked when it is used.
 
     >>> skyhop.Scenario({"duration": "60 s", "links": {...}, "flows": [...]})
     """
@@ -56,7 +56,7 @@ class Scenario:
 
 @dataclass(frozen=True)
 class Source:
-    """Source of a scenario, as the extension module takes it."""
+    """Source of a scenario, in the extension module's form."""
 
     file: str
     text: tuple[str, bool, dict[str, bytes], str] | None
@@ -68,7 +68,7 @@ class Source:
 def source(
     scenario: Any, text: str | None = None, files: Mapping[str, bytes | str] | None = None, base: str | os.PathLike[str] | None = None
 ) -> Source:
-    """A file's name, keys and values, a `Scenario`, or text, whichever was given."""
+    """The scenario from whichever was given: a file's name, keys and values, a `Scenario`, or text."""
     if (scenario is None) == (text is None):
         raise TypeError(
             "no scenario; expected a file, keys and values, or text=" if text is None else "both a scenario and text=; expected one"
@@ -97,7 +97,7 @@ def _key(key: Any) -> str:
 
 
 def _toml(value: Any, at: tuple[Any, ...] = ()) -> str:
-    """A value as a scenario's file would have it; `at` is the way to it, for errors."""
+    """A value in the form of a scenario file; `at` is its path, for errors."""
     if isinstance(value, (bool, np.bool_)):
         return "true" if value else "false"
     if isinstance(value, str):

@@ -1,8 +1,8 @@
 """Satellites without a run: delays, passes, forwarding tables, routing schemes side by side, snapshots.
 
-Follows the commands `skyhop delay`, `passes`, `look` and `tables`; a constellation is said as in a scenario's
-`[constellation]`, and what is left out means what it means there.
-Differs from them: a preset's name or a scenario's file alone will do, and results are tables.
+Follows the commands `skyhop delay`, `passes`, `look` and `tables`; a constellation is given as in a scenario's
+`[constellation]`, with the same defaults.
+Differs from them: a preset's name or a scenario's file alone suffices, and results are tables.
 Leaves out packets, queues and transports, which need a scenario and `skyhop.run`.
 """
 
@@ -40,16 +40,16 @@ def delay(
     gateways: Sequence[Place] = (),
     folder: str | os.PathLike[str] = ".",
 ) -> Table:
-    """One-way propagation delays between places over time, as `skyhop delay --csv` tells them.
+    """One-way propagation delays between places over time, as in `skyhop delay --csv`.
 
-    `pairs` are (sender, receiver); `metric` is "delay" or "hops", and what a scenario says, or else delay, if left out.
-    Packets leave at `start` and every `step` from there, before `duration` is over; links and handovers are looked at
-    every `update_interval` of the constellation from 0 s on. `antennas` is how many satellites a terminal uses at once, or
-    "all" that are in view, as gateways do; if left out "all", but 1 with a `handover`, over Iridium, Teledesic and Spaceway
-    NGSO. Gateways are joined by fibre. Files of elements are looked for in `folder`.
+    `pairs` are (sender, receiver); `metric` is "delay" or "hops", by default the scenario's, or delay. Packets leave at `start`
+    and every `step` after it, before `duration`; links and handovers are updated every `update_interval` of the constellation
+    from 0 s on. `antennas` is the number of satellites that a terminal uses at once, or "all" in view, as for gateways; by
+    default "all", but 1 with a `handover`, and over Iridium, Teledesic and Spaceway NGSO. Gateways are joined by fibre. Files
+    of elements are read from `folder`.
 
     Columns: time_s, from, to, delay_ms (NaN without a path), satellites, path, status ("ok" or "noroute").
-    Raises `ScenarioError` for a constellation that cannot be and `ValueError` for an unknown place.
+    Raises `ScenarioError` for an invalid constellation, and `ValueError` for an unknown place.
 
     >>> day = skyhop.delay([("quito", "london")], {"preset": "teledesic", "cross_seam_isls": False})
     >>> day["delay_ms"].max()
@@ -142,7 +142,7 @@ def tables(
 
 @dataclass(frozen=True)
 class Network:
-    """Argument of a routing function: the links that work at an instant, each once.
+    """Argument of a routing function: the links that are up at an instant, each once.
 
     Satellites are nodes 0 to `satellites` - 1, terminals follow. `a`, `b` and `delay_ms` are arrays over links.
     """
@@ -173,9 +173,9 @@ def survey(
     A scheme of your own is a function of a `Network` that returns next hops. It is called when the network has changed
     and never for a packet; docs/bring-your-own.md has one.
 
-    `failed` is the share of ISLs that are broken, drawn anew at each update. Columns: t_s, separation_km,
-    least_delay_ms and fewest_hops_delay_ms (of the best path by either; NaN if there is none), delay_ms and hops of the
-    scheme (delay NaN unless it arrived), outcome ("delivered", "stranded(deadend)", "stranded(nopath)", "looping").
+    `failed` is the share of ISLs that have failed, drawn again at each update. Columns: t_s, separation_km, least_delay_ms and
+    fewest_hops_delay_ms (of the best path by either; NaN if there is none), delay_ms and hops of the scheme (delay NaN unless
+    it arrived), outcome ("delivered", "stranded(deadend)", "stranded(nopath)", "looping").
     """
     function = _called(scheme) if callable(scheme) else scheme
     asked = _Asked(constellation, folder)
@@ -198,8 +198,8 @@ def _called(router: Router) -> Callable[..., bytes]:
 class Snapshot:
     """A network at an instant: `nodes` has a row per satellite, terminal and gateway, `links` one per possible link.
 
-    Columns of `nodes`: name, kind, latitude_deg (geocentric), longitude_deg, altitude_km, plane, slot, northbound (1, 0, or
-    NaN for what stands). Columns of `links`: a, b (rows of `nodes`), kind, up (1 or 0), delay_ms.
+    Columns of `nodes`: name, kind, latitude_deg (geocentric), longitude_deg, altitude_km, plane, slot, northbound (1, 0, or NaN
+    if it does not move). Columns of `links`: a, b (rows of `nodes`), kind, up (1 or 0), delay_ms.
     """
 
     def __init__(self, nodes: Table, links: Table) -> None:
@@ -227,7 +227,7 @@ def snapshot(
 
 
 class _Asked:
-    """A scenario that says no more than which satellites and terminals there are, and what of them fails."""
+    """A scenario with satellites, terminals and their failures only."""
 
     #: Keys of a scenario's file that matter besides its constellation and terminals.
     KEPT = ("duration", "seed", "routing", "failures", "random_failures")
@@ -252,7 +252,7 @@ class _Asked:
             raise TypeError(f"constellation is a {kind}; expected {expected}")
 
     def _read(self, file: Path) -> None:
-        # Mistakes of the file are told with its lines.
+        # Mistakes in the file are reported with its lines.
         _skyhop.check(os.fspath(file), None, [])
         self._take(os.fspath(file), tomllib.loads(file.read_text(encoding="utf-8")), os.fspath(file.parent))
 
@@ -273,7 +273,7 @@ class _Asked:
         if name not in self.terminals:
             self.terminals[name] = {**options, **values}
         elif isinstance(place, str) and not self.terminals[name].get("gateway"):
-            # A terminal of the scenario's file, for which the question says otherwise.
+            # A terminal of the scenario's file, with other values in this question.
             self.terminals[name].update(options)
         return name
 
@@ -296,7 +296,7 @@ class _Asked:
 
     def text(self) -> str:
         """The scenario's text."""
-        # A scenario has two terminals and something to send; these are taken out again.
+        # A scenario needs two terminals and a flow; these are removed again.
         places = {"unused-south": {"lat": "-90 deg", "lon": "0 deg"}, "unused-north": {"lat": "90 deg", "lon": "0 deg"}}
         used = {**self.terminals, **({} if len(self.terminals) > 1 else places)}
         first, second = list(used)[:2]

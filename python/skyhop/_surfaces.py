@@ -1,4 +1,4 @@
-"""Pictures over two parameters: contours, surfaces, differences, and what the equivalence metric makes of a surface.
+"""Pictures over two parameters: contours, surfaces, differences, and the equivalence metric of a surface.
 
 Follows TH chapters 4 and 5: rates and delays, on logarithmic axes.
 Differs from TH, who prints red and blue: lightness, hatching and circles, so that grey is enough.

@@ -1,8 +1,8 @@
-"""Sweeps: every combination of what a scenario's `[sweep]` varies, on all cores or on a Dask cluster.
+"""Sweeps: every combination of the values in a scenario's `[sweep]`, on all cores or on a Dask cluster.
 
-Follows `skyhop sweep`: the same folder, the same parts, the same table; either may go on where the other stopped.
-Differs from it: with a Dask client parts are run by its workers, wherever they are, and come back as bytes.
-Leaves out starting clusters; `dask.distributed` and its kin do that.
+Follows `skyhop sweep`: the same folder, the same parts, the same table; either may continue where the other stopped.
+Differs from it: with a Dask client, parts are run by its workers and returned as bytes.
+Leaves out starting clusters, which `dask.distributed` and similar libraries do.
 """
 
 from __future__ import annotations
@@ -52,12 +52,12 @@ def sweep(
     progress: Callable[[int], object] | None = None,
     most_runs: int = 1_000_000,
 ) -> Sweep:
-    """Does all runs of the sweep in a scenario, which is given as to `run`, and returns their table.
+    """Runs the sweep of a scenario, which is given as to `run`, and returns its table.
 
-    `out` is the sweep's folder, named after the scenario if left out; the same call again goes on where it stopped.
-    `client` is a `dask.distributed.Client`; parts are then run by its workers, and what a lost worker had is run again.
-    `progress` is called now and then with the number of runs done since the last time; with a stopping rule and a client, of points.
-    `shard="3/8"` does the third of eight shares only, and returns what is finished so far.
+    `out` is the sweep's folder, named after the scenario if left out; the same call again continues where it stopped. `client`
+    is a `dask.distributed.Client`; parts are then run by its workers, and parts of a lost worker are run again. `progress` is
+    called at intervals with the number of runs done since the last call; with a stopping rule and a client, of points.
+    `shard="3/8"` runs the third of eight shares only, and returns the rows finished so far.
 
     Raises `ScenarioError` for a scenario that cannot be swept, `ValueError` for a folder that holds another sweep or
     is in use and for more than `most_runs` runs, and `OSError` if the folder cannot be written.
@@ -92,10 +92,10 @@ def _with_dask(folder: _skyhop.SweepFolder, given: Source, sets: list[tuple[str,
     missing = iter(folder.missing())
 
     def submit(part: int) -> Any:
-        # A worker that is lost takes its parts with it; they are run again, as often as it takes.
+        # The parts of a lost worker are run again, any number of times.
         return client.submit(_part, spec, part, folder.units_of(part), pure=False, retries=3)
 
-    # So few at once that a scheduler with a hundred thousand runs has little to remember.
+    # Few at once, so that a scheduler with a hundred thousand runs needs little memory.
     window = max(8, 4 * sum(client.ncores().values()))
     first = [submit(part) for _, part in zip(range(window), missing)]
     waiting = as_completed(first)

@@ -1,7 +1,7 @@
-"""Tables of a run: numpy without anything else installed, pandas and polars where they are.
+"""Tables of a run: for numpy, and for pandas and polars if they are installed.
 
 Follows the Arrow PyCapsule protocol (`__arrow_c_stream__`), so `polars.DataFrame(table)` works too.
-Differs from a data frame: it only holds and hands over; selecting is left to the library of your choice.
+Differs from a data frame: it only stores and exports; selecting is left to the library of your choice.
 Leaves out writing files, which `skyhop.run(..., out="DIR")` does.
 """
 

@@ -1,4 +1,4 @@
-"""Full factorial designs: effects of what a sweep varied, their intervals, and how the variation is divided among them.
+"""Full factorial designs: effects of a sweep's factors, their intervals, and the allocation of variation.
 
 Follows Jain, The Art of Computer Systems Performance Analysis, chapters 20 to 23, and KG 4.4.1.
 Differs from statsmodels: effects of a factor sum to 0, a table with holes is refused, and findings are sentences.
@@ -31,7 +31,7 @@ class Factor:
 
 @dataclass(frozen=True)
 class Component:
-    """A part of the variation. `factors` is empty for what is left over; `f` and `p` are those of the F test."""
+    """A component of the variation. `factors` is empty for the residual; `f` and `p` are those of the F test."""
 
     factors: tuple[str, ...]
     name: str
@@ -44,7 +44,7 @@ class Component:
 
 @dataclass(frozen=True)
 class Effect:
-    """The effect of a level, or of two levels beyond the sum of their own; `paper` is the interval after KG 4.4.1."""
+    """The effect of a level, or of two levels beyond the sum of their own effects; `paper` is the interval after KG 4.4.1."""
 
     factors: tuple[str, ...]
     levels: tuple[str, ...]
@@ -121,15 +121,16 @@ class Factorial:
 def factorial(
     results: Any, response: str, factors: Sequence[str] | None = None, *, confidence: float = 0.9
 ) -> Factorial:
-    """Analyses column `response` of a table of runs over columns `factors`; over everything that was varied if left out.
+    """Analyses column `response` of a table of runs over columns `factors`; by default over all varied parameters.
 
-    `results` is a sweep, a data frame of pandas or polars, or a mapping of names to columns. Every combination of levels must be
-    there, each with as many runs; runs whose response is missing are left out. With several runs a cell the error is their spread;
-    with one it is what main effects and first-order interactions leave (of two factors, the interaction). `Factorial.paper` is the
-    error of KG 4.4.1, from cell means, and `Effect.paper` its interval; without replications they are the textbook's.
+    `results` is a sweep, a data frame of pandas or polars, or a mapping of names to columns. Every combination of levels must
+    be there, each with as many runs; runs whose response is missing are left out. With several runs a cell the error is their
+    spread; with one it is the residual of main effects and first-order interactions (of two factors, the interaction).
+    `Factorial.paper` is the error of KG 4.4.1, from cell means, and `Effect.paper` its interval; without replications they are
+    the textbook's.
 
     Raises `ValueError` for a grid with holes, which it names, or with unequal numbers of runs; for a factor with one level, a
-    constant response, one that is no number, and a column that is not there.
+    response that is constant or not a number, and a missing column.
     """
     if isinstance(factors, str):
         raise ValueError(f"factors is the text {factors!r}; expected a list of columns, such as [{factors!r}]")

@@ -1,9 +1,9 @@
-"""The equivalence metric: one number for what a transport makes of all rates and delays.
+"""The equivalence metric: one number for a transport's use of links of all rates and delays.
 
 Follows TH chapter 5: E = log10(1 / (B D)) + 6 with B in kbit/s and D the round-trip time in ms, so that B D is the
-bandwidth-delay product in bits; a stack's level for a utilisation is the E above which links are used that well.
-Differs from TH in saying how the level is found: the one with which fewest points disagree, as the reference settled.
-Leaves out surfaces (`skyhop.plot`). `grid` makes the sweep and `Simulated` runs it, `level` reads its table, `find_level` asks for
+bandwidth-delay product in bits; a stack's level for a utilisation is the E above which links have at least that utilisation.
+Differs from TH in defining the level's estimate: the one with which fewest points disagree, as the reference showed.
+Leaves out surfaces (`skyhop.plot`). `grid` makes the sweep and `Simulated` runs it, `level` reads its table, `find_level` needs
 few points only, `fit_ber` relates levels to bit error rates.
 """
 
@@ -29,7 +29,7 @@ def equivalence(rate_kbps: np.ndarray | float, rtt_ms: np.ndarray | float) -> np
 
 @dataclass(frozen=True)
 class Level:
-    """A level, and how well it stands for the points it was found from."""
+    """A level, and its agreement with the points from which it was found."""
 
     #: Links with E at or above it are used at least as well as asked for.
     level: float
@@ -52,8 +52,8 @@ def level(
 ) -> Level:
     """The equivalence level of `wanted` (0 to 1) from points of utilisation (0 to 1).
 
-    Among levels with which equally many points disagree, the one whose two kinds of error are most alike is taken.
-    Raises `ValueError` if no point, or every point, is used that well: there is no level then.
+    Among levels with which equally many points disagree, that with the most similar numbers of both kinds of error is taken.
+    Raises `ValueError` if no point, or every point, has that utilisation: there is no level then.
     """
     e = np.round(equivalence(np.asarray(rate_kbps, dtype=float), np.asarray(rtt_ms, dtype=float)), 9).ravel()
     used = np.asarray(utilisation, dtype=float).ravel()
@@ -65,7 +65,7 @@ def level(
     if well.all() or not well.any():
         raise ValueError(f"{'every' if well.all() else 'no'} point has a utilisation of {wanted:g}: no level")
     candidates = np.unique(e)
-    # Points below a candidate that are used well, and points from it on that are not.
+    # Points below a candidate with the utilisation, and points from it on without.
     below_well = np.array([(well & (e < c)).sum() for c in candidates])
     above_ill = np.array([(~well & (e >= c)).sum() for c in candidates])
     order = np.lexsort((np.abs(below_well - above_ill), below_well + above_ill))
@@ -93,7 +93,7 @@ def crossing(
 ) -> float:
     """The E at which utilisation is `wanted`, on a straight line through the points that are `within` that of it.
 
-    `level` is always the E of some link, and on part of a grid those lie apart; this is what few points say best of the level.
+    `level` is always the E of some link, and on part of a grid these are far apart; this is the best estimate from few points.
     Raises `ValueError` if fewer than three points are that near, or utilisation does not rise with E there.
     """
     e, used = (
@@ -111,7 +111,7 @@ def crossing(
 
 @dataclass(frozen=True)
 class Found:
-    """A level found with few points, and the points that it took: rate in kbit/s, RTT in ms, utilisation."""
+    """A level found with few points, and those points: rate in kbit/s, RTT in ms, utilisation."""
 
     level: float
     points: list[tuple[float, float, float]]
@@ -131,11 +131,12 @@ def find_level(
     rtts_ms: Sequence[float] = RTTS_MS,
     budget: int | None = None,
 ) -> Found:
-    """The level of `wanted` from at most a tenth of the grid's points (or `budget`), as TH 5.7 asks for.
+    """The level of `wanted` from at most a tenth of the grid's points (or `budget`), as TH 5.7 suggests.
 
-    `measure` is handed a list of (rate in kbit/s, RTT in ms) and returns their utilisations. Links on the wrong side of the level lie in
-    a strip around it, and nothing but them decides it: the level is enclosed, three links at a time, and from there every link is
-    measured by its E, both ways, until `SETTLED` links in a row are on the right side. `level` of those links is that of the grid.
+    `measure` gets a list of (rate in kbit/s, RTT in ms) and returns their utilisations. Links on the wrong side of the level
+    are in a strip around it, and only they decide it: the level is enclosed, three links at a time, and from there every link
+    is measured by its E, both ways, until `SETTLED` links in a row are on the right side. `level` of those links is that of the
+    grid.
     Raises `ValueError` if no point, or every point, is used that well.
     """
     links = [(float(b), float(d)) for b in rates_kbps for d in rtts_ms]
@@ -151,7 +152,7 @@ def find_level(
     def well(rank: int) -> bool:
         return known[rank] >= wanted
 
-    # Links up to `low` are ill used, those from `high` on well, as far as three in each round can say.
+    # Links up to `low` are used badly, those from `high` on well, as far as three in each round can show.
     low, high = -1, len(links)
     while high - low > 4 and len(known) < budget:
         ask(probes := [low + (high - low) * part // 4 for part in (1, 2, 3)])
@@ -159,7 +160,7 @@ def find_level(
         ill = sum(not well(p) for p in probes if p in known)
         low, high = edges[ill], edges[ill + 1]
 
-    # The strip from `first` to `last`, measured without gaps; it grows where fewer of its end are on the right side.
+    # The strip from `first` to `last`, measured without gaps; it grows at an end where fewer links are on the right side.
     first = last = min(max((low + high) // 2, 0), len(links) - 1)
     ask([first])
     while True:
@@ -204,10 +205,10 @@ def grid(
 ) -> str:
     """A scenario whose sweep is TH's experiment: two nodes, one link, errors on data, a transfer without end.
 
-    All rates with all round-trip times, or the pairs of them in `links` only. Each point has seeds of its own: with common ones all
-    points of the grid would be off by the same few hundredths. Those of a pair in `links` depend on nothing else, so that it is used
-    alike whatever else is asked for. With `lost` the packets of these numbers are lost, the SYN being 1, and no others.
-    Each run lasts `packets` packets at the link's rate, 300 s at least and 2000 s at most, as the reference did.
+    All rates with all round-trip times, or the pairs of them in `links` only. Each point has its own seeds: with common ones
+    all points of the grid would be off by the same few hundredths. The seeds of a pair in `links` depend on the pair only, so
+    that its utilisation does not depend on the other pairs. With `lost` the packets of these numbers are lost, the SYN being 1,
+    and no others. Each run lasts `packets` packets at the link's rate, 300 s at least and 2000 s at most, as the reference did.
     """
     pairs = None if links is None else list(links)
     rates = rates_kbps if pairs is None else [rate for rate, _ in pairs]
@@ -269,9 +270,9 @@ def utilisations(table, packet_bytes: int = 500) -> dict[tuple[float, float], fl
 
 
 class Simulated:
-    """Utilisation of links by simulation, each of them once: what `find_level` asks, and what `level` makes of them.
+    """Utilisation of links by simulation, each once, for `find_level` and `level`.
 
-    `settings` are those of `grid`. `used` has what was simulated: utilisation by rate in kbit/s and RTT in ms.
+    `settings` are those of `grid`. `used` has the simulated links: utilisation by rate in kbit/s and RTT in ms.
     """
 
     def __init__(self, *, seeds: int = 1, threads: int | None = None, **settings) -> None:
@@ -296,7 +297,7 @@ class Simulated:
         return [self.used[link] for link in asked]
 
     def level(self, wanted: float) -> Level:
-        """The level of `wanted` from all that was simulated."""
+        """The level of `wanted` from all simulated links."""
         rates, rtts = zip(*self.used)
         return level(rates, rtts, list(self.used.values()), wanted)
 
@@ -304,7 +305,7 @@ class Simulated:
 def strip(low: float, high: float, *, every: int = 1) -> list[tuple[float, float]]:
     """Links of TH's grid with E from `low` to `high`, by E; each, or every second or third.
 
-    Where no link below `low` is used as well as wanted and none above `high` is not, the level is that of the whole grid.
+    If no link below `low` has the wanted utilisation and all above `high` have, the level is that of the whole grid.
     """
     links = [(float(b), float(d)) for b in RATES_KBPS for d in RTTS_MS]
     inside = [link for link in links if low <= float(equivalence(*link)) <= high]
@@ -315,7 +316,7 @@ def strip(low: float, high: float, *, every: int = 1) -> list[tuple[float, float
 class BerFit:
     """Levels as a straight line over the logarithm of the bit error rate, with one slope for all utilisations (TH figure 5.9).
 
-    By the square-root law a packet error rate p lets rate times RTT go as 1 / sqrt(p): a slope of one half.
+    By the square-root law, rate times RTT is proportional to 1 / sqrt(p) for a packet error rate p: a slope of one half.
     """
 
     #: By how much the level rises with ten times the bit error rate.
@@ -326,7 +327,7 @@ class BerFit:
     residual: float
 
     def level(self, wanted: float, bit_error_rate: float) -> float:
-        """The level of a utilisation that was fitted."""
+        """The level of a fitted utilisation."""
         return self.at_1e6[wanted] + self.slope * (float(np.log10(bit_error_rate)) + 6)
 
 

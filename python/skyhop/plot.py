@@ -1,4 +1,4 @@
-"""The pictures that people ask for first, a call each. Needs `pip install skyhop[plot]`.
+"""The most common pictures, a call each. Needs `pip install skyhop[plot]`.
 
 Follows tcptrace's time-sequence graph and the thesis figures: time to the right, units in the labels.
 Differs from xplot: samples, not segments; for each segment open the capture in Wireshark.
@@ -64,7 +64,7 @@ def cwnd(run: Run, flow: str, ax: Axes | None = None) -> Axes:
         t, threshold = run.sample(f"flow/{flow}", "ssthresh_bytes")
     except KeyError:
         return ax
-    # Before the first loss the threshold is as good as infinite, which no axis shows.
+    # Before the first loss the threshold is infinite, which no axis shows.
     threshold = np.where(threshold / 1e3 > 4 * top, np.nan, threshold)
     if np.isfinite(threshold).any():
         line(ax, 1, t, threshold / 1e3, "ssthresh", drawstyle="steps-post")
@@ -73,7 +73,7 @@ def cwnd(run: Run, flow: str, ax: Axes | None = None) -> Axes:
 
 
 def delay(run: Run, flow: str, ax: Axes | None = None) -> Axes:
-    """One-way delay over time: a point per ping, or the path's propagation delay where that is sampled."""
+    """One-way delay over time: a point per ping, or the path's propagation delay if that is sampled."""
     for metric, label in [("delay_s", "one-way delay (ms)"), ("path_delay_s", "one-way propagation delay (ms)")]:
         try:
             t, seconds = run.sample(f"flow/{flow}", metric)
@@ -110,8 +110,8 @@ def intervals(
 ) -> Axes:
     """Means of `metric` over column `x` of a sweep's table, with Student's t intervals of their seeds; a line for each value of `by`.
 
-    Runs that failed are left out; where one run is left there is a point without an interval. `labels` are for x, y and the title. Where x
-    or y has none, it is named after its column, in the unit that suits its values, Mbit/s for `goodput_bps`; with a label the
+    Failed runs are left out; a single run gives a point without an interval. `labels` are for x, y and the title. Without a
+    label, an axis is named after its column, in the unit that suits its values, Mbit/s for `goodput_bps`; with a label the
     values are the column's.
     """
     from .stats import mean_interval
@@ -141,7 +141,7 @@ def intervals(
                 middle = float(here.mean())
                 interval = mean_interval(here, confidence) if len(here) > 1 else None
                 reach = (middle - interval.low, interval.high - middle) if interval else (0.0, 0.0)
-                # Texts stand side by side; series beside each other there, so that none hides another.
+                # Texts are equally spaced, with the series next to each other, so that none hides another.
                 shift = 0.0 if numbers else 0.12 * (n - (len(series) - 1) / 2)
                 found.append((place if numbers else i + shift, middle, *reach))
         if not found:
@@ -170,7 +170,7 @@ def intervals(
 def effects(found: Factorial, ax: Axes | None = None, labels: tuple[str, str] = ("", "")) -> Axes:
     """Main effects of a factorial design with their intervals, a group for each factor; hollow markers where the interval holds 0.
 
-    `labels` are for y and the title; without, y is named after the response, in the unit that suits it.
+    `labels` are for y and the title; without them, y is named after the response, in the unit that suits it.
     """
     main = [effect for effect in found.effects if len(effect.factors) == 1]
     unit, size = _labels.unit(found.response, np.array([found.mean])) if not labels[0] else ("", 1.0)
@@ -195,15 +195,15 @@ def effects(found: Factorial, ax: Axes | None = None, labels: tuple[str, str] = 
 
 
 def save(picture: Axes | Figure, path: str | os.PathLike[str], *, width_cm: float | None = None) -> None:
-    """Writes a picture for a paper: PDF (or what the name ends in) with text as text, and the same bytes each time.
+    """Writes a picture for a paper: PDF (or the format of the name's ending) with text as text, and the same bytes each time.
 
-    `width_cm` is the width on paper, such as 8.4 for a column; heights follow. Letters and lines become thinner with it, but letters of
-    10 points not smaller than 7; what is narrow is a little taller, so that it still has room for them.
+    `width_cm` is the width on paper, such as 8.4 for a column; heights follow. Letters and lines shrink with it, but letters of
+    10 points not below 7; a narrow picture is a little taller, so that it has room for them.
     """
     plt = pyplot()
     figure: Any = picture if hasattr(picture, "savefig") else picture.figure
     kind = os.path.splitext(os.fspath(path))[1].lower()
-    # Letters as outlines of type 3 are refused by journals; a date would make each file another.
+    # Journals refuse fonts of type 3; a date would make each file different.
     undated = {".pdf": {"CreationDate": None}, ".svg": {"Date": None}}.get(kind)
     if width_cm is not None and width_cm <= 0:
         raise ValueError(f"a width of {width_cm} cm is not above 0")
@@ -216,7 +216,7 @@ def save(picture: Axes | Figure, path: str | os.PathLike[str], *, width_cm: floa
 
 
 def _shrink(figure: Figure, width_in: float) -> Callable[[], None]:
-    """Makes a figure as wide as that. What is returned undoes it."""
+    """Sets a figure's width. Returns a function that undoes it."""
     from matplotlib.lines import Line2D
     from matplotlib.text import Text
 
@@ -224,7 +224,7 @@ def _shrink(figure: Figure, width_in: float) -> Callable[[], None]:
     scale = min(1.0, max(0.7, width_in / before[0]))
     undo: list[tuple[Callable[..., object], Any]] = []
     for axis in [axis for ax in figure.axes for axis in ax._axis_map.values()]:
-        # Ticks that are made while drawing take their size from here.
+        # Ticks created while drawing take their size from here.
         ticks = axis.get_major_ticks()
         if ticks:
             size = ticks[0].label1.get_fontsize()

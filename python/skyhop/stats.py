@@ -1,7 +1,7 @@
 """Statistics over several runs: intervals, medians, fairness, utilisation, paired comparisons.
 
 Follows HT 4.1.2 for means over seeds, Jain's index (HT 4.1.2) and max-min fairness (Bertsekas and Gallager 6.5.2).
-Differs from scipy, which does the work: arguments are what a sweep's table holds, answers are named.
+Differs from scipy, which does the work: arguments are columns of a sweep's table, and results are named.
 Leaves out plots, which are in `skyhop.plot`.
 """
 
@@ -75,7 +75,7 @@ def median_interval(
 def compare(
     a: Sequence[float] | np.ndarray, b: Sequence[float] | np.ndarray, confidence: float = 0.95
 ) -> Interval:
-    """How much larger `b` is than `a` on average, the two of a pair run with the same seed: the interval of differences.
+    """Mean difference of `b` from `a` with its interval, for pairs run with the same seed.
 
     Common random numbers make it narrower than that of two separate means.
     """
@@ -86,10 +86,10 @@ def compare(
 
 
 def compare_settings(table: Any, metric: str, column: str, a: Any, b: Any, confidence: float = 0.95) -> Interval:
-    """How much larger `metric` is where `column` is `b` than where it is `a`, run by run of a sweep's table, with the interval.
+    """Mean difference of `metric` between `column` at `b` and at `a`, run by run of a sweep's table, with its interval.
 
-    A pair are two runs with the same seed and the same of everything else that was varied: columns before `seed`. Runs that failed, and
-    their partners, are left out. Raises `ValueError` if there are fewer than two pairs, as with `common_seeds = false`.
+    A pair is two runs with the same seed and the same other varied values, which are the columns before `seed`. Failed runs,
+    and their partners, are left out. Raises `ValueError` if there are fewer than two pairs, as with `common_seeds = false`.
     """
     names = list(table.columns)
     for name in (metric, column, "seed"):

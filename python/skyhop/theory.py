@@ -1,8 +1,8 @@
-"""Closed forms that simulations are held against: windows and headers, short transfers, the time until a path is full, losses.
+"""Closed forms for comparison with simulations: windows and headers, short transfers, the time until a path is full, losses.
 
 Follows HT 4.2.4 (figure 4.21, table 4.2), RFC 2414, TH 1.1 and 3.5; Mathis et al. 1997, Padhye et al. 1998 and Cardwell et al. 2000.
 Differs: HT does not print its "simple analysis"; a window that doubles gives what its table prints.
-Leaves out queues, the time that servers take, and what is not random about losses.
+Leaves out queues, servers' response times, and correlation of losses.
 
     >>> from skyhop import theory
     >>> theory.short_transfer(4500, rtt_s=0.6, mss=1500)
@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Framing:
-    """Headers that a protocol adds to its payload, and how much may be under way before an acknowledgment has to come."""
+    """Headers that a protocol adds to its payload, and the amount that may be in flight without an acknowledgment."""
 
     name: str
     #: Bytes around the payload of one packet, all layers that are counted.
@@ -35,10 +35,10 @@ class Framing:
         return payload / (payload + self.header)
 
     def throughput(self, rtt_s: float, rate_bps: float = math.inf, payload: int | None = None) -> float:
-        """Payload in bit/s that the window lets through a path without losses; of a channel of `rate_bps`, if there is one.
+        """Payload in bit/s that the window allows over a path without losses, over a channel of `rate_bps` if given.
 
-        `rtt_s` is from a packet's end at its sender until its acknowledgment is there. The window begins with a packet, so on a slow
-        channel it also has that packet's own time.
+        `rtt_s` is the time from a packet's end at its sender to the arrival of its acknowledgment. A window starts with a
+        packet, so on a slow channel it also includes that packet's transmission time.
         """
         payload = self.payload if payload is None else payload
         share = self.share(payload)
@@ -80,9 +80,9 @@ def short_transfer(
 ) -> float:
     """Seconds from a client's SYN until it has a reply of `size` bytes, on a path without losses and with transmitters of any rate.
 
-    `window` is the server's initial window in segments of `mss` bytes. `handshake=False` is T/TCP or Fast Open: the request goes with
-    the SYN. A lone first segment is acknowledged after `delayed_ack_s`, half of BSD's 200 ms on average; not with T/TCP, where it
-    comes with a SYN.
+    `window` is the server's initial window in segments of `mss` bytes. `handshake=False` is T/TCP or Fast Open: the request
+    goes with the SYN. A single first segment is acknowledged after `delayed_ack_s`, on average half of BSD's 200 ms; not with
+    T/TCP, where it is sent with a SYN.
     """
     if size < 0 or rtt_s < 0 or mss <= 0 or delayed_ack_s < 0:
         raise ValueError(f"negative or no size: size {size}, rtt_s {rtt_s}, mss {mss}, delayed_ack_s {delayed_ack_s}")
@@ -125,12 +125,13 @@ def web_transfer(
 ) -> float:
     """Mean seconds from a client's SYN until it has a reply of `size` bytes, under random losses (after Cardwell et al. 2000).
 
-    The sum of a handshake, slow start until the first loss, what that loss costs (a round trip, or a timeout where too few duplicates
-    come back), and the rest at the rate of Padhye's full model of Reno. `loss` is the probability for a packet of the server's,
-    `loss_back` for one of the client's. Windows in segments; `rto_s` is the timeout: if left out, that of RFC 6298 after one sample for
-    the first loss, and 1 s or the RTT for the rest.
-    Differs from Cardwell, who takes the logarithm of the mean: rounds are whole ones, summed over where the first loss may fall; the
-    last three segments have too few behind them for duplicates. A transmitter of `rate_bps` is taken for a window of rate times RTT.
+    The sum of a handshake, slow start until the first loss, the cost of that loss (a round trip, or a timeout if too few
+    duplicates arrive), and the remainder at the rate of Padhye's full model of Reno. `loss` is the probability for a packet of
+    the server, `loss_back` for one of the client. Windows in segments; `rto_s` is the timeout: if left out, that of RFC 6298
+    after one sample for the first loss, and 1 s or the RTT for the remainder.
+    Differs from Cardwell, who takes the logarithm of the mean: rounds are whole ones, summed over where the first loss may
+    fall; the last three segments have too few behind them for duplicates. A transmitter of `rate_bps` counts as a window of
+    rate times RTT.
     """
     if size <= 0 or mss <= 0 or rtt_s <= 0 or rate_bps <= 0 or initial_window < 1 or ack_every < 1:
         raise ValueError(f"sizes, times and rates must be above 0: size {size}, rtt_s {rtt_s}, mss {mss}, rate_bps {rate_bps}")
@@ -144,12 +145,12 @@ def web_transfer(
     most = math.inf if window is None else float(window)
     if math.isfinite(rate_bps):
         most = min(most, max(1.0, turn_s / packet_s))
-    # A SYN and its answer are repeated until both have come through; timeouts double.
+    # A SYN and its answer are repeated until both have arrived; timeouts double.
     retries = sum((1 - p) / (1 - 2 * p) for p in (loss, loss_back)) - 2
     took = rtt_s + syn_timeout_s * retries if handshake else 0.0
     if initial_window == 1 and segments > 1 and ack_every > 1:
         took += delayed_ack_s
-    # Time from a loss until its repeat is under way.
+    # Time from a loss until its retransmission.
     timeout_s = first_rto_s * _backoff(loss) / (1 - loss)
     speed = _padhye(loss, turn_s, max(1.0, rtt_s) if rto_s is None else rto_s, ack_every, most) if loss else math.inf
     wave, sent, begun_s, reach = float(min(initial_window, most)), 0.0, 0.0, 1.0
@@ -160,7 +161,7 @@ def web_transfer(
             wave = min(wave + max(1.0, wave / ack_every), most)
         if loss == 0:
             continue
-        # The k-th is the first that is lost, with this probability; `reach` is that of none before it.
+        # Probability that the k-th is the first to be lost; `reach` is the probability of no loss before it.
         lost = reach * loss
         by_timeout = 1.0 if segments - k < 3 else _by_timeout(loss, wave)
         cost_s = by_timeout * timeout_s + (1 - by_timeout) * turn_s
@@ -175,7 +176,7 @@ def _backoff(p: float) -> float:
 
 
 def _by_timeout(p: float, w: float) -> float:
-    """Probability that a loss in a window of `w` segments is noticed by a timeout (Padhye et al., equation 24)."""
+    """Probability that a loss in a window of `w` segments is detected by a timeout (Padhye et al., equation 24)."""
     if w <= 3:
         return 1.0
     q = 1 - p
@@ -183,7 +184,7 @@ def _by_timeout(p: float, w: float) -> float:
 
 
 def _padhye(p: float, rtt_s: float, rto_s: float, b: int, most: float) -> float:
-    """Segments a second that Reno sends in the long run (Padhye et al., equation 31)."""
+    """Segments per second that Reno sends in the long run (Padhye et al., equation 31)."""
     w = (2 + b) / (3 * b) + math.sqrt(8 * (1 - p) / (3 * b * p) + ((2 + b) / (3 * b)) ** 2)
     timeout_s = _backoff(p) * rto_s / (1 - p)
     if w < most:
@@ -196,7 +197,8 @@ def _padhye(p: float, rtt_s: float, rto_s: float, b: int, most: float) -> float:
 def square_root(loss: float, rtt_s: float, *, mss: int = 1460, ack_every: int = 1) -> float:
     """Goodput in bit/s of Reno's congestion avoidance under random losses (Mathis et al. 1997): mss sqrt(3 / (2 b p)) / RTT.
 
-    `loss` is the probability that a packet is lost, b is `ack_every`. Holds while losses are so rare that timeouts do not matter.
+    `loss` is the probability that a packet is lost, b is `ack_every`. Valid while losses are so rare that timeouts do not
+    matter.
     """
     _check_losses(loss, rtt_s, mss, ack_every)
     return mss * 8 / rtt_s * (1.5 / (ack_every * loss)) ** 0.5
