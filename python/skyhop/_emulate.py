@@ -88,9 +88,9 @@ def emulate(
     command line for a shell, or a program and its arguments.
 
     `tcp` is the kernel's congestion control in the hosts, and `sysctls` its parameters:
-    `{"net.ipv4.tcp_rmem": "4096 131072 67108864"}`. `devices` are hosts that are devices of this machine: `{"user": "eth1"}`. `offload=False` reads and writes
-    packets one by one. `late` is the largest lateness of 99 of 100 packets in a valid run, `memory` the limit for packets in
-    flight, `pcap` a file for the packets of all hosts.
+    `{"net.ipv4.tcp_rmem": "4096 131072 67108864"}`. `devices` are hosts that are devices of this machine, such as
+    `{"user": "eth1"}`. `offload=False` reads and writes packets one by one. `late` is the largest lateness of 99 of 100 packets
+    in a valid run, `memory` the limit for packets in flight, `pcap` a file for the packets of all hosts.
 
     `capture_output`, as for `subprocess.run`, keeps what the command prints (and on its standard error what the server prints)
     in `stdout` and `stderr`, as bytes, or as text with an `encoding`. Otherwise it uses the standard streams of this process.

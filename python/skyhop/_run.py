@@ -98,9 +98,9 @@ def run(
     `scenario` is the name of a file, keys and values as in a file, or a `Scenario`; `text`, in its place, is a file's text.
     With keys or text, `files` has contents of files that the scenario names, by name, and `base` is the folder of others.
     `seed` replaces the scenario's. `set` changes values by their dotted paths, as `--set` does:
-    `set={"links.satellite.rate": "1 Mbit/s"}`. `out` is a folder for the results, which appear there completely or not at all; captures are written only
-    there. Ctrl-C stops a run. `progress` is called a few times a second with the simulated share of the duration, 0 to 1; a run
-    ends earlier if all flows have.
+    `set={"links.satellite.rate": "1 Mbit/s"}`. `out` is a folder for the results, which appear completely or not at all;
+    captures are written only there. Ctrl-C stops a run. `progress` is called a few times a second with the simulated share of
+    the duration, 0 to 1; a run ends earlier if all flows have.
 
     Raises `ScenarioError` for a scenario that cannot be run (also a `FileNotFoundError` if the file does not exist), and
     `OSError` for results that cannot be written.
