@@ -16,6 +16,7 @@ use serde_json::Value;
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream, ToSocketAddrs, UdpSocket};
+use std::os::fd::AsRawFd;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -142,6 +143,50 @@ fn floods() {
     // All of them are in the network by then, and none has left the queue's end.
     std::thread::sleep(Duration::from_millis(1500));
     println!("found {count}");
+}
+
+/// Bytes that were written to a connection and are not acknowledged.
+fn outstanding(stream: &TcpStream) -> u64 {
+    let mut bytes: libc::c_int = 0;
+    // SAFETY: the number lives through the call.
+    let done = unsafe { libc::ioctl(stream.as_raw_fd(), libc::TIOCOUTQ, &raw mut bytes) };
+    assert_eq!(done, 0);
+    bytes as u64
+}
+
+#[test]
+#[ignore = "a program inside a host"]
+fn uploads() {
+    let Some(argument) = argument() else { return };
+    let piece = vec![0; argument.parse().unwrap()];
+    let mut stream = TcpStream::connect(server(9, false)).unwrap();
+    let mut most = 0;
+    let began = Instant::now();
+    while began.elapsed() < Duration::from_secs(7) {
+        stream.write_all(&piece).unwrap();
+        most = most.max(outstanding(&stream));
+    }
+    println!("found {most}");
+}
+
+#[test]
+fn a_send_buffer_holds_as_behind_a_network_card() {
+    needs_hosts!();
+    let folder = Folder::new("emulate-buffer");
+    for (rate, interface) in [("100 Mbit/s", Some(1_000_000_000_u64)), ("2 Gbit/s", None)] {
+        let scenario = wire("150 ms", rate, "queue = { kind = \"drop-tail\", limit = \"20 MB\" }");
+        let options = ["--tcp", "cubic", "--sysctl", "net.ipv4.tcp_wmem=4096 16384 1000000"];
+        let (lines, summary) = program(&folder, &scenario, &options, "uploads", "1000000");
+        let [most] = &lines[..] else { panic!("{lines:?}") };
+        let most: u64 = most.parse().unwrap();
+        let hosts = &summary["emulation"]["hosts"];
+        for host in ["user", "server"] {
+            assert_eq!(hosts[host]["interface_bps"].as_u64(), interface, "{rate}");
+        }
+        // The buffer counts memory, more than its bytes, and is checked before a piece of 64 kB is added.
+        let limit = if interface.is_some() { 1_000_000 + 65_536 } else { u64::MAX };
+        assert!((300_000..=limit).contains(&most), "{rate}: {most} bytes outstanding");
+    }
 }
 
 #[test]
@@ -329,7 +374,7 @@ fn exit_codes_are_the_commands() {
 fn links_change_while_it_runs_and_only_what_may() {
     needs_hosts!();
     let folder = Folder::new("emulate-change");
-    let file = folder.write("a.toml", &wire("5 ms", "1 Gbit/s", ""));
+    let file = folder.write("a.toml", &wire("5 ms", "500 Mbit/s", ""));
     let own = std::env::current_exe().unwrap();
     let mut skyhop = Command::new(SKYHOP);
     skyhop.arg("emulate").arg(&file).arg("--quiet").arg("--").arg(own);
@@ -350,6 +395,14 @@ fn links_change_while_it_runs_and_only_what_may() {
     assert_eq!(refused.status.code(), Some(2));
     let told = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert!(told.contains("only rate, delay and loss of a link can be changed while it runs"), "{told}");
+    // A host's interface has the rate that it began with.
+    let fast = about(&["set", "links.satellite.rate=2 Gbit/s"]);
+    assert_eq!(fast.status.code(), Some(2));
+    let told = String::from_utf8_lossy(&fast.stderr).into_owned();
+    assert!(
+        told.contains("links.satellite.rate: 2 Gbit/s is more than") && told.contains("at most 1 Gbit/s"),
+        "{told}"
+    );
     let slip = about(&["set", "links.satelite.delay=40 ms"]);
     assert_eq!(slip.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&slip.stderr).contains("did you mean \"satellite\""));

@@ -13,6 +13,7 @@ use crate::verdict::{LatenessLimits, RunLateness};
 use skyhop_record::Meta;
 use skyhop_results::RunResult;
 use skyhop_scenario::{Loaded, Scenario};
+use skyhop_units::Rate;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -94,6 +95,8 @@ pub(crate) struct Furnished {
     /// The device that leads into the network.
     pub tun: String,
     pub attached: Option<Attached>,
+    /// Rate of its interface; `None` if its device takes all packets at once.
+    pub interface: Option<Rate>,
 }
 
 /// The loop, and the parts of an emulation that it does not own.

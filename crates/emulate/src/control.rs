@@ -9,6 +9,7 @@ use crate::error::{Error, Tried};
 use crate::plan::HostPlan;
 use serde_json::{Value, json};
 use skyhop_scenario::{Loaded, parse_set};
+use skyhop_units::Rate;
 use std::io::{BufRead, BufReader, Write};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
@@ -29,13 +30,18 @@ pub struct ControlSocket {
 }
 
 impl ControlSocket {
-    /// Listens for other processes. `None` if that is impossible, for example with a second emulation in this process.
-    pub fn listen(loaded: Loaded, plan: HostPlan, shared: Arc<LoopState>) -> Option<Self> {
+    /// Listens for other processes. Rates are changed to `fastest` at most, if given. `None` if that is impossible, for example with a second emulation in this process.
+    pub fn listen(
+        loaded: Loaded,
+        plan: HostPlan,
+        shared: Arc<LoopState>,
+        fastest: Option<Rate>,
+    ) -> Option<Self> {
         let listener = UnixListener::bind_addr(&address(std::process::id()).ok()?).ok()?;
         let over = Arc::new(AtomicBool::new(false));
         let ended = over.clone();
         thread::spawn(move || {
-            let mut ear = Ear { loaded, plan, shared };
+            let mut ear = Ear { loaded, plan, shared, fastest };
             for stream in listener.incoming() {
                 if ended.load(Ordering::Acquire) {
                     return;
@@ -65,6 +71,8 @@ struct Ear {
     loaded: Loaded,
     plan: HostPlan,
     shared: Arc<LoopState>,
+    /// Rate of the slowest interface of a host.
+    fastest: Option<Rate>,
 }
 
 impl Ear {
@@ -99,6 +107,14 @@ impl Ear {
         let mut changes = Vec::new();
         for (index, (name, was)) in before.links.iter().enumerate() {
             let Some(is) = next.scenario.links.get(name).filter(|is| *is != was) else { continue };
+            let rate =
+                is.reverse.as_ref().and_then(|back| back.rate).map_or(is.rate, |back| back.max(is.rate));
+            if let Some(most) = self.fastest.filter(|most| rate > *most) {
+                return Err(format!(
+                    "links.{name}.rate: {rate} is more than the interfaces of this run's hosts carry; expected at most {most}, or a \
+                     run that begins with such a link"
+                ));
+            }
             let mut rest = is.clone();
             (rest.rate, rest.delay, rest.loss) = (was.rate, was.delay, was.loss.clone());
             if !was.schedule.is_empty() || was.trace.is_some() {

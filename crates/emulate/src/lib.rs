@@ -24,6 +24,7 @@ pub mod control;
 pub mod device;
 pub mod driver;
 pub mod inside;
+mod interface;
 pub mod lateness;
 pub mod namespace;
 pub mod netlink;

@@ -4,7 +4,6 @@
 //! Leaves out the end of a run.
 
 use crate::about::{About, EmulationOutcome, Furnished};
-use crate::device::Attached;
 use crate::driver::EmulationLoop;
 use crate::namespace::parameter;
 use crate::plan::{EmulatedHost, HostPlan};
@@ -13,7 +12,7 @@ use crate::verdict::{Missed, RunLateness, objections};
 use serde_json::{Map, Value, json};
 use skyhop_record::Meta;
 use skyhop_results::{Cause, FlowKind, FlowResult, LimitsResult, OneEndResult, ProgramsResult};
-use skyhop_units::{Span, Time};
+use skyhop_units::{Rate, Span, Time};
 
 /// The outcome of a run whose loop has ended.
 pub(crate) fn outcome(
@@ -41,9 +40,8 @@ pub(crate) fn outcome(
     let theirs: Vec<_> = plan.flows.iter().map(|flow| format!("flows.{}.transport", flow.flow)).collect();
     let said = loaded.warnings.iter().filter(|said| !theirs.iter().any(|key| said.key.starts_with(key)));
     result.warnings.splice(0..0, said.map(ToString::to_string));
-    let attached: Vec<_> =
-        hosts.iter().map(|host| host.attached.as_ref().map(|one| (one, &host.tun))).collect();
-    result.warnings.extend(attached.iter().flatten().flat_map(|(one, _)| one.warnings.iter().cloned()));
+    let attached = hosts.iter().filter_map(|host| host.attached.as_ref());
+    result.warnings.extend(attached.flat_map(|one| one.warnings.iter().cloned()));
     let mut about = json!({
         "user": plan.hosts[plan.user].name,
         "server": plan.hosts[plan.server].name,
@@ -78,7 +76,7 @@ pub(crate) fn outcome(
     if now == Time::ZERO {
         objections.push("the run had no time".into());
     }
-    let emulation = summary((&plan, &attached), &ports, &lateness, &missed, &objections, about);
+    let emulation = summary((&plan, &hosts), &ports, &lateness, &missed, &objections, about);
     let sets = loaded.sets.iter().map(|(path, value)| format!("{path}={value}")).collect();
     let meta = Meta {
         scenario_sha256: loaded.sha256.clone(),
@@ -106,7 +104,7 @@ fn kernels_own(plan: &HostPlan, hosts: &[Furnished]) -> Option<String> {
 
 /// The key `emulation` of `summary.json`.
 fn summary(
-    (plan, attached): (&HostPlan, &[Option<(&Attached, &String)>]),
+    (plan, hosts): (&HostPlan, &[Furnished]),
     ports: &[Port],
     lateness: &RunLateness,
     missed: &Missed,
@@ -138,7 +136,7 @@ fn summary(
     root.insert("missed_before_read_packets".into(), json!(before_read));
     root.insert("missed_no_room_packets".into(), json!(no_room));
     root.insert("missed_not_taken_packets".into(), json!(not_taken));
-    let one = |((host, port), attached): ((&EmulatedHost, &Port), &Option<(&Attached, &String)>)| {
+    let one = |((host, port), furnished): ((&EmulatedHost, &Port), &Furnished)| {
         let PortCounts {
             read_packets,
             read_bytes,
@@ -162,14 +160,15 @@ fn summary(
             "elsewhere_packets": elsewhere,
             "malformed_frames": malformed,
             "joins": port.joins(),
+            "interface_bps": furnished.interface.map(Rate::as_bps),
         });
-        if let Some((attached, tun)) = attached {
+        if let Furnished { attached: Some(attached), tun, .. } = furnished {
             let first = |v6: bool| attached.addresses.iter().find(|address| address.is_ipv6() == v6);
             (value["address"], value["address_v6"]) = (json!(first(false)), json!(first(true)));
             (value["device"], value["tun"]) = (json!(host.device), json!(tun));
         }
         (host.name.clone(), value)
     };
-    root.insert("hosts".into(), plan.hosts.iter().zip(ports).zip(attached).map(one).collect());
+    root.insert("hosts".into(), plan.hosts.iter().zip(ports).zip(hosts).map(one).collect());
     Value::Object(root)
 }

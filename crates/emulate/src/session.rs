@@ -15,6 +15,7 @@ use crate::device::{self, Attached, QUEUE};
 use crate::driver::{EmulationLoop, FlowEnd, LoopState, ProgramFlow};
 use crate::error::{Error, Tried};
 use crate::inside;
+use crate::interface::interface_rate;
 use crate::namespace::{Namespace, require_parameter, set_parameter};
 use crate::netlink::Netlink;
 use crate::plan::{EmulatedHost, HostPlan, devices, flows_of_programs};
@@ -27,7 +28,7 @@ use crate::tun::{Offloads, Tun};
 use crate::verdict::Missed;
 use skyhop_scenario::{Files, Loaded, Scenario};
 use skyhop_sim::Simulation;
-use skyhop_units::{Span, Time};
+use skyhop_units::{Rate, Span, Time};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::mpsc::sync_channel;
@@ -53,8 +54,9 @@ pub fn emulate(
 ) -> Result<EmulationOutcome, Error> {
     let ready = Ready::new(loaded, options)?;
     // Changed links are links of the scenario as it runs.
+    let fastest = ready.about.hosts.iter().filter_map(|host| host.interface).min();
     let _control =
-        ControlSocket::listen(loaded.clone(), ready.about.plan.clone(), ready.about.shared.clone());
+        ControlSocket::listen(loaded.clone(), ready.about.plan.clone(), ready.about.shared.clone(), fastest);
     let begun = ready.begin()?;
     let Emulation { about, running } = &begun;
     let exit_code =
@@ -168,6 +170,10 @@ impl Emulation<'_> {
         let mut missed = Missed::default();
         for host in &mut about.hosts {
             missed.before_read += host.netlink.counts(&host.tun)?.tx_dropped;
+            if host.interface.is_some() {
+                let device = host.netlink.index(&host.tun)?;
+                missed.before_read += host.netlink.dropped_before(device);
+            }
         }
         Ok(report::outcome(about, (ended.driver, ended.cpu_s, ended.real_time), missed, exit_code))
     }
@@ -241,6 +247,13 @@ fn furnish(
             (backward || ends[0] == Some(index)).then(|| simulation.own_mtu(flow, backward)).flatten()
         };
         let mtu = plan.ways().into_iter().filter_map(of_flow).min().unwrap_or(MTU);
+        let rate_of = |(flow, ends): (usize, [Option<usize>; 2])| {
+            let here = [0, 1].map(|end| ends[end] == Some(index));
+            here.contains(&true).then(|| simulation.own_rate(flow, here[1]))
+        };
+        // One flow whose rate is not known leaves the interface without one.
+        let own: Option<Vec<Rate>> = plan.ways().into_iter().filter_map(rate_of).collect();
+        let interface = interface_rate(own.and_then(|own| own.into_iter().max()));
         let key = devices.iter().find(|(_, name, _)| *name == host.name).map(|(key, ..)| key.as_str());
         let (furnished, tun, stamps) = match (&host.device, key) {
             (Some(device), Some(key)) => {
@@ -249,11 +262,22 @@ fn furnish(
                 let (namespace, name) = (Namespace::own()?, attached.tun.clone());
                 let mut netlink = Netlink::open()?;
                 let stamps = Stamps::open(netlink.index(&name)?).ok();
-                (Furnished { namespace, netlink, tun: name, attached: Some(attached) }, tun, stamps)
+                (
+                    Furnished { namespace, netlink, tun: name, attached: Some(attached), interface: None },
+                    tun,
+                    stamps,
+                )
             }
             _ => {
-                let (namespace, (tun, netlink, stamps)) = Namespace::with(|| own_device(host, mtu, options))?;
-                (Furnished { namespace, netlink, tun: DEVICE.to_owned(), attached: None }, tun, stamps)
+                let (namespace, (tun, mut netlink, stamps)) =
+                    Namespace::with(|| own_device(host, mtu, options))?;
+                let device = netlink.index(DEVICE)?;
+                let interface = interface.filter(|rate| netlink.pace_device(device, *rate));
+                (
+                    Furnished { namespace, netlink, tun: DEVICE.to_owned(), attached: None, interface },
+                    tun,
+                    stamps,
+                )
             }
         };
         hosts.push(furnished);

@@ -195,6 +195,12 @@ impl<T: Copy> Link<T> {
         self
     }
 
+    /// The largest rate that the link ever has.
+    pub fn fastest(&self) -> Rate {
+        let step = self.extras.as_ref().and_then(|extras| extras.timeline.fastest());
+        step.map_or(self.rate, |step| step.max(self.rate))
+    }
+
     /// Changes rate, delay, loss and outages by the clock. Random losses in it use the link's stream.
     pub fn with_timeline(mut self, timeline: Timeline) -> Self {
         self.extras.get_or_insert_default().timeline = timeline;

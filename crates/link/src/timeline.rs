@@ -149,6 +149,11 @@ impl Timeline {
         None
     }
 
+    /// The largest rate of a step; `None` if no step has one.
+    pub(crate) fn fastest(&self) -> Option<Rate> {
+        self.steps.iter().filter_map(|step| step.rate).max()
+    }
+
     /// Returns true if some step has a loss model that can lose packets, for which the link needs a random stream.
     pub fn loses(&self) -> bool {
         self.steps.iter().any(|step| step.loss.as_ref().is_some_and(Loss::loses))

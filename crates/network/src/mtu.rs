@@ -12,6 +12,7 @@ use crate::route::Way;
 use crate::space::Space;
 use crate::wire::Wire;
 use skyhop_topology::NodeId;
+use skyhop_units::Rate;
 use skyhop_wire::{Ecn, Ip, Packet, TooLarge, Transport};
 
 /// Warnings about packets that were too large.
@@ -38,7 +39,27 @@ pub(crate) fn message(router: NodeId, mtu: u32, packet: &Packet) -> Packet {
 
 /// MTU of the first link of a path, known to the end there; `None` at an end that may use several links.
 pub(crate) fn own_mtu(way: &Way, backward: bool, links: &Links) -> Option<u32> {
-    let first = match way {
+    Some(links.wires[first_wire(way, backward, links)?].mtu).filter(|mtu| *mtu < u32::MAX)
+}
+
+/// The largest rate at which an end's packets ever leave it; `None` if that is not known before they do.
+pub(crate) fn own_rate(way: &Way, backward: bool, links: &Links) -> Option<Rate> {
+    if let Some(wire) = first_wire(way, backward, links) {
+        return Some(links.wires[wire].link.fastest());
+    }
+    let (Way::Space(ends), Some(space)) = (way, &links.space) else { return None };
+    let terminal = space.topology.terminal_index(ends[backward as usize])?;
+    // Both directions of each: the faster of them.
+    let wires = space.topology.gsls(terminal).flat_map(|link| {
+        let first = space.wire_of(link);
+        [first, first + 1]
+    });
+    wires.map(|wire| links.wires[wire].link.fastest()).max()
+}
+
+/// The wire that an end's packets enter first; `None` at an end that may use several links.
+fn first_wire(way: &Way, backward: bool, links: &Links) -> Option<usize> {
+    Some(match way {
         Way::Wires(both) => *both[backward as usize].first()? as usize,
         Way::Mesh(_) => return None,
         Way::Pinned(pinned) => match pinned.steps[backward as usize].first()?.over {
@@ -52,8 +73,7 @@ pub(crate) fn own_mtu(way: &Way, backward: bool, links: &Links) -> Option<u32> {
             }
             *links.mtus.alone.get(&end.0)? as usize
         }
-    };
-    Some(links.wires[first].mtu).filter(|mtu| *mtu < u32::MAX)
+    })
 }
 
 /// Returns true if packets of at most `largest` bytes may exceed the MTU of a link on the path.

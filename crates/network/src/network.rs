@@ -179,6 +179,11 @@ impl Network {
         self.own_mtu(&self.packets.routes[route as usize].way, backward)
     }
 
+    /// The largest rate at which packets of a route ever leave its end; `None` if that is not known before they do.
+    pub fn own_rate_of(&self, route: u32, backward: bool) -> Option<Rate> {
+        mtu::own_rate(&self.packets.routes[route as usize].way, backward, &self.links)
+    }
+
     /// Present one-way propagation delay of a route through satellites, s, and the number of satellites on it. `None` if there is
     /// no path, or the route uses no satellites.
     pub fn path(&mut self, route: u32) -> Option<(f64, usize)> {

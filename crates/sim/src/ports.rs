@@ -10,7 +10,7 @@ use skyhop_chance::Seed;
 use skyhop_link::FlippedBit;
 use skyhop_network::{Frame, NetworkEpoch, Outlook};
 use skyhop_scenario::Link;
-use skyhop_units::Time;
+use skyhop_units::{Rate, Time};
 use skyhop_wire::Packet;
 use std::net::Ipv4Addr;
 
@@ -88,6 +88,12 @@ impl Simulation {
     pub fn own_mtu(&self, flow: usize, backward: bool) -> Option<u32> {
         let route = self.flows.get(flow)?.routes.start;
         self.network.own_mtu_of(route, backward)
+    }
+
+    /// The largest rate at which packets of a flow ever leave its `from`, or its `to`; `None` if that is not known before they do.
+    pub fn own_rate(&self, flow: usize, backward: bool) -> Option<Rate> {
+        let route = self.flows.get(flow)?.routes.start;
+        self.network.own_rate_of(route, backward)
     }
 
     /// The path of a flow of programs, as in [`skyhop_network::Network::path`]: its one-way delay, s, and the number of its
