@@ -30,7 +30,8 @@ pub struct ControlSocket {
 }
 
 impl ControlSocket {
-    /// Listens for other processes. Rates are changed to `fastest` at most, if given. `None` if that is impossible, for example with a second emulation in this process.
+    /// Listens for other processes, which may change rates to `fastest` at most, if given. `None` if that is impossible, for example
+    /// with a second emulation in this process.
     pub fn listen(
         loaded: Loaded,
         plan: HostPlan,
