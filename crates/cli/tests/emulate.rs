@@ -375,9 +375,10 @@ fn links_change_while_it_runs_and_only_what_may() {
     needs_hosts!();
     let folder = Folder::new("emulate-change");
     let file = folder.write("a.toml", &wire("5 ms", "500 Mbit/s", ""));
+    let out = folder.path().join("out");
     let own = std::env::current_exe().unwrap();
     let mut skyhop = Command::new(SKYHOP);
-    skyhop.arg("emulate").arg(&file).arg("--quiet").arg("--").arg(own);
+    skyhop.arg("emulate").arg(&file).arg("--quiet").arg("--out").arg(&out).arg("--").arg(own);
     skyhop.args(["--exact", "echoes", "--ignored", "--nocapture"]).env("SKYHOP_INSIDE", "120");
     let child = skyhop.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
     std::thread::sleep(Duration::from_millis(600));
@@ -408,8 +409,8 @@ fn links_change_while_it_runs_and_only_what_may() {
     assert!(String::from_utf8_lossy(&slip.stderr).contains("did you mean \"satellite\""));
     let done = about(&["set", "links.satellite.delay=40 ms"]);
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
-    let out = child.wait_with_output().unwrap();
-    let text = String::from_utf8_lossy(&out.stdout).into_owned();
+    let ended = child.wait_with_output().unwrap();
+    let text = String::from_utf8_lossy(&ended.stdout).into_owned();
     let rtts: Vec<u64> = text.lines().filter_map(|line| line.strip_prefix("found ")?.parse().ok()).collect();
     assert_eq!(rtts.len(), 120, "{text}");
     let (short, long) = (rtts[0], *rtts.last().unwrap());
@@ -418,6 +419,18 @@ fn links_change_while_it_runs_and_only_what_may() {
     let changes = rtts.windows(2).filter(|pair| (pair[0] >= 80_000_000) != (pair[1] >= 80_000_000)).count();
     assert!(changes <= 3 && rtts.iter().all(|rtt| *rtt >= 10_000_000), "{rtts:?}");
     assert_eq!(about(&["set", "links.satellite.delay=40 ms"]).status.code(), Some(1), "it has ended");
+    // The path over time, as a trace that a link can follow.
+    for name in ["path-flow-1.csv", "path-flow-1-reverse.csv"] {
+        let trace = fs::read_to_string(out.join(name)).unwrap();
+        let rows: Vec<Vec<&str>> = trace.lines().map(|line| line.split(',').collect()).collect();
+        let [head, first, last] = &rows[..] else { panic!("{trace}") };
+        assert_eq!(
+            (&head[..], &first[..]),
+            (&["t_s", "rate_bps", "delay_s"][..], &["0", "500000000", "0.005"][..])
+        );
+        let at: f64 = last[0].parse().unwrap();
+        assert!((0.5..5.0).contains(&at) && last[1..] == ["500000000", "0.04"], "{trace}");
+    }
 }
 
 /// Processes that run inside hosts of an emulation, or belong to it.

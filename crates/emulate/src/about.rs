@@ -85,6 +85,8 @@ pub struct EmulationOutcome {
     pub objections: Vec<String>,
     /// Lateness of the run.
     pub lateness: RunLateness,
+    /// Names and contents of files: the path of each flow of programs over time, there and back, as traces of a link.
+    pub traces: Vec<(String, String)>,
 }
 
 /// A host with its namespace and its device.

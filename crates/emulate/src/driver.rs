@@ -12,6 +12,7 @@ use crate::bursts::{Bursts, Tag};
 use crate::clock::RunClock;
 use crate::offload::{FrameShape, Offload};
 use crate::pace::{Pace, Wait};
+use crate::paths::PathTraces;
 use crate::port::{FRAME, Io, Port, Tap};
 use crate::routes::{AddressPrefix, PortRoutes};
 use crate::verdict::{LatenessLimits, RunLateness};
@@ -133,6 +134,8 @@ pub struct EmulationLoop {
     pub lateness: RunLateness,
     /// Simulated ends of flows with programs.
     pub beside: Beside,
+    /// The paths of programs over time.
+    pub paths: PathTraces,
     clock: RunClock,
     between: Vec<ProgramFlow>,
     /// Destinations of packets, by port.
@@ -175,11 +178,13 @@ impl EmulationLoop {
         }
         routes.iter_mut().for_each(PortRoutes::complete);
         let ahead = Ahead::start(&mut simulation);
+        let paths = PathTraces::new(between.iter().map(|between| between.flow));
         Ok(Self {
             simulation,
             ports,
             lateness: RunLateness::new(limits),
             beside: Beside::default(),
+            paths,
             clock: RunClock::start(),
             between,
             routes,
@@ -216,10 +221,12 @@ impl EmulationLoop {
             self.look(now);
             self.ahead.hand_over(now, &mut self.simulation);
             self.beside.run_until(&mut self.simulation, &mut self.bursts, now + self.pace.early());
-            if shared.asked.swap(false, Ordering::Acquire) {
+            let asked = shared.asked.swap(false, Ordering::Acquire);
+            if asked {
                 self.change(now, shared);
             }
             self.write();
+            self.paths.look(&mut self.simulation, asked);
             if shared.stop.load(Ordering::Acquire) || until.is_some_and(|until| now >= until) {
                 break;
             }
@@ -244,9 +251,9 @@ impl EmulationLoop {
         }
     }
 
-    /// The network, the ports, the lateness and the simulated ends; taps are closed.
-    pub fn into_parts(self) -> (Simulation, Vec<Port>, RunLateness, Beside) {
-        (self.simulation, self.ports, self.lateness, self.beside)
+    /// The network, the ports, the lateness, the simulated ends and the traces of paths; taps are closed.
+    pub fn into_parts(self) -> (Simulation, Vec<Port>, RunLateness, Beside, PathTraces) {
+        (self.simulation, self.ports, self.lateness, self.beside, self.paths)
     }
 
     /// Records the lateness of a wake-up.

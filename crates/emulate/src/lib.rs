@@ -30,6 +30,7 @@ pub mod namespace;
 pub mod netlink;
 pub mod offload;
 pub mod pace;
+pub mod paths;
 pub mod plan;
 pub mod port;
 pub mod profile;

@@ -22,7 +22,7 @@ pub(crate) fn outcome(
     exit_code: u8,
 ) -> EmulationOutcome {
     let About { loaded, options, scenario, plan, offloads, capture, shared, hosts } = about;
-    let (simulation, ports, lateness, beside) = driver.into_parts();
+    let (simulation, ports, lateness, beside, paths) = driver.into_parts();
     missed.no_room += beside.no_room;
     for port in &ports {
         missed.no_room += port.counts.no_room;
@@ -85,7 +85,8 @@ pub(crate) fn outcome(
         resolved: serde_json::to_value(loaded.written()).unwrap_or_default(),
         emulation,
     };
-    EmulationOutcome { result, meta, exit_code, objections, lateness }
+    let traces = paths.files(|flow| scenario.flow_name(flow));
+    EmulationOutcome { result, meta, exit_code, objections, lateness, traces }
 }
 
 /// A flow's result with the counters of its simulated end.

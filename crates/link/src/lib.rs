@@ -195,6 +195,22 @@ impl<T: Copy> Link<T> {
         self
     }
 
+    /// The rate at `at`.
+    pub fn rate_at(&self, at: Time) -> Rate {
+        self.extras.as_ref().and_then(|extras| extras.timeline.rate(at)).unwrap_or(self.rate)
+    }
+
+    /// The one-way delay of propagation of a packet that leaves at `at`.
+    pub fn delay_at(&self, at: Time, medium: &impl Medium) -> Span {
+        let own = self.extras.as_ref().and_then(|extras| extras.timeline.delay(at));
+        own.unwrap_or_else(|| medium.one_way_delay(at))
+    }
+
+    /// The outage by the clock at `at`.
+    pub fn outage(&self, at: Time) -> Option<Outage> {
+        self.extras.as_ref().and_then(|extras| extras.timeline.outage(at))
+    }
+
     /// The largest rate that the link ever has.
     pub fn fastest(&self) -> Rate {
         let step = self.extras.as_ref().and_then(|extras| extras.timeline.fastest());

@@ -121,6 +121,17 @@ impl Timeline {
         self.at(at).0.and_then(|i| self.steps[i].delay)
     }
 
+    /// The rate at `at`; `None` if the link's own holds.
+    pub(crate) fn rate(&self, at: Time) -> Option<Rate> {
+        self.at(at).0.and_then(|i| self.steps[i].rate)
+    }
+
+    /// The outage at `at`, a step that loses every packet among them.
+    pub(crate) fn outage(&self, at: Time) -> Option<Outage> {
+        let step = &self.steps[self.at(at).0?];
+        step.outage.or_else(|| step.out().then_some(Outage::Lose))
+    }
+
     /// The loss model at `at`; `None` if the link's own holds.
     pub(crate) fn loss(&mut self, at: Time) -> Option<&mut Loss> {
         let step = self.at(at).0?;

@@ -477,6 +477,16 @@ impl Space {
         hops.into_iter().map(wire).collect()
     }
 
+    /// The wires of a direction of a path at present, also those that are being acquired; `None` if there is no path.
+    pub fn wires_now(&mut self, way: &Way, backward: bool) -> Option<Vec<u32>> {
+        let hops = self.hops(way, backward)?;
+        let wire = |(from, hop): (NodeId, Hop)| {
+            let state = self.topology.link(hop.link)?;
+            Some(self.wire_of(hop.link) as u32 + u32::from(state.a != from))
+        };
+        hops.into_iter().map(wire).collect()
+    }
+
     /// The parts of a path at present.
     pub fn sky_way(&mut self, way: &Way) -> Option<SkyWay> {
         let rtt_s = self.path(way, false)?.0 + self.path(way, true)?.0;

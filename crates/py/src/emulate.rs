@@ -64,9 +64,12 @@ fn emulate_here(
         return Err(PyOSError::new_err("the process that asked for the emulation has ended"));
     }
     let done = py.detach(|| emulate(&loaded, &options, |_, _| signals::so_far()));
-    let EmulationOutcome { result, meta, exit_code, .. } = done.map_err(raised)?;
+    let EmulationOutcome { result, meta, exit_code, traces, .. } = done.map_err(raised)?;
     if let Some(mut folder) = folder {
         write_run(&mut folder, &result, &meta).map_err(|e| broken(&e))?;
+        for (name, text) in &traces {
+            folder.write(name, text.as_bytes()).map_err(|e| broken(&e))?;
+        }
         folder.commit().map_err(|e| broken(&e))?;
     }
     let tables = Tables::new(&result);

@@ -35,3 +35,4 @@ pub use app::{Exchanges, application_of};
 pub use config::{stp as stp_config, tcp as tcp_config};
 pub use programs::{Arrived, Content};
 pub use simulation::{LegWays, Simulation};
+pub use skyhop_network::PathNow;

@@ -8,7 +8,7 @@ use crate::programs::Arrived;
 use crate::simulation::Simulation;
 use skyhop_chance::Seed;
 use skyhop_link::FlippedBit;
-use skyhop_network::{Frame, NetworkEpoch, Outlook};
+use skyhop_network::{Frame, NetworkEpoch, Outlook, PathNow};
 use skyhop_scenario::Link;
 use skyhop_units::{Rate, Time};
 use skyhop_wire::Packet;
@@ -101,6 +101,12 @@ impl Simulation {
     pub fn path(&mut self, flow: usize) -> Option<(f64, usize)> {
         let route = self.flows.get(flow)?.routes.start;
         self.network.path(route)
+    }
+
+    /// A direction of a flow's path now, as one link; `None` if its links are chosen anew for each packet.
+    pub fn path_now(&mut self, flow: usize, backward: bool) -> Option<PathNow> {
+        let route = self.flows.get(flow)?.routes.start;
+        self.network.path_now(route, backward, self.now)
     }
 
     /// A copy of the satellites that runs ahead in another thread; from then on epochs must come by [`Simulation::look_ahead`].

@@ -71,7 +71,7 @@ pub struct Trace {
 
 impl Trace {
     /// Adds a sample: one at the time of the last replaces it, one with the same values is omitted.
-    fn put(&mut self, sample: Sample) {
+    pub fn put(&mut self, sample: Sample) {
         if self.samples.last().is_some_and(|last| last.from == sample.from) {
             self.samples.pop();
         }

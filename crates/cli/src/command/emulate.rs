@@ -185,7 +185,7 @@ pub fn run(args: &Emulate) -> Result<u8, Failure> {
         }
         signals::so_far()
     });
-    let EmulationOutcome { result, meta, exit_code, objections, .. } = match done {
+    let EmulationOutcome { result, meta, exit_code, objections, traces, .. } = match done {
         Ok(outcome) => outcome,
         Err(Error::Scenario(key, why)) if !key.starts_with("--") => {
             return Err(Failure::Scenario(loaded.problem(&key, why).to_string()));
@@ -194,6 +194,9 @@ pub fn run(args: &Emulate) -> Result<u8, Failure> {
     };
     if let Some(mut folder) = folder {
         write_run(&mut folder, &result, &meta).map_err(|e| Failure::Run(e.to_string()))?;
+        for (name, text) in &traces {
+            folder.write(name, text.as_bytes())?;
+        }
         folder.commit()?;
     }
     if args.json {
