@@ -47,6 +47,7 @@ check:  ## Format, circles of files, widths, lints and documentation, all as err
 	$(CARGO) fmt --check
 	tools/circles.py
 	tools/widths.py
+	tools/words.py
 	tools/site_links.py
 	$(CARGO) clippy --release --locked --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --release --locked --workspace --no-deps -q

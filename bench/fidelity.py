@@ -29,9 +29,9 @@ For readers who want to know how closely a simulated TCP follows the kernel's. `
 simulator (`host = "linux"`) and, with the same seed, over the kernel's own TCP behind the emulated path: the same links, the same
 losses by packet number. `make compare` writes this page.
 
-Without losses the emulated time may be 10 % off, STP's 5 %. With losses the mean of five emulated runs has to lie among the central
-95 % of means of five simulated ones, so that one true row in twenty differs. What held the sender up (busy, receive window, send
-buffer; `TCP_INFO` beside the simulator's causes) may be five points apart.
+Without losses the emulated time may differ by 10 %, STP's by 5 %. With losses the mean of five emulated runs must be among the
+central 95 % of means of five simulated ones, so that one in twenty correct rows differs. The shares of the causes that limited the
+sender (busy, receive window, send buffer; `TCP_INFO` and the simulator's causes) may differ by five points.
 
 """
 
@@ -62,7 +62,7 @@ def write(rows):
         stands = sum(row["verdict"] == "holds" for row in of_kind)
         about += f"Buffers {kind}: {stands} of {len(of_kind)} rows hold.\n\n"
     head = (
-        "| path | transport | buffers | simulated | emulated | apart | may be | time | what held it up | date |\n"
+        "| path | transport | buffers | simulated | emulated | difference | allowed | time | limiting causes | date |\n"
         "|---|---|---|---|---|---|---|---|---|---|\n"
     )
     (ROOT / "docs/fidelity.md").write_text(HEAD + about + head + "\n".join(map(line, rows)) + "\n" + causes())

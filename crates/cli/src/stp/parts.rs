@@ -19,12 +19,12 @@ pub struct PartialFile {
     pub file: File,
     path: PathBuf,
     target: PathBuf,
-    end: End,
+    disposal: Disposal,
 }
 
-/// The end of a part when it is dropped.
+/// The treatment of a part when it is dropped.
 #[derive(PartialEq)]
-enum End {
+enum Disposal {
     PutAside,
     Removed,
     Named,
@@ -52,7 +52,7 @@ impl PartialFile {
             };
             // Before the lock was there, another process may have taken the file for a leftover.
             if lock(&file)? && is_at(&file, &path) {
-                return Ok(PartialFile { file, path, target: target.to_owned(), end: End::PutAside });
+                return Ok(PartialFile { file, path, target: target.to_owned(), disposal: Disposal::PutAside });
             }
         }
         Err(io::Error::new(io::ErrorKind::AlreadyExists, "all names of parts are taken"))
@@ -77,7 +77,7 @@ impl PartialFile {
 
     /// Lets the part be removed when it is dropped.
     pub fn discard(&mut self) {
-        self.end = End::Removed;
+        self.disposal = Disposal::Removed;
     }
 
     /// Puts the part on disk under its target's name; without `overwrite` it fails if there is a file.
@@ -86,11 +86,11 @@ impl PartialFile {
         self.file.sync_all()?;
         if overwrite {
             fs::rename(&self.path, &self.target)?;
-            self.end = End::Named;
+            self.disposal = Disposal::Named;
         } else {
             // Unlike a rename, a link fails if the file has been created in the meantime.
             fs::hard_link(&self.path, &self.target)?;
-            self.end = End::Named;
+            self.disposal = Disposal::Named;
             fs::remove_file(&self.path)?;
         }
         // The file is complete: an earlier transfer's part is not needed any more.
@@ -102,9 +102,9 @@ impl PartialFile {
 
 impl Drop for PartialFile {
     fn drop(&mut self) {
-        let keep = self.end == End::PutAside && self.file.metadata().is_ok_and(|meta| meta.len() > 0);
-        let _ = match self.end {
-            End::Named => Ok(()),
+        let keep = self.disposal == Disposal::PutAside && self.file.metadata().is_ok_and(|meta| meta.len() > 0);
+        let _ = match self.disposal {
+            Disposal::Named => Ok(()),
             _ if keep => fs::rename(&self.path, beside(&self.target, HELD)),
             _ => fs::remove_file(&self.path),
         };
