@@ -1,7 +1,7 @@
-//! Two ends that carry bytes, over a path that loses, delays, doubles and corrupts packets, in virtual time.
+//! Two ends with bytes as payload, over a path that loses, delays, duplicates and corrupts packets, in virtual time.
 //!
-//! RFC 9293: whatever the path does, the bytes that are read are those that were written, each once and in order, and both ends close. The
-//! packets are real ones, of IPv4 and IPv6; what was corrupted is noticed by its checksum.
+//! RFC 9293: for any path, the bytes read are the bytes written, each once and in order, and both ends close. Packets are real
+//! ones, of IPv4 and IPv6; corruption is detected by the checksum.
 
 use skyhop_chance::{Seed, Stream};
 use skyhop_link::{Corruption, Duplication, Fixed, Label, Limit, Link, Loss, Reordering};
@@ -11,7 +11,7 @@ use skyhop_wire::{Flags, Packet, TcpHeader, Transport, Version, emit_with, parse
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddrV4};
 
-/// Probabilities of what the path does to packets.
+/// Probabilities of the path's effects on packets.
 #[derive(Clone, Copy)]
 struct Errors {
     lost: f64,
@@ -25,17 +25,17 @@ const ROUGH: Errors = Errors { lost: 0.01, late: 0.01, doubled: 0.01, corrupted:
 
 const MEDIUM: Fixed = Fixed(Span::from_millis(20));
 
-/// One end: what it has still to write, and what it has read.
+/// One end: the data it has still to write, and the data it has read.
 struct End {
     carry: Carry,
     to_write: Vec<u8>,
     read: Vec<u8>,
-    /// When it closes: as soon as all is written, or only when the peer has.
+    /// Closes only after the peer; otherwise as soon as all data are written.
     closes_last: bool,
-    /// The most that it reads at once, and how often that is.
+    /// Largest read, and the interval between reads.
     reads: (usize, Span),
     reads_at: Time,
-    /// Connected, peer finished, closed, reset.
+    /// Numbers of events: connected, peer finished, closed, reset.
     told: [u32; 4],
 }
 
@@ -101,7 +101,7 @@ impl World {
         self.next
     }
 
-    /// The application of an end does what it can.
+    /// Writes and reads of an end's application.
     fn application(&mut self, side: usize) {
         let now = self.now;
         let end = &mut self.ends[side];
@@ -123,7 +123,7 @@ impl World {
         }
         let taken = end.carry.write(&end.to_write);
         end.to_write.drain(..taken);
-        // A server that shuts down before anybody has come listens no more.
+        // A server that shuts down before a client connects stops listening.
         let opened = side == 0 || end.told[0] > 0;
         if opened && end.to_write.is_empty() && (!end.closes_last || end.told[1] > 0) {
             end.carry.shutdown();
@@ -145,7 +145,7 @@ impl World {
         }
     }
 
-    /// Goes on until nothing more will happen.
+    /// Runs until no event is left.
     fn run(&mut self) {
         self.drain();
         let end_of_time = Time::ZERO + Span::from_secs(3600);
@@ -178,7 +178,7 @@ impl World {
         }
     }
 
-    /// All has arrived as it was written, and both ends are closed.
+    /// Asserts that all data arrived as written, and both ends are closed.
     fn check(&self, seed: u64, sizes: [usize; 2]) {
         assert!(self.largest.iter().all(|size| *size <= 1500), "{:?}", self.largest);
         for (side, name) in [(0, "back"), (1, "there")] {
@@ -192,7 +192,7 @@ impl World {
     }
 }
 
-/// Configurations of a current host, and of one of the 1990s.
+/// Configurations of a current host, and of one of 1999.
 fn configs() -> [Config; 3] {
     let current = Config {
         variant: Variant::Cubic,
@@ -222,12 +222,12 @@ fn ten_megabytes_arrive_as_they_were_written() {
         let forward = world.links[0].stats();
         let refused = world.ends[1].carry.refused();
         println!("seed {seed}, {version:?}: {:.1} s, {forward:?}, {refused:?}", world.now.as_secs_f64());
-        // The path did what it is for: about 1 % each of at least 7000 packets.
+        // About 1 % of at least 7000 packets for each effect.
         for count in [forward.corrupted_packets, forward.duplicated_packets, forward.lost_packets / 2] {
             let share = count as f64 / forward.packets as f64;
             assert!((0.006..0.014).contains(&share), "{share}");
         }
-        // Each bit of a packet of IPv4 is summed up; of one of IPv6 traffic class, label and hop limit are not.
+        // The checksum of IPv4 covers every bit of a packet; that of IPv6 excludes traffic class, label and hop limit.
         let Refused { corrupt, malformed, unsupported, strays } = refused;
         let noticed = corrupt + malformed + unsupported;
         let least = if version == Version::V4 {
@@ -292,7 +292,7 @@ fn a_written_buffer_is_bounded_and_empties_as_it_is_acknowledged() {
     world.check(5, sizes);
 }
 
-/// Two ends that are connected over a clean path, and nothing written.
+/// Two ends that are connected over a path without errors, before any write.
 fn connected(config: &Config) -> World {
     let mut world = World::new(config, CLEAN, 9, [0, 0]);
     for end in &mut world.ends {
@@ -305,7 +305,7 @@ fn connected(config: &Config) -> World {
 
 #[test]
 fn ends_close_in_either_order_and_together() {
-    // Who shuts down first; both at once is the simultaneous close of RFC 9293 §3.6.
+    // The end that shuts down first; both at once is the simultaneous close of RFC 9293 §3.6.
     for first in [vec![0], vec![1], vec![0, 1]] {
         let mut world = connected(&configs()[0]);
         for side in &first {
@@ -322,7 +322,7 @@ fn one_direction_goes_on_when_the_other_is_closed() {
     world.ends[0].closes_last = false;
     world.ends[1].to_write = bytes(9, "late", 0);
     world.drain();
-    // The client has closed; the server writes on for as long as it likes.
+    // The client has closed; the server continues to write.
     world.ends[1].closes_last = true;
     world.ends[1].to_write = bytes(9, "back", 400_000);
     world.run();
@@ -369,7 +369,7 @@ fn an_end_takes_its_addresses_from_the_syn_that_opens_it() {
     assert!(corrupt >= 1, "{:?}", client.refused());
 }
 
-/// A connected server, and a segment for it with `payload` at so many bytes from the stream's beginning.
+/// A connected server, and a segment for it with `payload` at this offset from the stream's beginning.
 fn server() -> (Carry, impl Fn(i64, &[u8], Flags) -> Vec<u8>) {
     let config = Config { window: 5000, ..Config::default() };
     let (client, server) = (address(1, 40_000), address(2, 443));
@@ -430,7 +430,7 @@ fn of_bytes_that_differ_the_first_to_arrive_count() {
     let runs = [(4, 15), (3, 5), (1, 10), (3, 20), (2, 10), (3, 15), (6, 5)];
     let expected: Vec<u8> = runs.into_iter().flat_map(|(value, len)| vec![value; len]).collect();
     assert_eq!(read_all(&mut carry), expected);
-    // Data that was read is not delivered again.
+    // Data already read are not delivered again.
     carry.handle_bytes(Time::ZERO, &segment(0, &[9; 90], Flags::ACK)).unwrap();
     assert_eq!(read_all(&mut carry), [9; 10]);
 }
@@ -438,10 +438,10 @@ fn of_bytes_that_differ_the_first_to_arrive_count() {
 #[test]
 fn what_lies_outside_the_window_or_is_not_taken_is_not_kept() {
     let (mut carry, segment) = server();
-    // The window is 5000: of a segment that goes beyond it the rest is sent again later, and may be another.
+    // The window is 5000: the part of a segment beyond it is sent again later, possibly with other data.
     carry.handle_bytes(Time::ZERO, &segment(4_000, &[1; 1400], Flags::ACK)).unwrap();
     carry.handle_bytes(Time::ZERO, &segment(9_000, &[2; 1400], Flags::ACK)).unwrap();
-    // An acknowledgment of what was never sent makes a segment none (RFC 5961 §5).
+    // A segment with an acknowledgment of data never sent is discarded (RFC 5961 §5).
     let mut liar = segment(0, &[3; 1000], Flags::ACK);
     let (packet, payload) = parse_with_payload(&liar).unwrap();
     let Transport::Tcp(tcp) = packet.transport else { panic!("TCP") };
@@ -471,7 +471,7 @@ fn data_behind_a_fin_is_not_read() {
     assert_eq!(carry.machine().state(), State::CloseWait);
 }
 
-/// The next packet that an end sends, and its payload.
+/// The next packet sent by an end, and its payload.
 fn sent(carry: &mut Carry, now: Time) -> Option<(Packet, Vec<u8>)> {
     let segment = carry.poll_transmit(now)?;
     let payload = carry.payload(&segment).to_vec();
@@ -495,14 +495,14 @@ fn what_is_sent_again_is_what_was_sent() {
     let (_, again) = sent(&mut carry, later).expect("it is sent again");
     assert_eq!(again, written[..again.len()]);
     assert!(again.len() > 500);
-    // Padding behind a packet is none of it.
+    // Padding after a packet is not part of it.
     let mut padded = segment(0, &[8; 3], Flags::ACK);
     padded.extend_from_slice(&[0xff; 7]);
     carry.handle_bytes(later, &padded).unwrap();
     assert_eq!(read_all(&mut carry), [8; 3]);
 }
 
-/// Streams of their own, so that a test that is added draws nothing from another.
+/// Separate streams, so that an additional test does not change the draws of others.
 #[test]
 fn seeds_make_other_paths() {
     let draw = |seed: u64| -> Vec<u64> {

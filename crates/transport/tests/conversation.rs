@@ -1,7 +1,7 @@
-//! Two ends of a TCP connection talk over a path whose delay, losses and order are fields.
+//! Two ends of a TCP connection over a path whose delay, losses and order are fields.
 //!
-//! Expectations are from RFC 9293 (handshake, close, windows, resets), 7323, 6298, 5681 and 5961, and from Karn.
-//! Time is virtual and every loss is chosen by its number, so each conversation is the same every time.
+//! Expectations are from RFC 9293 (handshake, close, windows, resets), 7323, 6298, 5681 and 5961, and from Karn. Time is virtual
+//! and every loss is selected by its number, so each conversation is reproducible.
 
 use skyhop_transport::tcp::{Config, Connection, DelayedAck, Event, State, Variant};
 use skyhop_units::{Span, Time};
@@ -135,7 +135,7 @@ fn a_lost_syn_ack_is_sent_again() {
 
 #[test]
 fn a_lost_third_segment_of_the_handshake_is_made_up_for() {
-    // With data behind it the data opens the connection; without, the SYN-ACK comes again and is answered.
+    // With data after it the data open the connection; without, the SYN-ACK is repeated and answered.
     for (bytes, by) in [(2_000, ms(160)), (0, ms(1_200))] {
         let mut pair = Pair::new([quick(), quick()]);
         pair.drop[A] = vec![1];
@@ -191,7 +191,7 @@ fn an_end_that_waits_for_its_last_acknowledgment_takes_a_reset_for_it() {
 
 #[test]
 fn a_late_copy_of_data_after_the_close_is_no_error() {
-    // B has closed and answers with a reset, which A in TIME-WAIT takes without a word.
+    // B has closed and answers with a reset, which A in TIME-WAIT accepts silently.
     let mut pair = Pair::open(quick());
     pair.ends[A].write(1_000);
     pair.ends[A].shutdown();
@@ -284,7 +284,7 @@ fn a_window_update_that_is_lost_is_asked_for() {
 
 #[test]
 fn reading_from_a_small_buffer_does_not_wait_for_a_probe() {
-    // 1080 bytes are left of 4000 when the receiver reads: too few for a segment, so it must say that there is room.
+    // 1080 bytes are left of 4000 when the receiver reads: less than a segment, so it must announce the room.
     let mut pair = Pair::open(Config { window: 4_000, initial_window: 20_000, ..quick() });
     pair.reads[B] = false;
     pair.ends[A].write(5_840);
@@ -308,7 +308,8 @@ fn a_window_smaller_than_a_segment_is_used() {
 
 #[test]
 fn an_end_that_has_used_its_window_can_still_acknowledge_and_finish() {
-    // The first of A's segments is lost and the rest fills the window: what A acknowledges must count all the same.
+    // The first of A's segments is lost and the others fill the window: the acknowledgments in A's segments must count all the
+    // same.
     let mut pair = Pair::open(Config { window: 4_000, mss: 1000, initial_window: 4_000, ..quick() });
     pair.drop[A] = vec![pair.count[A]];
     pair.ends[A].write(4_000);
@@ -334,11 +335,10 @@ fn a_window_of_a_gigabyte_is_announced_and_used() {
     let config = Config { window: 1 << 30, initial_window: 200_000_000, mss: 60_000, ..quick() };
     let mut pair = Pair::open(config);
     assert_eq!(pair.log[0].tcp().window_scale, Some(14));
-    // The most that can be said is 65,535 shifted by 14.
+    // The largest window that can be announced is 65,535 shifted by 14.
     assert_eq!(pair.log[2].tcp().window, 65_535);
     pair.ends[A].write(400_000_000);
-    // The window of a SYN is not scaled, so the first flight is of 65,535 bytes at most, and the second
-    // of all that cwnd allows.
+    // The window of a SYN is not scaled, so the first flight has at most 65,535 bytes, and the second as much as cwnd permits.
     pair.run(ms(290));
     assert_eq!(pair.ends[A].in_flight(), 60_000);
     pair.run(ms(340));
@@ -444,7 +444,7 @@ fn out_of_order_data_and_gap_fillers_are_acknowledged_at_once() {
 
 #[test]
 fn a_segment_sent_twice_is_not_measured() {
-    // Karn: the acknowledgment may belong to either. With timestamps it is known which (RFC 7323 4).
+    // Karn: the acknowledgment may belong to either. Timestamps identify the transmission (RFC 7323 4).
     for (timestamps, samples) in [(false, 1), (true, 2)] {
         let mut pair = Pair::open(Config { timestamps, mss: 1000, ..quick() });
         assert_eq!(pair.ends[A].stats().rtt.count, 1, "the SYN's");
@@ -470,7 +470,7 @@ fn the_timeout_doubles_up_to_its_limit_and_is_reset_by_a_fresh_sample() {
     assert_eq!(gaps, [1.0, 2.0, 4.0, 8.0, 10.0, 10.0]);
     assert_eq!(pair.ends[B].delivered(), 1_000);
 
-    // Karn: the timeout stays as it is until something sent once is acknowledged ...
+    // Karn: the timeout is kept until a segment sent once is acknowledged ...
     pair.drop[A] = vec![pair.count[A]];
     pair.ends[A].write(1_000);
     pair.run(ms(50_999));
@@ -479,7 +479,7 @@ fn the_timeout_doubles_up_to_its_limit_and_is_reset_by_a_fresh_sample() {
     assert_eq!(pair.ends[B].delivered(), 2_000);
     pair.ends[A].write(1_000);
     pair.run(ms(51_400));
-    // ... and then it is what the round trips say: a second, the minimum.
+    // ... and then it is computed from the round trips: a second, the minimum.
     pair.drop[A] = vec![pair.count[A]];
     pair.ends[A].write(1_000);
     pair.run(ms(52_399));
@@ -577,18 +577,18 @@ impl Sent {
     }
 }
 
-/// Two ends and the path between them: 50 ms each way, without a rate.
+/// Two ends and the path between them: 50 ms in each direction, without a rate.
 struct Pair {
     now: Time,
     ends: [Connection; 2],
     initial: [u32; 2],
-    /// Packets each end has sent.
+    /// Packets sent by each end.
     count: [usize; 2],
-    /// Numbers of packets that do not arrive, counted from 0 for each sender.
+    /// Numbers of lost packets, counted from 0 for each sender.
     drop: [Vec<usize>; 2],
-    /// Numbers of packets that arrive later, and by how much.
+    /// Numbers of delayed packets, and their delay.
     late: [Vec<(usize, Span)>; 2],
-    /// True if the application takes what arrives.
+    /// True if the application reads arriving data.
     reads: [bool; 2],
     /// Arrival, receiver, packet; in order of arrival.
     wire: VecDeque<(Time, usize, Packet)>,
@@ -621,7 +621,7 @@ impl Pair {
         }
     }
 
-    /// A pair that has connected; it is 200 ms.
+    /// A connected pair, at 200 ms.
     fn open(config: Config) -> Self {
         let mut pair = Self::new([config.clone(), config]);
         pair.run(ms(200));
@@ -629,7 +629,7 @@ impl Pair {
         pair
     }
 
-    /// Carries packets and lets timers run out until `until`, which is then the time.
+    /// Delivers packets and fires timers until `until`, the new time.
     fn run(&mut self, until: Time) {
         self.drain();
         while let Some(next) = self.next().filter(|at| *at <= until) {
@@ -638,7 +638,7 @@ impl Pair {
         self.now = until;
     }
 
-    /// Runs until neither end has anything more to do; the time is then that of the last event.
+    /// Runs until no event is left; the time is then that of the last event.
     fn finish(&mut self) {
         self.drain();
         for _ in 0..1_000_000 {
@@ -698,7 +698,7 @@ impl Pair {
         }
     }
 
-    /// Hands `to` a segment that its peer never sent.
+    /// Delivers a segment to `to` that its peer never sent.
     fn forge(&mut self, to: usize, header: TcpHeader, payload_len: u32) {
         let genuine = self.log.iter().find(|s| s.from != to).expect("a packet to imitate");
         let packet = Packet { transport: Transport::Tcp(header), payload_len, ..genuine.packet };
@@ -706,13 +706,13 @@ impl Pair {
         self.drain();
     }
 
-    /// Acknowledgments of `from` after `since`: when, and how many bytes of payload in all.
+    /// Acknowledgments of `from` after `since`: times, and total payload acknowledged.
     fn acknowledgments(&self, from: usize, since: Time) -> Vec<(Time, u32)> {
         let sent = self.log.iter().filter(|s| s.from == from && s.at > since);
         sent.map(|s| (s.at, s.tcp().ack - self.initial[1 - from] - 1)).collect()
     }
 
-    /// The most bytes of payload that A had sent and had not been told of.
+    /// Largest number of unacknowledged payload bytes of A.
     fn largest_flight(&self) -> u32 {
         let (mut sent, mut acknowledged, mut largest) = (0, 0, 0);
         for s in &self.log {
@@ -729,7 +729,7 @@ impl Pair {
         largest
     }
 
-    /// Both ends have been told that the peer has finished and that all is closed, once each, and nothing else is due.
+    /// Asserts that both ends have reported the peer's end and the close, once each, and no timer is left.
     fn assert_closed(&self) {
         for (end, name) in [(A, "A"), (B, "B")] {
             let count = |wanted: Event| self.events[end].iter().filter(|e| **e == wanted).count();

@@ -1,8 +1,8 @@
-//! Growth by K and at a constant rate, acknowledgment by acknowledgment, as HT 4.1.4 and 4.1.5 have them, with their bound.
+//! Growth by K and at a constant rate, acknowledgment by acknowledgment, as in HT 4.1.4 and 4.1.5, with their bound.
 //!
 //! The thesis: cwnd += min(c rtt^2 / cwnd, 1 segment) for each acknowledgment; K in the place of c rtt^2 for increase by K.
-//! Differs: the constant rate gathers fractions until they make a segment (deviations.md), so that windows are compared to one segment.
-//! Leaves out what it does to others at a queue: `crates/sim/tests/fairness.rs` and `henderson.rs`.
+//! Differs: the constant rate accumulates fractions up to a segment (deviations.md), so windows are compared within one segment.
+//! Leaves out the effect on other flows: `crates/sim/tests/fairness.rs` and `henderson.rs`.
 
 mod script;
 
@@ -12,8 +12,8 @@ use skyhop_units::Span;
 
 const VARIANTS: [Variant; 4] = [Variant::Reno, Variant::NewReno, Variant::Sack, Variant::Fack];
 
-/// Windows in segments, the first and after each of `rounds` round trips in congestion avoidance, and the most that an
-/// acknowledgment added.
+/// Windows in segments, at first and after each of `rounds` round trips of congestion avoidance, and the largest increase by an
+/// acknowledgment.
 fn windows(variant: Variant, increase: Increase, rtt_ms: u64, start: u64, rounds: usize) -> (Vec<f64>, f64) {
     let config =
         Config { increase, initial_ssthresh: Some(start * 1000), window: 1 << 30, ..config(variant, start) };
@@ -47,7 +47,7 @@ fn pseudocode(k: f64, start: u64, rounds: usize) -> Vec<f64> {
     all
 }
 
-/// ns-2's rounding of it, which the constant rate has: fractions are gathered, and what is over when a segment is full is forgotten.
+/// ns-2's rounding, which the constant rate has: fractions accumulate, and the excess over a segment is discarded.
 fn gathered(k: f64, start: u64, rounds: usize) -> Vec<f64> {
     let (mut cwnd, mut sum) = (start, 0.0);
     let mut all = vec![cwnd as f64];

@@ -1,7 +1,7 @@
-//! Limits that a connection reports, between two ends with nothing but a delay between them.
+//! Reported limits of a connection, between two ends with a delay between them only.
 //!
-//! Follows docs/results.md; each share is worked out in round trips of 100 ms.
-//! Differs from the simulator's cases (`crates/sim/tests/limits.rs`): one machine at a time, and windows as large as need be.
+//! Follows docs/results.md; each share is computed in round trips of 100 ms.
+//! Differs from the simulator's cases (`crates/sim/tests/limits.rs`): a single machine, and windows as large as necessary.
 //! Leaves out links.
 
 use skyhop_transport::Cause;
@@ -9,7 +9,7 @@ use skyhop_transport::tcp::{Config, Connection, DelayedAck};
 use skyhop_units::{Span, Time};
 use skyhop_wire::Packet;
 
-/// Two ends 50 ms apart, of which the first sends `bytes` and closes; until all is quiet, or `until`.
+/// Shares of the causes for two ends 50 ms apart, of which the first sends `bytes` and closes; until no event is left, or `until`.
 fn shares(config: Config, bytes: u64, until: Time) -> Vec<(Cause, u64)> {
     let [a, b] = ["10.0.0.1:1".parse().unwrap(), "10.0.0.2:2".parse().unwrap()];
     let mut ends =
@@ -60,11 +60,11 @@ const LATE: Time = Time::from_nanos(1_000_000_000_000);
 
 #[test]
 fn a_send_buffer_of_twenty_segments_holds_each_round_but_the_last() {
-    // 1000 segments are fifty rounds. The handshake, 49 that wait for room, one with nothing more to send.
+    // 1000 segments are fifty rounds. The handshake, 49 that wait for room, one without further data.
     let buffered = Config { send_buffer: 20_000, send_buffer_max: 20_000, ..config() };
     let expected = [(Cause::Handshake, 100), (Cause::Application, 100), (Cause::SendBuffer, 4900)];
     assert_eq!(shares(buffered, 1_000_000, LATE), expected);
-    // Without one all goes in the first round, if it is no more than a SYN's window can say.
+    // Without one all data are sent in the first round, if they fit the window of a SYN.
     let expected = [(Cause::Handshake, 100), (Cause::Application, 100)];
     assert_eq!(shares(config(), 60_000, LATE), expected);
 }

@@ -1,7 +1,7 @@
-//! A current Linux host in conversation over a path with a rate: windows that tune themselves, buffers, and what is undone.
+//! A current Linux host over a path with a rate: windows that tune themselves, buffers, and undone reductions.
 //!
-//! Expectations are from the rules of Linux 6.18 as `tcp/` names them, worked out here where the numbers stand.
-//! Differs: one link each way, with a queue before the first; the acknowledgments' way has no rate.
+//! Expectations are from the rules of Linux 6.18 named in `tcp/`, computed at the tests.
+//! Differs: one link in each direction, with a queue before the first; the return path has no rate.
 //! Leaves out random losses, which `properties.rs` has.
 
 use skyhop_transport::tcp::{
@@ -14,7 +14,7 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 
 const MIB: u64 = 1 << 20;
 
-/// A host of 6.18 with the limits that are measured in `live/tests/linux.rs`.
+/// A host of Linux 6.18 with the limits measured in `live/tests/linux.rs`.
 fn linux() -> Config {
     Config {
         variant: Variant::Cubic,
@@ -47,14 +47,14 @@ fn s(n: f64) -> Time {
     Time::ZERO + Span::from_secs_f64(n)
 }
 
-/// State of the sender, each time something has been sent.
+/// State of the sender at each transmission.
 #[derive(Debug, Clone, Copy)]
 struct Sight {
     at: f64,
     cwnd: u64,
     ssthresh: Option<u64>,
     in_flight: u64,
-    /// The window that was announced last.
+    /// The last announced window.
     window: u64,
 }
 
@@ -63,12 +63,12 @@ struct Path {
     ends: [Connection; 2],
     bps: f64,
     one_way: Span,
-    /// From when on to when the way out takes so much longer.
+    /// Interval in which the forward path takes longer, and by how much.
     slower: (f64, f64, Span),
-    /// Bytes that wait at most, and when the link is free.
+    /// Bytes that may wait, and when the link is free.
     queue: u64,
     free_at: Time,
-    /// Data packets by their number that do not arrive.
+    /// Numbers of lost data packets.
     lost: Vec<u64>,
     sent: u64,
     overflows: u64,
@@ -78,7 +78,7 @@ struct Path {
     scale: u8,
     window: u64,
     sights: Vec<Sight>,
-    /// When the receiver had so much: at each second.
+    /// Bytes received at each second.
     delivered: Vec<u64>,
     acknowledgments: u64,
     reads: bool,
@@ -200,14 +200,14 @@ impl Path {
         self.ends[0].stats()
     }
 
-    /// Bits a second that arrived between two whole seconds.
+    /// Bits per second that arrived between two whole seconds.
     fn rate(&self, from: usize, to: usize) -> f64 {
         (self.delivered[to] - self.delivered[from]) as f64 * 8.0 / (to - from) as f64
     }
 }
 
-// 100 Mbit/s over 600 ms: 7.5 MB, which 64,240 bytes of window are a hundredth of. The window has to be ahead of slow start in every
-// round trip: never used up but in those that the first buffer lasts for.
+// 100 Mbit/s over 600 ms: 7.5 MB, of which a window of 64,240 bytes is a hundredth. The window must be ahead of slow start in every
+// round trip: used up only in those covered by the first buffer.
 #[test]
 fn the_receive_window_opens_ahead_of_slow_start_and_fills_a_long_path() {
     for timestamps in [true, false] {
@@ -219,8 +219,8 @@ fn the_receive_window_opens_ahead_of_slow_start_and_fills_a_long_path() {
         // 1448 of 1500 bytes.
         let rate = path.rate(10, 20);
         assert!((96.0e6..=96.6e6).contains(&rate), "{timestamps}: {rate}");
-        // Until the flow fills the path, in its eleventh round trip, the window is never what holds it up, and 1.4 times of what is
-        // in flight or more; without timestamps a round trip is measured later, by a window's worth.
+        // Until the flow fills the path, in its eleventh round trip, the window is never the limit, and at least 1.4 times the data
+        // in flight; without timestamps a round trip is measured later, by a window's worth.
         let early = path.sights.iter().filter(|sight| (0.5..7.1).contains(&sight.at));
         let least =
             early.map(|sight| sight.window as f64 / sight.in_flight.max(1) as f64).fold(f64::MAX, f64::min);
@@ -246,7 +246,7 @@ fn the_receive_window_opens_ahead_of_slow_start_and_fills_a_long_path() {
     }
 }
 
-// At its maximum the window holds the flow at a window a round trip.
+// At its maximum the window limits the flow to a window per round trip.
 #[test]
 fn a_receiver_is_limited_by_its_maximum() {
     let config = Config { window_max: 3_000_000, ..linux() };
@@ -256,13 +256,13 @@ fn a_receiver_is_limited_by_its_maximum() {
     let (rate, expected) = (path.rate(15, 30), 3_000_000.0 * 8.0 / 0.6);
     println!("{rate} bit/s, a window a round trip {expected}");
     assert!((0.985..=1.0).contains(&(rate / expected)), "{rate} and {expected}");
-    // The congestion window does not grow on what it is not used for (tcp_is_cwnd_limited: twice at most).
+    // The congestion window does not grow while it is not used (tcp_is_cwnd_limited: twice at most).
     let last = path.sights.last().unwrap();
     assert!((3_000_000..=6_002_920).contains(&last.cwnd), "{last:?}");
     assert_eq!(last.window, 3_000_000 / 64 * 64);
 }
 
-// A buffer of two windows feeds a path whatever its length; at its maximum it is a receive window of the sender's own.
+// A buffer of two windows is sufficient for a path of any length; at its maximum it acts as a receive window of the sender.
 #[test]
 fn a_send_buffer_follows_the_window_up_to_its_maximum() {
     let buffers = |send_buffer_max| Config { send_buffer: 45_600, send_buffer_max, ..linux() };
@@ -336,7 +336,7 @@ fn an_unused_window_falls() {
     println!("{cwnd} bytes, {ratio} of it after 3.5 timeouts");
     assert!((0.125..=0.13).contains(&ratio), "{cwnd} and {ratio}");
     assert_eq!(path.ends[0].ssthresh(), None);
-    // A trickle with acknowledgments in between is no silence, and lets the window neither fall nor grow.
+    // Occasional segments with acknowledgments are no idle time, and the window neither falls nor grows.
     let mut path = open();
     path.ends[0].write(1448);
     path.run(3.25);
@@ -348,8 +348,8 @@ fn an_unused_window_falls() {
     assert_eq!(path.ends[0].cwnd(), cwnd);
 }
 
-// A geostationary path: slow start goes on until the queue overflows. HyStart ends it when the train of acknowledgments is half a
-// round trip long: in the first round that begins with a half to a whole of the product, after half of the product more.
+// A geostationary path: slow start continues until the queue overflows. HyStart ends it when the train of acknowledgments is half a
+// round trip long: in the first round that begins with half to one bandwidth-delay product, after half a product more.
 #[test]
 fn hystart_leaves_slow_start_without_an_overflow() {
     let rtt = 0.6;
@@ -383,7 +383,8 @@ fn hystart_leaves_slow_start_without_an_overflow() {
         );
         assert_eq!((path.overflows, path.stats().timeouts), (0, 0));
         if bps < 12e6 {
-            // Every second segment of 1500 bytes is acknowledged, which is 2.4 ms: no train. The delay speaks when a queue is standing.
+            // Every second segment of 1500 bytes is acknowledged, at 2.4 ms: no train. The delay criterion applies when a queue has
+            // built up.
             assert!((1.0..=2.0).contains(&share), "{share} of the product");
             continue;
         }
@@ -393,15 +394,15 @@ fn hystart_leaves_slow_start_without_an_overflow() {
     }
 }
 
-// A satellite hands over and the round trip is 1.7 s longer from one packet to the next: a probe goes after 800 ms, after 800 ms
-// more the timer runs out, and what answers it left before. With timestamps the first acknowledgment says so, without by F-RTO when
-// an original is acknowledged that was not sent again.
+// At a satellite handover the round trip grows by 1.7 s from one packet to the next: a probe is sent after 800 ms, the timer
+// expires after 800 ms more, and the answers are to packets sent before. With timestamps the first acknowledgment shows it, without
+// them F-RTO when an original is acknowledged that was not repeated.
 #[test]
 fn a_timeout_that_came_too_early_is_undone() {
     let (bps, step) = (20e6, 15.0);
     for timestamps in [true, false] {
         let run = |undo| {
-            // The receiver's window leaves the queue empty, and the round trip as it is.
+            // The receive window leaves the queue empty, and the round trip unchanged.
             let config = Config { undo, timestamps, window_max: 1_200_000, ..linux() };
             let mut path = Path::new(config, bps, ms(600), 4 * MIB);
             path.slower = (step, f64::MAX, ms(1_700));
@@ -432,7 +433,7 @@ fn a_timeout_that_came_too_early_is_undone() {
         assert!(with.stats().timeouts >= 1 && with.stats().undone >= 1);
         assert!(after.cwnd >= before.cwnd, "{before:?} and {after:?}");
         assert!(with.stats().segments_retransmitted <= 3, "{:?}", with.stats());
-        // The step itself is 1.7 s of silence.
+        // The step itself is 1.7 s without packets.
         assert!((-0.6..=1.2).contains(&cost(&with)), "{}", cost(&with));
         assert!((2.0..15.0).contains(&cost(&without)), "{}", cost(&without));
     }

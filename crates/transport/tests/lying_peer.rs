@@ -1,7 +1,7 @@
-//! A peer that lies: acknowledgments of what was never sent, impossible blocks, windows taken back, data from nowhere.
+//! A lying peer: acknowledgments of data never sent, impossible blocks, shrunken windows, unsolicited data.
 //!
-//! RFC 9293 3.10.7.4 and RFC 5961 say what is answered and what is ignored. Whatever comes, nothing panics, no byte is
-//! delivered twice, and the honest part of the conversation goes on.
+//! RFC 9293 3.10.7.4 and RFC 5961 specify which are answered and which ignored. For any input nothing panics, no byte is delivered
+//! twice, and the honest part of the conversation continues.
 
 use skyhop_transport::tcp::{Config, Connection, DelayedAck, Event, State};
 use skyhop_units::{Span, Time};
@@ -41,7 +41,7 @@ fn impossible_blocks_are_ignored() {
         sack.push(left, right);
         v.feed(TcpHeader { sack, ..v.header() }, 0);
     }
-    // Had any of them been believed, the timeout would skip what it names.
+    // If any of them were accepted, the timeout would skip the segments it names.
     let mut repeated = 0;
     for n in 0..10 {
         repeated += v.time_out().iter().map(|p| p.payload_len).sum::<u32>();
@@ -61,7 +61,7 @@ fn a_block_of_all_but_the_first_segment_does_not_stop_the_timer() {
     for _ in 0..10 {
         v.feed(TcpHeader { sack, ..v.header() }, 0);
     }
-    // The peer takes its word back: RFC 2018 8 lets it, and after a timeout blocks are forgotten.
+    // The peer discards reported data: RFC 2018 8 permits it, and after a timeout blocks are forgotten.
     for n in 1..=10 {
         let sent = v.time_out();
         assert!(sent.iter().any(|p| p.payload_len > 0), "segment {n}");
@@ -312,7 +312,7 @@ impl Victim {
         tcp(&answer[0]).ack
     }
 
-    /// An honest peer again: acknowledges all that has been sent until there is no more.
+    /// An honest peer from here on: acknowledges all data until there are no more.
     fn acknowledge_all(&mut self) {
         for _ in 0..200 {
             self.feed(TcpHeader { ack: ISS + 1 + self.sent, ..self.header() }, 0);
@@ -324,7 +324,7 @@ impl Victim {
         panic!("{} bytes still in flight", self.end.in_flight());
     }
 
-    /// The connection still carries data both ways.
+    /// Asserts that the connection still transfers data in both directions.
     fn goes_on(&mut self) {
         self.acknowledge_all();
         let (acknowledged, delivered) = (self.end.acknowledged(), self.end.delivered());

@@ -1,6 +1,6 @@
-//! Explicit congestion notification: asked for, granted, marked, echoed, answered.
+//! Explicit congestion notification: negotiation, marks, echoes, reactions.
 //!
-//! RFC 3168 §6.1: which segments are marked as capable, how long a mark is echoed, and that the window is cut once a round trip.
+//! RFC 3168 §6.1: segments marked as capable, duration of the echo of a mark, and one reduction of the window per round trip.
 
 use skyhop_transport::tcp::{Config, Connection, Event, Variant};
 use skyhop_units::{Span, Time};
@@ -12,7 +12,7 @@ fn tcp(packet: &Packet) -> TcpHeader {
     tcp
 }
 
-/// Two ends 50 ms apart; `mark` says which of A's packets are marked on the way. All packets: sender and packet.
+/// Two ends 50 ms apart; `mark` selects A's packets that are marked on the path. Returns all packets, with their sender.
 fn talk(config: [Config; 2], bytes: u64, mark: fn(usize) -> bool) -> (Vec<(usize, Packet)>, [Connection; 2]) {
     let [a, b] = [1, 2].map(|n| SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, n), 9));
     let [ca, cb] = config;
@@ -97,7 +97,7 @@ fn a_mark_is_echoed_until_answered_and_cuts_the_window_once() {
 fn marks_in_every_window_cut_once_a_round_trip() {
     let (_, ends) = talk([config(true), config(true)], 200_000, |_| true);
     let cuts = ends[0].stats().ecn_reductions;
-    // Marked all the time the window is two to three segments: 200 segments take 66 to 100 round trips.
+    // With every packet marked the window is two to three segments: 200 segments take 66 to 100 round trips.
     assert!((40..=110).contains(&cuts), "{cuts} reductions");
     assert_eq!(ends[1].delivered(), 200_000);
 }

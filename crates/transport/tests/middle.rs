@@ -1,6 +1,6 @@
-//! Calls for a middlebox between two ends of a connection: reading a part, holding a FIN back, breaking it off.
+//! Calls for a middlebox between two ends of a connection: partial reads, a withheld FIN, an abort.
 //!
-//! Expectations are from RFC 9293 3.8.6 (windows), 3.10.5 and 3.5.3 (resets), and RFC 5961 (which reset is believed).
+//! Expectations are from RFC 9293 3.8.6 (windows), 3.10.5 and 3.5.3 (resets), and RFC 5961 (acceptable resets).
 
 use skyhop_transport::tcp::{Config, Connection, DelayedAck, Event, State};
 use skyhop_units::{Span, Time};
@@ -62,7 +62,7 @@ fn what_is_not_read_keeps_the_window_closed_by_as_much() {
     assert_eq!((ends[B].held(), ends[A].in_flight()), (10_000, 0));
     assert_eq!((ends[B].read_up_to(2_500), ends[B].held()), (2_500, 7_500));
     let log = run(&mut ends, ms(1000), ms(1150));
-    // The window of 2500 bytes is told, and used: two full segments, and half of one is not worth sending.
+    // The window of 2500 bytes is announced, and used: two full segments; half a segment is not sent.
     assert_eq!((log[0].1, log[0].2.flags, log[0].2.window), (B, Flags::ACK, 2_500));
     assert_eq!(log.iter().filter(|l| l.1 == A).map(|l| l.3).collect::<Vec<_>>(), [1000, 1000]);
     assert_eq!(ends[B].held(), 9_500);
@@ -97,7 +97,7 @@ fn breaking_off_is_believed_even_if_data_was_lost_before() {
     let mut ends = pair();
     ends[A].write(4_000);
     run(&mut ends, ms(0), ms(100));
-    // Segments leave and get lost; the reset behind them is not at the number that B expects, so B asks.
+    // Segments are lost; the reset after them is not at the number that B expects, so B sends a challenge.
     while ends[A].poll_transmit(ms(100)).is_some() {}
     assert_eq!(ends[A].in_flight(), 4_000);
     ends[A].reset();
@@ -117,7 +117,7 @@ fn an_end_that_was_never_answered_is_reset_too() {
     ends[B].reset();
     run(&mut ends, ms(50), ms(200));
     assert_eq!(events(&mut ends[A]), [Event::Reset]);
-    // Who has not been answered has nobody to tell.
+    // An end without any packet from its peer has nobody to inform.
     let mut alone = pair();
     assert!(alone[A].poll_transmit(ms(0)).is_some());
     alone[A].reset();

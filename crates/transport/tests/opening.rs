@@ -1,4 +1,4 @@
-//! Connections that open without a handshake: T/TCP and Fast Open, segment by segment, and what they save over a satellite.
+//! Connections that open without a handshake: T/TCP and Fast Open, segment by segment, and their savings over a satellite.
 //!
 //! RFC 1644 figures 3 and 5, RFC 7413 figure 1, HT 4.2.4 with figure 4.21 and table 4.2.
 //! Differs: the path has a delay and no rate, as in the thesis's analysis.
@@ -18,12 +18,12 @@ const FAST: Open = Open::FastOpen { known: false };
 const FAST_KNOWN: Open = Open::FastOpen { known: true };
 
 struct Exchange {
-    /// Who sent what, when.
+    /// Sender and packet of each transmission, by time.
     log: Vec<(Time, usize, Packet)>,
-    /// When the client had the whole response.
+    /// Time at which the client had the whole response.
     latency: Span,
     ends: [Connection; 2],
-    /// When nothing more was to be done.
+    /// Time of the last event.
     ended: Time,
     /// Events of each end.
     events: [Vec<Event>; 2],
@@ -45,8 +45,8 @@ fn tcp(packet: &Packet) -> TcpHeader {
     tcp
 }
 
-/// The client sends `request` bytes and is done; the server answers them with `response` and is done. Packets whose numbers,
-/// in order of sending, are in `drop` do not arrive.
+/// The client sends `request` bytes and finishes; the server answers with `response` bytes and finishes. Packets whose numbers, in
+/// order of sending, are in `drop` are lost.
 fn exchange(
     configs: [Config; 2],
     memories: Option<[Memory; 2]>,
@@ -171,7 +171,7 @@ fn the_first_transaction_teaches_the_second() {
     let second = exchange(both(TTCP), Some(first.memories()), [100, 300], RTT, &[]);
     assert_eq!(second.segments()[0].3, Some(Opening::Count(2)));
     assert_eq!((second.latency, second.log.len()), (RTT, 3));
-    // A server that has forgotten the client asks for a handshake, and the request goes again.
+    // A server that has forgotten the client asks for a handshake, and the request is repeated.
     let forgotten =
         exchange(both(TTCP), Some([first.memories()[0], Memory::default()]), [100, 300], RTT, &[]);
     assert_eq!(forgotten.segments()[1].1, 0);
@@ -188,7 +188,7 @@ fn an_old_number_is_not_believed() {
     let old = exchange(both(TTCP), Some([client, server]), [100, 300], RTT, &[]);
     assert_eq!((old.segments()[0].3, old.latency), (Some(Opening::Count(5)), RTT * 2));
     client.count = 5;
-    // The values left by parallel connections are merged: the latest of each counts.
+    // Values left by parallel connections are merged: the latest of each is used.
     let mut merged = server;
     merged.merge(Memory { peer_count: Some(3), count: 9, ..server });
     assert_eq!((merged.peer_count, merged.count), (Some(5), 9));
@@ -196,7 +196,7 @@ fn an_old_number_is_not_believed() {
     assert_eq!(new.latency, RTT);
 }
 
-// RFC 7413 figure 1: a cookie is asked for and granted, and the next connection has its data on the SYN.
+// RFC 7413 figure 1: a cookie is requested and granted, and the next connection sends data with its SYN.
 #[test]
 fn a_cookie_is_granted_and_shown() {
     let first = exchange(both(FAST), None, [100, 300], RTT, &[]);
@@ -212,7 +212,7 @@ fn a_cookie_is_granted_and_shown() {
     assert_eq!((second.log[2].0, second.log[2].1), (Time::ZERO + RTT / 2, SERVER));
     assert_eq!(second.latency, RTT);
     assert_whole(&second, [100, 300]);
-    // §4.1.2: another's cookie is refused, with a good one beside the acknowledgment of the SYN alone.
+    // §4.1.2: another client's cookie is refused, with a new one and an acknowledgment of the SYN alone.
     let wrong = Memory { cookie: Some(cookie ^ 1), ..first.memories()[0] };
     let refused = exchange(both(FAST), Some([wrong, Memory::default()]), [100, 300], RTT, &[]);
     assert_eq!(refused.segments()[1].3, Some(Opening::Cookie(cookie)));
@@ -221,7 +221,7 @@ fn a_cookie_is_granted_and_shown() {
     assert_whole(&refused, [100, 300]);
 }
 
-// RFC 7413 §4.2.1: a SYN that has to be repeated is a plain one, for a path that drops unknown options.
+// RFC 7413 §4.2.1: a repeated SYN is a plain one, for paths that drop unknown options.
 #[test]
 fn a_repeated_syn_is_plain() {
     let lost = exchange(both(FAST_KNOWN), None, [100, 300], RTT, &[0]);
@@ -284,7 +284,7 @@ fn table_4_2_of_the_thesis() {
     assert_eq!(compared, 32);
 }
 
-/// RFC 1644 §3.3: with T/TCP the wait of a connection shorter than an MSL lasts 8 RTO, and otherwise 2 MSL.
+/// RFC 1644 §3.3: TIME-WAIT of a T/TCP connection shorter than an MSL lasts 8 RTO, otherwise 2 MSL.
 #[test]
 fn a_short_transactions_wait_is_short() {
     for (open, rtt_s, expected_s) in
@@ -292,20 +292,20 @@ fn a_short_transactions_wait_is_short() {
     {
         let rtt = Span::from_secs_f64(rtt_s);
         let done = exchange(both(open), None, [500, 1000], rtt, &[]);
-        // The last packet of all is the acknowledgment of the server's FIN, which comes when the client begins to wait; with
-        // nothing else to do the clock stops at the wait's end. RFC 6298 2.2: RTO = R + 4 R/2, and a second at least.
+        // The last packet of all is the acknowledgment of the server's FIN, sent when the client enters TIME-WAIT; without other
+        // events the clock stops at its end. RFC 6298 2.2: RTO = R + 4 R/2, and at least a second.
         let (began, _, _) = *done.log.iter().rfind(|(_, from, _)| *from == CLIENT).unwrap();
         let waited_s = done.ended.since(began).as_secs_f64();
         assert!((waited_s - expected_s).abs() < 0.05, "{open:?} {rtt_s}: {waited_s} s");
     }
 }
 
-/// A host that does one transaction after the other between the same ports, without waiting in between: RFC 1644 §2.4.
+/// A host with successive transactions between the same ports, without waiting between them: RFC 1644 §2.4.
 #[test]
 fn the_next_transaction_takes_the_place_of_the_last() {
     let rtt = Span::from_millis(600);
     let [client, server] = [1, 2].map(|n| SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, n), 80));
-    // The server's FIN is acknowledged by nobody: the packet is lost, and the next SYN says the same.
+    // The acknowledgment of the server's FIN is lost, and the next SYN has the same effect.
     let first = exchange(both(TTCP_KNOWN), None, [500, 1000], rtt, &[]);
     let lost = first.log.len() - 1;
     let now = first.ended;
@@ -320,7 +320,7 @@ fn the_next_transaction_takes_the_place_of_the_last() {
     next.shutdown();
     let syn = next.poll_transmit(Time::ZERO + rtt * 2).unwrap();
     assert_eq!((syn.payload_len, tcp(&syn).opening), (400, Some(Opening::Count(2))));
-    // Neither an old SYN nor one with the same count takes its place.
+    // Neither an old SYN nor one with the same count replaces it.
     let mut stale = syn;
     if let Transport::Tcp(tcp) = &mut stale.transport {
         tcp.opening = Some(Opening::Count(1));
@@ -335,7 +335,7 @@ fn the_next_transaction_takes_the_place_of_the_last() {
         Connection::listen(config(TTCP_KNOWN), server, client, 7_000).with_memory(old[SERVER].memory());
     heir.handle_packet(Time::ZERO + rtt * 2, &syn);
     assert_eq!((heir.delivered(), heir.poll_event()), (400, Some(Event::Connected)));
-    // And a client's own wait ends for a SYN of the server's, were it to open one.
+    // A client's TIME-WAIT would also end at a SYN of the server.
     assert!(old[CLIENT].makes_way(&Packet { transport: with_count(&syn, 9), ..syn }));
     assert_eq!((old[CLIENT].state(), old[CLIENT].poll_timeout()), (State::Closed, None));
 }
@@ -345,7 +345,7 @@ struct SomeEnds {
     memories: [Memory; 2],
 }
 
-/// Two ends after a transaction whose packet `lost` did not arrive, at the moment when the client begins to wait.
+/// Two ends after a transaction in which packet `lost` was lost, when the client enters TIME-WAIT.
 fn half_closed(rtt: Span, lost: usize) -> SomeEnds {
     let [client, server] = [1, 2].map(|n| SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, n), 80));
     let mut old = [

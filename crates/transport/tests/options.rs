@@ -1,8 +1,8 @@
-//! A window after a silence, state shared between connections, and congestion control of acknowledgments.
+//! The window after idle times, state shared between connections, and congestion control of acknowledgments.
 //!
 //! RFC 5681 §4.1, Visweswaraiah and Heidemann 1997, RFC 9040, RFC 3449 §5.1.1 (Balakrishnan's ACK congestion control).
-//! Differs: 50 ms each way and no rate; marks are put where a test wants them.
-//! Leaves out what losses do to any of it, which `properties.rs` has.
+//! Differs: 50 ms in each direction and no rate; the tests set the marks.
+//! Leaves out the effect of losses, which `properties.rs` has.
 
 use skyhop_transport::tcp::{
     AfterIdle, Config, Connection, Event, Memory, PathMemory, State, Variant, divide,
@@ -16,7 +16,7 @@ struct Talk {
     now: Time,
     ends: [Connection; 2],
     wire: VecDeque<(Time, usize, Packet)>,
-    /// Which lone acknowledgments of the second end are marked on their way, by number.
+    /// Selects, by number, the acknowledgments of the second end that are marked on the path.
     mark: fn(usize) -> bool,
     acknowledgments: usize,
     log: Vec<(Time, usize, Packet)>,
@@ -84,7 +84,7 @@ impl Talk {
         }
     }
 
-    /// When each segment of data left, from `since` on.
+    /// Times at which each data segment was sent, from `since` on.
     fn departures(&self, since_ms: u64) -> Vec<f64> {
         let since = Time::ZERO + Span::from_millis(since_ms);
         let data = self.log.iter().filter(|(at, from, p)| *at >= since && *from == 0 && p.payload_len > 0);
@@ -136,7 +136,7 @@ fn a_window_is_kept_restarted_or_spread_after_a_silence() {
         assert!((0.8 * share..=1.2 * share + 10.0).contains(took), "{variant:?}: {took} of {share} ms");
         let widest = spread.windows(2).map(|w| w[1] - w[0]).fold(0.0, f64::max);
         assert!(widest < 3.0 * 100.0 / window as f64, "{variant:?}: a gap of {widest} ms");
-        // Half a second is no silence: the timeout is a second.
+        // Half a second is no idle time: the timeout is a second.
         let (window, soon) = departures(AfterIdle::Restart, 500);
         assert_eq!(at_once(&soon), window.min(40), "{variant:?}");
     }
@@ -193,7 +193,7 @@ fn marked_acknowledgments_become_fewer_and_data_do_not() {
     let unmarked = run(true, |_| false);
     assert_eq!(plain.acknowledgments, unmarked.acknowledgments);
     assert!((1_990..2_030).contains(&plain.acknowledgments), "{}", plain.acknowledgments);
-    // Marked all the time they are a sixteenth: four for a window of 64 segments.
+    // With every acknowledgment marked there is a sixteenth of them: four for a window of 64 segments.
     let marked = run(true, |_| true);
     assert!((240..330).contains(&marked.acknowledgments), "{}", marked.acknowledgments);
     // One mark: four segments for an acknowledgment in what is left of that flight, three in the next, then two again. A flight

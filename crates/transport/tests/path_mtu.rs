@@ -1,8 +1,8 @@
-//! How large a packet the path carries: found by what routers say, and without a word of theirs.
+//! Path MTU discovery, with messages of routers and without.
 //!
-//! Expectations are from RFC 1191 6 (messages), RFC 5927 4.1 (whom to believe), RFC 4821 7.6 and RFC 8899 4.3, 5.1.2 (a probe
-//! that is lost is no congestion, three lost ones are too large, black holes).
-//! Leaves out routers and links, which the simulator's tests hold.
+//! Expectations are from RFC 1191 6 (messages), RFC 5927 4.1 (plausible messages), RFC 4821 7.6 and RFC 8899 4.3, 5.1.2 (a lost
+//! probe is no congestion, three lost ones are too large, black holes).
+//! Leaves out routers and links, which the simulator's tests have.
 
 use proptest::prelude::*;
 use skyhop_transport::tcp::{
@@ -37,13 +37,13 @@ struct Net {
     mtu: u32,
     /// MTU in the router's message, if it sends one.
     says: Option<u16>,
-    /// Which packets arrive, of all, over and over.
+    /// Pattern of the packets that arrive, repeated.
     pass: Vec<bool>,
     wire: BTreeMap<(Time, u64), (usize, Packet)>,
     count: u64,
-    /// All packets of the first end: when, how long, and whether they passed.
+    /// All packets of the first end: time, length, and whether they passed.
     sent: Vec<(Time, u32, bool)>,
-    /// Its first with data.
+    /// Its first packet with data.
     first: Option<Packet>,
     heard: u32,
 }
@@ -175,8 +175,8 @@ fn a_routers_word_is_followed_at_once_and_the_window_is_not_cut() {
             let stats = net.stats();
             assert_eq!((stats.timeouts, stats.fast_retransmits), (0, 0), "{case}");
             assert!(before >= if variant == Variant::Vegas { 1 } else { 14_600 }, "{case}: {before}");
-            // The first flight is too large, all of it goes again, and nothing that is too large after that: 100 ms for the
-            // handshake, 50 ms to the router, which lies half way, and 50 ms back.
+            // The first flight is too large and repeated as a whole; no later packet is too large: 100 ms for the handshake, 50 ms
+            // to the router half way, and 50 ms back.
             let large: Vec<_> = net.sent.iter().filter(|s| !s.2).collect();
             let first = if variant == Variant::Vegas { 1 } else { 10 };
             // BBR paces.
@@ -184,15 +184,15 @@ fn a_routers_word_is_followed_at_once_and_the_window_is_not_cut() {
             assert!((first.min(3)..=most).contains(&large.len()), "{case}: {}", large.len());
             assert!(large.iter().all(|s| s.0 <= Time::ZERO + Span::from_millis(until)), "{case}");
             let again = net.sent.iter().find(|s| s.0 > large[large.len() - 1].0).unwrap();
-            // An old router leaves the size to be guessed (RFC 1191 7.1): the next that occurs below the packet's.
+            // An old router leaves the size to be guessed (RFC 1191 7.1): the next smaller one of the table.
             let expected = if says == 0 { 1492 } else { mtu };
             assert_eq!((again.0, again.1), (Time::ZERO + Span::from_millis(150), expected), "{case}");
         }
     }
 }
 
-/// The largest size of the table that the path carries, how many sizes are tried in vain on the way, and how many timeouts
-/// it takes to leave a black hole: two for the first step down, one for each more.
+/// The largest size of the table that passes the path, the number of failed sizes during the search, and of timeouts until a black
+/// hole is left: two for the first step down, one for each further one.
 const SEARCHES: [(u32, u32, u32, u64); 7] = [
     (1500, 1500, 0, 0),
     (1499, 1492, 1, 0),
@@ -255,7 +255,7 @@ fn an_end_sends_nothing_larger_than_its_own_link_carries() {
     net.pass = vec![true, true, true, true, true, true, true, true, true, false, true];
     net.run();
     assert_eq!([net.ends[0].delivered(), net.ends[1].delivered()], [300_000; 2]);
-    // SACK blocks beside data find room or are left out.
+    // SACK blocks in data packets are included if there is room.
     assert_eq!(net.sent.iter().map(|s| s.1).max(), Some(1000));
 }
 
@@ -307,7 +307,7 @@ fn only_what_is_outstanding_can_have_been_too_large() {
     assert_eq!(net.ends[1].delivered(), 200_000);
 }
 
-/// RFC 8201 §4: an end takes no router's word for less than IPv6's least, and never goes below it.
+/// RFC 8201 §4: an end ignores messages with less than the minimum MTU of IPv6, and never goes below it.
 #[test]
 fn over_ipv6_no_packet_becomes_smaller_than_1280_bytes() {
     let config = Config { ip: Version::V6, mss: 1440, ..config(Variant::Cubic, PathMtu::Icmp) };
@@ -381,7 +381,7 @@ proptest! {
             },
             ..config(variant.0, if says { PathMtu::Icmp } else { PathMtu::Probe })
         };
-        // A link of an end carries no less than what the path does, or it would be the end's to know.
+        // A link of an end has at least the MTU of the path; a smaller one the end would know.
         let config = Config { link_mtu: config.link_mtu.map(|own| own.max(mtu)), ..config };
         let word = says.then_some(if old { 0 } else { mtu as u16 });
         let mut net = Net::new(&config, mtu, word);

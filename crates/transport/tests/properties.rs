@@ -1,7 +1,7 @@
-//! Invariants of every loss pattern, order and configuration: all of the data, in order, once, and a clean end.
+//! Invariants of every loss pattern, order and configuration: all data, in order, once, and an orderly end.
 //!
-//! Losses are any that let one packet in ten through; packets come late, twice and in any order. RFC 9293 3.8.6
-//! bounds what may be in flight. Random headers, and time itself handed over too early, must do no harm.
+//! At least one packet in ten arrives; packets are late, duplicated and in any order. RFC 9293 3.8.6 bounds the data in flight.
+//! Random headers, and timers called too early, must do no harm.
 
 use proptest::prelude::*;
 use skyhop_transport::tcp::{
@@ -88,8 +88,8 @@ proptest! {
             prop_assert!(fresh <= net.config.window.max(net.config.window_max), "{} bytes", fresh);
             net.step();
         }
-        // Ends that were told different stories may contradict each other for ever (RFC 5961 7 knows of it), but they do
-        // so no faster than the path carries it.
+        // Ends that received contradictory segments may answer each other for ever (RFC 5961 7 describes it), but only once per
+        // round trip.
         let from = net.now;
         let steps = (0..2_000).take_while(|_| net.step()).count();
         let took = net.now.since(from);
@@ -114,7 +114,8 @@ const ALL: [Variant; 14] = [
     Variant::Bbr1,
 ];
 
-/// Loss recoveries that a scenario may combine with a variant: only their own for Tahoe and Vegas, those that BBR's model supports for BBR.
+/// Loss recoveries that a scenario may combine with a variant: Tahoe and Vegas only have their own, BBR those that its model
+/// supports.
 fn recoveries(variant: Variant) -> Vec<Option<LossRecovery>> {
     use LossRecovery::*;
     let others: &[LossRecovery] = match variant {
@@ -134,8 +135,8 @@ fn settings() -> ProptestConfig {
     }
 }
 
-/// Effects of the path on packets: the lists are gone through in order once, and from then on in an order that no timer can fall in
-/// step with, since a path that knew which packet matters could starve any protocol.
+/// Effects of the path on packets: the lists are used in order once, and then in an order that no timer can synchronise with, since
+/// a path that selects the important packets could starve any protocol.
 #[derive(Debug, Clone)]
 struct Path {
     delay_ms: u64,
@@ -158,7 +159,7 @@ fn path() -> impl Strategy<Value = Path> {
     })
 }
 
-/// Any pattern of losses that lets one packet in ten through: all, most, a few, or one in exactly ten.
+/// Any pattern of losses in which at least one packet in ten arrives: all, most, a few, or exactly one in ten.
 fn pass() -> impl Strategy<Value = Vec<bool>> {
     prop_oneof![
         1 => Just(vec![true]),
@@ -178,7 +179,7 @@ fn pass() -> impl Strategy<Value = Vec<bool>> {
     })
 }
 
-/// Hosts of then, and with any of what a current Linux host does.
+/// Hosts of 1999, and with any features of a current Linux host.
 fn config() -> impl Strategy<Value = Config> {
     let flags = any::<[bool; 6]>();
     let sizes = (0u64..1_000_000, 500u64..100_000, 0u64..1_000_000, 0u32..20);
@@ -268,7 +269,7 @@ fn config_of_then() -> impl Strategy<Value = Config> {
     )
 }
 
-/// A header made up, by differences from what would be honest.
+/// A forged header, by differences from an honest one.
 #[derive(Debug, Clone)]
 struct Lie {
     flags: u8,
@@ -311,7 +312,7 @@ struct Net {
     initial: [u32; 2],
     bytes: [u64; 2],
     offered: [bool; 2],
-    /// True if timers are called for before their time, too.
+    /// True if timers are also called before their time.
     too_early: bool,
     /// In order of arrival, then of sending.
     wire: BTreeMap<(Time, u64), (usize, Packet)>,
@@ -326,7 +327,7 @@ struct Net {
     /// The peer's shift, from its SYN.
     shift: [u8; 2],
     beyond_window: u64,
-    /// The most that was in flight.
+    /// Largest amount in flight.
     in_flight: u64,
 }
 
@@ -358,7 +359,7 @@ impl Net {
         }
     }
 
-    /// Sets the bytes that each end writes once it is connected; it closes behind them.
+    /// Sets the bytes that each end writes once it is connected; it closes after them.
     fn offer(&mut self, bytes: [u64; 2]) {
         self.bytes = bytes;
         if self.config.open != Open::Handshake {
@@ -380,7 +381,7 @@ impl Net {
         panic!("no end by {}: {states:?}, {:?} reported of {:?}", self.now, self.reported, self.bytes);
     }
 
-    /// The next arrival or timer. False if there is none.
+    /// The next arrival or timer; false if there is none.
     fn step(&mut self) -> bool {
         let arrival = self.wire.first_key_value().map(|(key, _)| key.0);
         let timers = self.ends.each_ref().map(Connection::poll_timeout);
@@ -473,7 +474,7 @@ impl Net {
         }
     }
 
-    /// The window that has reached `to`. An acknowledgment of what `to` never sent does not occur here.
+    /// Records the window received by `to`. Acknowledgments of data never sent do not occur here.
     fn learn_window(&mut self, to: usize, packet: &Packet) {
         let tcp = tcp(packet);
         if tcp.flags.has(Flags::SYN) {

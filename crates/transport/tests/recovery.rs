@@ -1,7 +1,7 @@
-//! A sender is handed acknowledgments one by one, and what it sends for each is held against the rules of loss recovery.
+//! A sender receives acknowledgments one by one, and its transmissions are compared with the rules of loss recovery.
 //!
-//! Expectations are from RFC 5681, 6582, 3042 and the seven rules of HK's appendix, which the tests cite by number.
-//! Segments are of 1000 bytes and are called by their numbers; the peer is a script.
+//! Expectations are from RFC 5681, 6582, 3042 and the seven rules of HK's appendix, cited by number in the tests. Segments have
+//! 1000 bytes and are identified by numbers; the peer is a script.
 
 mod script;
 
@@ -79,7 +79,7 @@ fn newreno_repairs_one_hole_a_round_trip() {
     }
 }
 
-/// Brakmo and Peterson 1995, 3.1: a window is cut once for what was lost of it, and for a loss of the next one again.
+/// Brakmo and Peterson 1995, 3.1: a window is reduced once for its losses, and again for a loss in the next window.
 #[test]
 fn vegas_cuts_once_for_a_window_and_again_for_the_next() {
     let mut s = Script::new(Variant::Vegas, 12);
@@ -101,8 +101,8 @@ fn vegas_cuts_once_for_a_window_and_again_for_the_next() {
     assert_eq!((s.dups(15, 4), s.end.cwnd()), (vec![15, 24, 25], 11_000));
 }
 
-/// RFC 6675 section 5, step (4): three duplicates are a signal even where less than three segments are known to have arrived,
-/// and the first segment counts as lost.
+/// RFC 6675 section 5, step (4): three duplicates are a signal even if fewer than three segments are known to have arrived, and the
+/// first segment counts as lost.
 #[test]
 fn three_duplicates_of_little_data_repeat_the_front_before_the_timeout() {
     let mut s = Script::new(Variant::Sack, 10);
@@ -164,9 +164,9 @@ fn rule_2_duplicates_below_snd_recover_are_no_new_signal() {
 
 #[test]
 fn duplicates_at_recover_after_a_timeout_answer_its_needless_repeats_and_begin_nothing() {
-    // RFC 6582 3.2 step 2: a recovery begins if more than `recover` is acknowledged. All that was under way has arrived, and the timer
-    // sent it again: each repeat is answered by a duplicate of the highest acknowledgment, which is `recover`.
-    // RACK probes before its timer, and counts no duplicates.
+    // RFC 6582 3.2 step 2: a recovery begins if more than `recover` is acknowledged. All that was under way has arrived, and the
+    // timer sent it again: each repeat is answered by a duplicate of the highest acknowledgment, which is `recover`. RACK probes
+    // before its timer, and counts no duplicates.
     for variant in EVERY.into_iter().filter(|v| *v != Variant::Cubic) {
         let mut s = Script::new(variant, 10);
         assert_eq!(s.send(20), segments(0..10));
@@ -192,7 +192,7 @@ fn duplicates_beyond_recover_after_a_timeout_begin_a_recovery() {
         }
         assert!(s.highest >= 18, "{variant:?}: {}", s.highest);
         s.now += Span::from_millis(100);
-        // From here on segment 14 is missing; those who have SACK are told what has arrived in its place.
+        // From here on segment 14 is missing; variants with SACK are informed of later arrivals.
         for arrived in 16..19 {
             let block = (15, arrived);
             s.sack(14, if variant.recovery().sack() { std::slice::from_ref(&block) } else { &[] });
@@ -203,8 +203,8 @@ fn duplicates_beyond_recover_after_a_timeout_begin_a_recovery() {
 
 #[test]
 fn an_outage_is_no_round_trip() {
-    // RFC 6298 3 (Karn): all arrives, then no acknowledgment comes for five minutes, and the first that does answers a repeat. It
-    // names segments that were sent once, before the outage; Linux takes no sample from it, and neither do we.
+    // RFC 6298 3 (Karn): all data arrive, then no acknowledgment for five minutes, and the first one answers a repeat. It names
+    // segments sent once, before the outage; Linux takes no sample from it, and neither does this.
     let rtt = Span::from_millis(100);
     for variant in EVERY.into_iter().chain([Variant::Bbr]) {
         for dsack in [false, true] {
@@ -214,7 +214,7 @@ fn an_outage_is_no_round_trip() {
                 s.time_out();
             }
             s.now += rtt;
-            // All had come. RFC 2883: the first block says which of them came again.
+            // All had arrived. RFC 2883: the first block names the duplicate.
             s.sack(s.highest, if dsack { &[(0, 1)] } else { &[] });
             let stats = s.end.stats();
             assert_eq!((stats.rtt.count, stats.rtt.max), (1, Some(rtt)), "{variant:?} {dsack}: the SYN's");
@@ -293,7 +293,7 @@ fn a_hole_that_the_peer_shows_after_a_timeout_begins_facks_recovery() {
 
 #[test]
 fn a_stall_of_facks_ends_when_nothing_is_outstanding() {
-    // A repeat that is taken for lost stops FACK until the timer runs out; once all is acknowledged there is no timer, and more to send.
+    // A repeat considered lost stops FACK until the timer expires; once all is acknowledged there is no timer, and more to send.
     let mut s = Script::new(Variant::Fack, 10);
     assert_eq!(s.send(12), segments(0..10));
     assert_eq!(s.sack(0, &[(4, 9)]), [0]);
@@ -535,7 +535,7 @@ fn congestion_avoidance_adds_one_segment_a_window() {
 
 const ALL: [Variant; 4] =
     [Variant::Reno, Variant::NewReno, Variant::NewRenoSlowButSteady, Variant::SackNewReno];
-/// The same and those who count otherwise; Vegas has a clock of its own, and Hybla a pace over SACK's recovery.
+/// The same variants and those that count differently; Vegas has its own clock, and Hybla pacing over SACK's recovery.
 const EVERY: [Variant; 10] = [
     Variant::Tahoe,
     Variant::Reno,

@@ -1,9 +1,9 @@
-//! CUBIC's average windows as RFC 9438 §5.1 and §5.2 print them, by whole connections that lose one segment in so many.
+//! CUBIC's average windows, as printed in RFC 9438 §5.1 and §5.2, from connections that lose every nth segment.
 //!
-//! Tables 1 and 2 (RTT 0.1 and 0.01 s, C = 0.4, loss rates from 1e-2 to 1e-5) and table 3 (loss rates for 1, 10 and 100 Mbit/s), whose
-//! model it is that each 1/p-th packet is lost.
-//! Differs: segments are paced, so that the window comes spread over its round trip as in the model's continuous time.
-//! Leaves out loss rates below 1e-5, which `congestion/cubic.rs` has without the connections around it.
+//! Tables 1 and 2 (RTT 0.1 and 0.01 s, C = 0.4, loss rates from 1e-2 to 1e-5) and table 3 (loss rates for 1, 10 and 100 Mbit/s),
+//! whose model it is that each 1/p-th packet is lost.
+//! Differs: segments are paced, so the window is spread over its round trip, as in the model's continuous time.
+//! Leaves out loss rates below 1e-5, which `congestion/cubic.rs` has without connections.
 
 use skyhop_transport::tcp::{Config, Connection, DelayedAck, Hystart, Variant};
 use skyhop_units::{Span, Time};
@@ -13,7 +13,7 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 
 const MSS: u64 = 1460;
 
-/// Mean window in segments, of a connection that loses one data segment in `one_in`, over `cycles` losses.
+/// Mean window in segments of a connection that loses one data segment in `one_in`, over `cycles` losses.
 fn mean_window(one_in: u64, rtt: Span, start: u64, cycles: u64) -> f64 {
     let config = Config {
         variant: Variant::Cubic,
@@ -32,7 +32,7 @@ fn mean_window(one_in: u64, rtt: Span, start: u64, cycles: u64) -> f64 {
     // Packets on their way to each end, in order of arrival.
     let mut ways: [VecDeque<(Time, Packet)>; 2] = Default::default();
     let (mut now, mut data) = (Time::ZERO, 0u64);
-    // The first tenth is the way from slow start to the cycle.
+    // The first tenth is the transition from slow start to the cycle.
     let (first, last) = (one_in * cycles / 10, one_in * cycles);
     let mut began = None;
     ends[0].write(u64::MAX / 4);
@@ -75,7 +75,7 @@ fn mean_window(one_in: u64, rtt: Span, start: u64, cycles: u64) -> f64 {
     segments * rtt.as_secs_f64() / now.since(began).as_secs_f64()
 }
 
-// The model forgets that a round trip of each cycle goes to repair, and that segments are whole: 4 % either way.
+// The model ignores that a round trip of each cycle is used for the repair, and that segments are whole: 4 % either way.
 #[test]
 fn rfc_9438_5_1_tables_1_and_2() {
     for (rtt_ms, rows) in [(100, [12, 38, 187, 1054]), (10, [12, 38, 120, 379])] {

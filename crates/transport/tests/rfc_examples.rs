@@ -14,8 +14,8 @@ use skyhop_units::Span;
 const NONE: [u64; 0] = [];
 const RTT: Span = Span::from_millis(100);
 
-/// Twenty segments in flight, the first `lost` of them lost. For each acknowledgment of the others, and then of what limited transmit has
-/// sent: the window after it, what is in flight before anything is sent for it, and what is sent, N for new data, R for a repeat.
+/// Twenty segments in flight, the first `lost` of them lost. For each acknowledgment of the others, and then of the segments of
+/// limited transmit: the window after it, the flight before sending, and the segments sent, N for new data, R for a repeat.
 fn diagram(lost: u64, rate_reduction: bool, acks: usize) -> Vec<(u64, u64, String)> {
     let mut s = Script::with(Config { rate_reduction, limited_transmit: true, ..config(Variant::Sack, 20) });
     assert_eq!(s.send(60).len(), 20);
@@ -101,8 +101,8 @@ fn rack(initial_segments: u64) -> Script {
     Script::with(Config { recovery, ..config(Variant::Sack, initial_segments) })
 }
 
-// The last three of four segments are lost, and nothing tells of it but the probe, two round trips later. It is selectively
-// acknowledged, by which the two before it are lost. The repeat of the first of those is lost again, and found by the other's.
+// The last three of four segments are lost, which only the probe reveals, two round trips later. It is selectively acknowledged,
+// which shows that the two before it are lost. The repeat of the first of those is lost again, and detected by the second's.
 #[test]
 fn rfc_8985_3_4_a_probe_and_a_lost_repeat() {
     let mut s = rack(4);
@@ -123,8 +123,8 @@ fn rfc_8985_3_4_a_probe_and_a_lost_repeat() {
     assert_eq!(s.now.since(acknowledged), RTT * 5);
 }
 
-// Just before the timer of one segment runs out, two more are sent, and nothing is lost but late. By RFC 6675 the late acknowledgment
-// has both sent again for nothing. RACK takes only the first for lost, and waits another timeout for the others.
+// Just before the timer of one segment expires, two more are sent; all are late, none is lost. With RFC 6675 the late
+// acknowledgment repeats both unnecessarily. RACK considers only the first lost, and waits another timeout for the others.
 #[test]
 fn rfc_8985_3_5_a_timeout_that_comes_too_early() {
     let late = |mut s: Script| {
@@ -157,7 +157,7 @@ fn rfc_8985_3_5_a_timeout_that_comes_too_early() {
     assert_eq!((stats.timeouts, stats.segments_retransmitted), (1, 2), "the probe and the timer's");
 }
 
-// §6.3: what the timer does take for lost is what is a round trip old.
+// §6.3: at the timeout, segments older than a round trip are considered lost.
 #[test]
 fn rfc_8985_6_3_a_timeout_takes_what_is_old_for_lost() {
     let mut s = rack(10);
@@ -201,7 +201,7 @@ fn rfc_8985_6_2_a_quarter_of_a_round_trip_for_what_may_be_late() {
 fn rfc_8985_6_2_the_window_follows_needless_repeats() {
     let mut s = rack(2);
     let mut next = 0;
-    // One segment is late by more than RACK has patience for. How long it had.
+    // One segment is late by more than RACK tolerates, by this time.
     let mut late = |s: &mut Script, report: bool| {
         assert_eq!(s.send(2), [next, next + 1]);
         s.now += RTT;
@@ -211,7 +211,7 @@ fn rfc_8985_6_2_the_window_follows_needless_repeats() {
         assert_eq!(again, [next]);
         let patience = s.now.since(arrived);
         if report {
-            // The original comes just behind: RFC 2883's block names what came twice, below the acknowledgment.
+            // The original arrives just after the repeat: RFC 2883's block names the duplicate, below the acknowledgment.
             s.now += RTT;
             s.sack(next + 2, &[(next, next + 1)]);
         } else {
@@ -275,8 +275,8 @@ fn rfc_8985_9_3_ten_losses_of_ten() {
     assert_eq!(cwnd, 10, "the threshold");
 }
 
-// §7.2, TLP_calc_PTO: two round trips, but not beyond the timer. After steady round trips of 100 ms the timer has little more than
-// them, and the probe goes when it would have run out; then it has all its time again.
+// §7.2, TLP_calc_PTO: two round trips, but not beyond the timer. After steady round trips of 100 ms the timer is only slightly
+// longer, and the probe is sent when it would have expired; then the timer restarts.
 #[test]
 fn rfc_8985_7_2_a_probe_goes_in_the_place_of_an_earlier_timeout() {
     let recovery = Some(LossRecovery::Rack);

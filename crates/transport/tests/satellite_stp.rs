@@ -1,7 +1,7 @@
-//! STP over geostationary paths: how long, and how many bytes back.
+//! STP over geostationary paths: completion times and bytes on the return path.
 //!
 //! Follows docs/stp.md §11, the scenarios of draft-kuhn-quic-4-sat-06 and the 250/3 Mbit/s path of picoquic's tests.
-//! Differs: time runs from the call to connect until the sender knows that all has arrived.
+//! Differs: time runs from the call of connect until the sender knows that all data have arrived.
 //! Leaves out other traffic.
 
 mod common;
@@ -63,7 +63,7 @@ fn provisioned() {
         (3.8..=4.5).contains(&outcome.seconds) && outcome.return_bytes <= 20_000 && outcome.repeats <= 0.01,
         "{outcome:?}"
     );
-    // 3.28 s to send, and at best a repair of the last round trip's losses: 1.2 s. What is lost twice is not to cost another.
+    // 3.28 s to send, and at best a repair of the last round trip's losses: 1.2 s. Packets lost twice should not cost another one.
     for seed in 1..31 {
         let outcome = run(config.clone(), 250e6, 3e6, GEO, 1.0 / 64.0, 100_000_000, seed);
         assert!((4.4..=4.8).contains(&outcome.seconds) && outcome.return_bytes <= 80_000, "{outcome:?}");
@@ -115,8 +115,8 @@ fn what_is_saved_is_the_path() {
     );
 }
 
-/// State saved at 250 Mbit/s is used where 25 are left: no more is lost than RFC 9959 allows to be tried, and no transfer takes longer
-/// than without it. A first burst of two packets tells nothing of the path's rate.
+/// State saved at 250 Mbit/s is used on a path with 25: losses are at most those that RFC 9959 permits for the trial, and no
+/// transfer takes longer than without it. A first burst of two packets measures no rate.
 #[test]
 fn a_saved_rate_where_a_tenth_is_left() {
     let window = Config { congestion: Congestion::Window, ..Config::default() };
@@ -168,7 +168,7 @@ fn kuhn() {
     }
 }
 
-/// 50 Mbit/s become 10 after 5 s (a fade): nothing stalls, and what waits in the buffer is worked off.
+/// The rate drops from 50 to 10 Mbit/s after 5 s (a fade): nothing stalls, and the queue is drained.
 #[test]
 fn fade() {
     let source = Seed(1);
@@ -204,7 +204,7 @@ fn fade() {
     assert!(path.links[0].overflows < 1500, "{}", path.links[0].overflows);
 }
 
-/// The papers' window over 1.5 Mbit/s and 532 ms, 13 packets of buffer: the pipe fills, the return channel stays all but empty.
+/// The papers' window over 1.5 Mbit/s and 532 ms, a buffer of 13 packets: the pipe is full, the return channel almost empty.
 #[test]
 fn plain() {
     let source = Seed(1);
@@ -223,7 +223,7 @@ fn plain() {
     assert!((500.0..=1452.0).contains(&goodput) && (0.5..=4.0).contains(&back));
 }
 
-/// The path's MTU is found from 1200 bytes up, with and without losses.
+/// The path MTU is found from 1200 bytes upwards, with and without losses.
 #[test]
 fn path_mtu() {
     for (mtu, loss) in [(1440, 0.0), (1300, 0.0), (1200, 0.0), (1400, 0.02)] {
@@ -245,20 +245,20 @@ fn path_mtu() {
     }
 }
 
-/// Where half of the packets are lost, a quarter is lost twice: copies of all would be packets that nothing else can be sent in.
+/// If half of the packets are lost, a quarter is lost twice: copying all of them would displace other packets.
 #[test]
 fn copies_are_few_where_much_is_lost() {
     let config = Config { congestion: Congestion::Rate, max_rate: Some(Rate::mbit(1)), ..Config::default() };
     for seed in 1..4 {
         let outcome = run(config.clone(), 1.5e6, 1.5e6, GEO, 0.5, 10_000_000, seed);
-        // Each packet needs two on average: half of them are repeats.
+        // Each packet needs two transmissions on average: half of them are repeats.
         assert!((0.48..=0.53).contains(&outcome.repeats), "{outcome:?}");
         assert!((155.0..=190.0).contains(&outcome.seconds), "{outcome:?}");
     }
 }
 
-/// Two packets in three are lost, both ways, so that one POLL in nine is answered: everything arrives all the same, for every way
-/// of controlling the rate.
+/// Two packets in three are lost, in both directions, so one POLL in nine is answered: everything still arrives, with each
+/// congestion control.
 #[test]
 fn one_in_three_comes_through() {
     let rate = Config { congestion: Congestion::Rate, max_rate: Some(Rate::mbit(1)), ..Config::default() };

@@ -1,4 +1,4 @@
-//! A request and its response over one link, held against ns-2's FullTcp: what short transfers over a satellite cost.
+//! A request and its response over one link, compared with ns-2's FullTcp: the cost of short transfers over a satellite.
 //!
 //! HT 4.2.4 and its figure 4.21 count round trips and delayed acknowledgments; the reference has 1056 rows of link rate, round
 //! trip, segment size, initial window and delayed ACK. Here a link is a rate and a delay, and the ends are the only machines.
@@ -117,8 +117,8 @@ fn config(mss: u64, initial_segments: u64, delayed_ack: f64) -> Config {
         initial_window: initial_segments * mss,
         delayed_ack: match delayed_ack {
             0.0 => DelayedAck::None,
-            // The reference's words are "one-shot", its numbers are those of a clock that ticks from the start on: ns-2's
-            // FullTcp sends what it owes at multiples of the interval, as BSD does.
+            // The reference says "one-shot", but its numbers are those of a clock that ticks from the start on: ns-2's FullTcp
+            // sends delayed acknowledgments at multiples of the interval, as BSD does.
             wait => DelayedAck::Heartbeat(Span::from_secs_f64(wait)),
         },
         rto_initial: Span::from_secs(3),

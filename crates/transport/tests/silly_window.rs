@@ -1,7 +1,7 @@
-//! Parts of segments: whether a sender waits for room for a full one.
+//! Partial segments: a sender with and without silly window avoidance.
 //!
 //! Follows RFC 9293 §3.8.6.2.1 (avoidance of the silly window syndrome) and KG 4.2.2, which turns it off.
-//! Differs: the congestion window is what leaves a part, as in a stack that counts bytes; the peer's is large.
+//! Differs: the congestion window leaves room for a part, as in a stack that counts bytes; the peer's window is large.
 //! Leaves out the receiver's side, which never offers a small window here.
 
 use skyhop_transport::tcp::{Config, Connection, DelayedAck, LossRecovery, Variant};

@@ -1,8 +1,8 @@
-//! A peer of STP that lies: answers to what was never asked, edges that move back, gaps that cannot be, floods.
+//! A lying peer of STP: answers to POLLs never sent, edges that move back, impossible gaps, floods.
 //!
-//! Follows docs/stp.md §6.2, §7 and §9: an impossible report is ignored, memory is bounded by the windows, and the honest
-//! part of the conversation goes on.
-//! Leaves out forged packets that are right in every number, which is what encryption is for.
+//! Follows docs/stp.md §6.2, §7 and §9: an invalid report is ignored, memory is bounded by the windows, and the honest part of the
+//! conversation continues.
+//! Leaves out forged packets with correct numbers, against which there is encryption.
 
 use bytes::Bytes;
 use proptest::prelude::*;
@@ -27,7 +27,7 @@ fn what_was_never_sent_cannot_be_acknowledged() {
         Stat { upto: num(10), gaps: vec![Gap { start: num(9), end: num(11) }], ..honest.clone() },
         Stat { upto: num(10), gaps: vec![Gap { start: num(-1), end: num(1) }], ..honest.clone() },
         Stat { upto: num(10), gaps: vec![Gap { start: num(3), end: num(3) }], ..honest.clone() },
-        // A POLL from the future, and one that never was.
+        // A POLL from the future, and one that was never sent.
         Stat {
             echo: honest.echo.wrapping_add(1),
             next: num(10),
@@ -94,7 +94,7 @@ fn a_flood_of_reports_resends_each_packet_once() {
     v.wait(100);
     let after = v.end.stats().packets_retransmitted;
     assert!((3..=9).contains(&after), "{after} repeats: three and two tail copies of each");
-    // A STAT that answers a POLL of before the repeats changes nothing, however often it comes.
+    // A STAT that answers a POLL from before the repeats has no effect, however often it comes.
     let stat = Stat { upto: num(10), gaps, ..before };
     for _ in 0..10_000 {
         v.feed(|c| c.stat = Some(stat.clone()));
@@ -163,7 +163,7 @@ fn every_second_packet_costs_no_more_than_the_window_and_is_reported_in_whole_pa
     while let Some(packet) = v.end.poll_transmit(v.now) {
         assert!(packet.wire_len() <= 1440);
         let Some(stat) = packet.control.and_then(|c| c.stat) else { continue };
-        // The parts follow each other without a hole.
+        // The parts are consecutive, without gaps.
         assert!(stat.from == upto, "part {parts} from {} after {upto}", stat.from);
         (parts, gaps, upto) = (parts + 1, gaps + stat.gaps.len() as u64, stat.upto);
     }
@@ -214,7 +214,7 @@ fn data_before_and_beyond_the_window_are_dropped() {
 
 #[test]
 fn a_peer_that_takes_less_than_has_left_gets_the_rest_later() {
-    // The BGNAK of a small receiver: 64 SDs were sent in the belief that it takes them.
+    // The BGNAK of a small receiver: 64 SDs were sent on assumed credit.
     let mut v = Victim::start(Config { initial_window: 64 * 1428, ..config() }, 64);
     let early = v.sent;
     assert!((40..=64).contains(&early), "{early}");
@@ -235,7 +235,7 @@ fn time_in_which_nothing_was_asked_is_no_silence() {
     v.wait(5);
     assert_eq!((v.end.state(), v.end.poll_event()), (State::Established, None));
     v.goes_on(8);
-    // And a peer that is silent is given up after the time that was said, not before.
+    // A peer that does not answer is given up after the configured time, not before.
     v.write(1);
     let from = v.now;
     while v.end.state() != State::Closed {
@@ -295,7 +295,7 @@ proptest! {
                 while v.end.read(777).is_some() {}
             }
         }
-        // Whatever it believes now, it comes to rest or dies, and does not spin.
+        // It terminates or ends with an error, in any state, and does not loop.
         for _ in 0..3_000 {
             let Some(at) = v.end.poll_timeout() else { return Ok(()) };
             v.now = at.max(v.now);
@@ -306,7 +306,7 @@ proptest! {
     }
 }
 
-/// A packet by its differences from what would be honest.
+/// A packet by its differences from an honest one.
 #[derive(Debug, Clone)]
 struct Lie {
     seq: i64,
@@ -397,17 +397,17 @@ fn config() -> Config {
     Config { congestion: Congestion::Rate, max_rate: Some(Rate::mbit(1_000)), ..Config::default() }
 }
 
-/// An honest end that opens a connection and is told lies.
+/// An honest end that opens a connection and receives lies.
 struct Victim {
     end: Connection<Bytes>,
     now: Time,
-    /// Different SDs that it has sent.
+    /// Number of different SDs it has sent.
     sent: u64,
     polls: Vec<u32>,
 }
 
 impl Victim {
-    /// Before the BGNAK; it has so many packets to send.
+    /// Before the BGNAK; it has this many packets to send.
     fn start(config: Config, packets: usize) -> Self {
         let ends = Ends { local_port: 7, remote_port: 9, instance: 1, count: 3 };
         let mut v = Self {
@@ -468,7 +468,7 @@ impl Victim {
         self.end.handle_packet(self.now, &packet);
     }
 
-    /// A STAT that says nothing, in answer to the last POLL.
+    /// A STAT without gaps, in answer to the last POLL.
     fn stat(&self, next: i64) -> Stat {
         let echo = *self.polls.last().expect("a POLL");
         let (from, upto) = (num(next), num(next));
@@ -504,7 +504,7 @@ impl Victim {
         packets
     }
 
-    /// Lets time pass.
+    /// Advances the time.
     fn wait(&mut self, ms: u64) {
         let until = self.now + Span::from_millis(ms);
         while let Some(at) = self.end.poll_timeout().filter(|at| *at <= until) {
@@ -515,7 +515,7 @@ impl Victim {
         self.now = until;
     }
 
-    /// An honest peer again: takes and acknowledges all, until everything has arrived.
+    /// An honest peer from here on: accepts and acknowledges all, until everything has arrived.
     fn goes_on(&mut self, packets: u64) {
         for _ in 0..200 {
             let next = self.sent as i64;

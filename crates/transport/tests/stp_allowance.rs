@@ -1,7 +1,7 @@
-//! A listener that may not send more than three times what came, on paths that lose.
+//! A listener that may send at most three times the bytes received, on paths with losses.
 //!
-//! Follows docs/stp-hosts.md ("Without encryption"): the host counts, and the machine keeps data back and asks for the proof.
-//! Differs from `stp_pairs`: nothing but losses, and the time until the answer is there is what counts.
+//! Follows docs/stp-hosts.md ("Without encryption"): the host counts, and the machine holds data back and requests the proof.
+//! Differs from `stp_pairs`: losses only, and the time until the answer has arrived is compared.
 //! Leaves out the host (crate `live`).
 
 use bytes::Bytes;
@@ -23,7 +23,7 @@ struct Way {
     bytes: u64,
 }
 
-/// Time until a question of a few bytes has its answer of 20 kB, if `lost` says of each packet whether it is.
+/// Time until a request of a few bytes has its answer of 20 kB, with `lost` for each packet.
 fn answered(config: &Config, mut lost: impl FnMut(usize) -> bool) -> Option<Span> {
     let here = Ends { local_port: 7, remote_port: 9, instance: 1234, count: 5 };
     let there = Ends { local_port: 9, ..Ends::default() };
@@ -104,7 +104,7 @@ fn who_says_nothing_more_is_asked_less_and_less_often() {
     }
 }
 
-/// Which packets are lost does not matter: each costs a timeout, and no four make both ends wait for good.
+/// Any packets may be lost: each costs a timeout, and no four leave both ends waiting for ever.
 #[test]
 fn any_four_lost_packets_cost_four_timeouts() {
     for config in forms() {
@@ -124,7 +124,7 @@ fn any_four_lost_packets_cost_four_timeouts() {
 #[test]
 fn a_thousand_bad_paths_end_with_an_answer() {
     for config in forms() {
-        // 110 s stand for what is not there by then.
+        // 110 s stand for answers that have not arrived by then.
         let mut times: Vec<f64> = (0..1000)
             .map(|seed| {
                 let mut chance = Seed(seed).stream("losses");

@@ -1,8 +1,8 @@
-//! Many streams of one association over a satellite path: together as fast as one, and the small ones beside the large one.
+//! Many streams of one association over a satellite path: together as fast as one, and small ones next to a large one.
 //!
 //! Follows docs/stp.md §15.6 and its bounds in §15.10.
 //! Differs from `satellite_stp`: streams of a trunk, not a connection.
-//! Leaves out several associations side by side, which congestion control has to divide a path among.
+//! Leaves out several associations that share a path by congestion control.
 
 #[allow(dead_code)]
 mod common;
@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 const GEO: Span = Span::from_millis(300);
 
-/// To which end, and what.
+/// Destination and packet.
 type Arrival = (usize, Packet<Frames<PayloadLength>>);
 
 struct Path {
@@ -24,7 +24,7 @@ struct Path {
     links: [Link; 2],
     wire: BTreeMap<(Time, u64), Arrival>,
     serial: u64,
-    /// Bytes of each stream that the server's application has read, and when it had all.
+    /// Times at which the server's application had read all bytes of each stream.
     finished: BTreeMap<u64, Time>,
     acknowledged: usize,
     /// Bytes in order at the server.
@@ -32,7 +32,7 @@ struct Path {
 }
 
 impl Path {
-    /// 250 Mbit/s there and 3 back, a buffer of one product.
+    /// 250 Mbit/s forward and 3 back, a buffer of one bandwidth-delay product.
     fn new(loss: f64, seed: u64) -> Self {
         let product = |bps: f64| (bps / 8.0 * 0.6) as u64;
         let chance = Seed(seed);
@@ -84,7 +84,7 @@ impl Path {
         }
     }
 
-    /// Steps until `until` at most, or till nothing is due.
+    /// Steps until `until`, or until no event is left.
     fn step(&mut self, until: Time) -> bool {
         self.drain();
         let arrival = self.wire.first_key_value().map(|(key, _)| key.0);
@@ -116,7 +116,7 @@ struct Crowd {
     back: u64,
 }
 
-/// So many streams share so many bytes, all written at once; until the sender knows that all have arrived.
+/// This many streams share this many bytes, all written at once; until the sender knows that all have arrived.
 fn crowd(streams: u64, bytes: u64, loss: f64, seed: u64) -> Crowd {
     let mut path = Path::new(loss, seed);
     let mut waiting: VecDeque<u64> =
@@ -132,7 +132,7 @@ fn crowd(streams: u64, bytes: u64, loss: f64, seed: u64) -> Crowd {
         assert!(path.step(Time::ZERO + Span::from_secs(200)), "no end");
     }
     let seconds = path.now.as_secs_f64();
-    // The answers that still leave belong to the stream.
+    // Answers that are still sent belong to the stream.
     while path.ends[1].streams() > 0 && path.step(path.now + Span::from_secs(30)) {}
     assert_eq!(path.received.values().sum::<u64>(), bytes);
     assert_eq!(path.finished.len() as u64, streams);
@@ -170,7 +170,7 @@ fn a_crowd_over_a_lossy_path() {
     }
 }
 
-/// Requests of 2 kB, fifty a second, with or without a bulk stream beside them; the 99th percentile of their times.
+/// Requests of 2 kB, fifty per second, with or without a bulk stream; the 99th percentile of their times.
 fn requests(bulk: bool, class: Class, seed: u64) -> f64 {
     let mut path = Path::new(0.0, seed);
     if bulk {

@@ -1,8 +1,8 @@
-//! Two machines and a channel that loses, doubles, delays, overtakes and spoils as it likes.
+//! Two machines and a channel that loses, duplicates, delays, reorders and alters packets.
 //!
-//! Follows docs/stp.md §9: bytes come once, in order and unaltered, or the connection ends with a reason.
-//! Differs from the simulator: no rates; every case is a few dozen packets, and there are many cases.
-//! Leaves out a peer that lies (`stp_adversary`).
+//! Follows docs/stp.md §9: bytes arrive once, in order and unaltered, or the connection ends with a reason.
+//! Differs from the simulator: no rates; every case has a few dozen packets, and there are many cases.
+//! Leaves out a lying peer (`stp_adversary`).
 
 mod stp_pair;
 

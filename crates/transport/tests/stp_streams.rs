@@ -1,7 +1,7 @@
-//! Streams and datagrams of an association one by one: who waits for whom, who goes first, and what a liar cannot do.
+//! Single streams and datagrams of an association: delays among them, scheduling, and the limits for a lying peer.
 //!
 //! Follows docs/stp.md §15.1 and §15.3 to §15.7, rule by rule.
-//! Differs from `stp_trunks`: each case is written by hand, and says which rule it holds.
+//! Differs from `stp_trunks`: each case is written by hand for one rule.
 //! Leaves out paths with a rate (`stp_crowds`).
 
 use bytes::Bytes;
@@ -18,13 +18,13 @@ const HERE: Ends = Ends { local_port: 7, remote_port: 9, instance: 12, count: 5 
 const THERE: Ends = Ends { local_port: 9, remote_port: 0, instance: 0, count: 0 };
 const DELAY: Span = Span::from_millis(50);
 
-/// Two ends and a path of 100 ms there and back, which loses what it is told to.
+/// Two ends and a path with a round trip of 100 ms, with selected losses.
 struct Pair {
     now: Time,
     ends: [Trunk<Bytes>; 2],
     wire: BTreeMap<(Time, u64), (usize, Sent)>,
     serial: u64,
-    /// Events of each end, and when.
+    /// Events of each end, with their times.
     events: [Vec<(Time, TrunkEvent)>; 2],
     sent: [Vec<Sent>; 2],
 }
@@ -46,7 +46,7 @@ impl Pair {
         Self::new([(Config::default(), Budgets::default()), (Config::default(), Budgets::default())])
     }
 
-    /// Both have met, and know each other's budgets.
+    /// A pair that has exchanged budgets.
     fn met(configs: [(Config, Budgets); 2]) -> Self {
         let mut pair = Self::new(configs);
         pair.run(1000, |_, _| false);
@@ -115,7 +115,7 @@ fn has_data(packet: &Sent, id: u64) -> bool {
 #[test]
 fn a_loss_delays_the_stream_that_has_data_in_it_and_no_other() {
     let mut pair = Pair::usual();
-    // So heavy that its turn is more than one packet: then there is one of its alone.
+    // Its turn is more than one packet: then there is a packet with its data alone.
     let weights = [16, 64, 16];
     let ids = weights.map(|weight| pair.ends[0].open(Class { priority: 3, weight }).expect("it may"));
     for id in ids {
@@ -165,7 +165,7 @@ fn datagrams_are_not_sent_again_and_late_ones_not_at_all() {
     let stats = pair.ends[0].stats().datagrams;
     assert_eq!((stats.written, stats.sent, stats.late), (2, 1, 1));
     assert_eq!(pair.ends[1].read_datagram(), None);
-    // Lost data is not charged to the credit for ever: four times the receiver's queue goes through.
+    // Lost data are not charged to the credit for ever: four times the receiver's queue passes.
     let mut pair = Pair::met([paced(), paced()]);
     let mut come = 0;
     for _ in 0..1000 {
@@ -207,7 +207,7 @@ fn those_who_stop_reading_leave_room_for_those_who_read() {
     let mut stalled = Vec::new();
     let mut reads = Vec::new();
     for round in 0..6 {
-        // One that is read for a while, and then not any more; and one that never is.
+        // A stream that is read for a while, and one that is never read.
         let [grown, never] = [0; 2].map(|_| pair.ends[0].open(Class::default()).expect("it may"));
         pair.ends[0].write(grown, bytes(2_000_000));
         pair.ends[0].write(never, bytes(2_000_000));
@@ -241,14 +241,14 @@ fn the_window_is_used_up_to_the_end_beside_streams_that_nobody_reads() {
             pair.run(50, |_, _| false);
             pair.read(1, live);
         }
-        // Nothing is read any more: only the arrivals themselves can have the rest of the window told.
+        // Nothing is read any more: only arrivals can trigger the announcement of the remaining window.
         pair.run(2000, |_, _| false);
         let held = pair.ends[1].held_bytes();
         assert!(held > 990_000, "{held} bytes after {reads} reads");
     }
 }
 
-/// A promised rate keeps packets waiting for their turn, so that who goes first can be seen.
+/// A guaranteed rate keeps packets waiting, so that their order is visible.
 fn paced() -> (Config, Budgets) {
     let config = Config { congestion: Congestion::Rate, max_rate: Some(Rate::mbit(1)), ..Config::default() };
     (config, Budgets::default())
@@ -265,7 +265,7 @@ fn weights_share_the_path_and_priorities_go_before() {
     pair.run(4000, |_, _| false);
     let [light, heavy] = ids.map(|id| 1e6 - pair.ends[0].unsent(id) as f64);
     assert!((heavy / light / 4.0 - 1.0).abs() < 0.02, "{light} B and {heavy} B by weights of 1 to 4");
-    // The light one is made heavy.
+    // The stream with the small weight receives a large one.
     pair.ends[0].prioritize(ids[0], Class { priority: 3, weight: 64 });
     pair.run(4000, |_, _| false);
     let more = ids.map(|id| 1e6 - pair.ends[0].unsent(id) as f64);
@@ -280,7 +280,7 @@ fn weights_share_the_path_and_priorities_go_before() {
         .map(|packet| has_data(packet, urgent))
         .collect();
     assert!(turns[..7].iter().all(|is| *is), "{turns:?}");
-    // The peer's half has the class of the opening, or the one that it was told later.
+    // The peer's direction has the class of the opening, or the one it received later.
     pair.run(500, |_, _| false);
     for (id, len) in [(ids[0], 300_000), (urgent, 50_000)] {
         pair.ends[1].write(id, bytes(len));
@@ -303,7 +303,7 @@ fn more_streams_than_the_peer_takes_have_to_wait() {
     assert!(pair.at(0, TrunkEvent::MayOpen).is_some());
     ids.extend(open(&mut pair));
     assert_eq!(ids.len(), 17);
-    // One ends while all others stay: its place is another's.
+    // One stream ends while all others remain: its slot is free for another.
     for end in &mut pair.ends {
         end.shutdown(ids[0]);
     }
@@ -312,7 +312,7 @@ fn more_streams_than_the_peer_takes_have_to_wait() {
     ids.extend(open(&mut pair));
     assert_eq!(ids.len(), 17);
     pair.run(1000, |_, _| false);
-    // Half of them end, both ways, and others take their places.
+    // Half of them end, in both directions, and are replaced by others.
     for id in &ids[..9] {
         pair.ends[0].shutdown(*id);
         pair.ends[1].shutdown(*id);
@@ -326,7 +326,7 @@ fn more_streams_than_the_peer_takes_have_to_wait() {
     pair.run(1000, |_, _| false);
     ids.extend(open(&mut pair));
     assert_eq!(ids.len(), 17);
-    // A reset gives its place back too, whoever it is by.
+    // A reset also frees the slot, from either end.
     pair.run(1000, |_, _| false);
     for (n, id) in ids[..9].iter().enumerate() {
         pair.ends[n % 2].reset(*id, Reason::Aborted);
@@ -342,7 +342,7 @@ fn a_reset_ends_both_directions_and_gives_back_what_was_held() {
     let config = || Config { window: 100_000, ..Config::default() };
     let budgets = Budgets { stream_window: 60_000, ..Budgets::default() };
     let mut pair = Pair::met([(config(), budgets), (config(), budgets)]);
-    // More than the association's window in all, in streams that are broken off unread, by either end.
+    // Data of more than the association's window in all, in streams that are aborted unread, by either end.
     for round in 0..10 {
         let id = pair.ends[0].open(Class::default()).expect("it may");
         pair.ends[0].write(id, bytes(70_000));
@@ -395,7 +395,7 @@ fn other_versions_are_refused_by_name() {
     let mut trunk = Trunk::<Bytes>::connect(Config::default(), Budgets::default(), HERE, 1);
     let mut old = Connection::<Bytes>::listen(Config::default(), THERE, 5);
     let opening = trunk.poll_transmit(Time::ZERO).expect("a BGN");
-    // Version 1 does not look into the data.
+    // Version 1 does not interpret the data.
     old.handle_packet(Time::ZERO, &opening.map(|_| bytes(20)));
     let answer = old.poll_transmit(Time::ZERO).expect("an END");
     assert_eq!(answer.control.as_ref().and_then(|c| c.end).map(|e| e.reason), Some(Reason::Versions(1, 1)));
@@ -448,7 +448,7 @@ impl Liar {
         }
     }
 
-    /// Says so in a packet of its own; true if it was taken.
+    /// Sends the frames in a packet of its own; true if it was accepted.
     fn say(&mut self, frames: Vec<Frame<Bytes>>) -> bool {
         let refused = self.end.stats().refused;
         let packet = self.packet(Some(frames), None);
@@ -472,21 +472,21 @@ fn what_goes_beyond_a_budget_is_refused_whole() {
     assert!(!liar.say(vec![piece(2, 0, false, 10), piece(0, 29_500, false, 501)]), "one byte too many");
     assert_eq!(liar.end.readable(2), 0, "none of it was taken");
     assert!(liar.say(vec![piece(0, 29_500, false, 500), piece(2, 29_999, false, 1)]));
-    // The third would make more than the association holds.
+    // The third would exceed the association's budget.
     assert!(!liar.say(vec![piece(4, 10_000, false, 1)]));
     assert!(liar.say(vec![piece(4, 9_999, false, 1)]));
     assert!(!liar.say(vec![piece(4, 10_000, false, 1)]));
     assert!(!liar.say(vec![Frame::Reset { id: 4, reason: 1, end: 10_001 }]));
     assert!(liar.say(vec![piece(0, 1000, false, 1000)]), "what fills a gap is within it");
     assert_eq!(liar.end.held_bytes(), 70_000);
-    // Streams beyond the twentieth, and streams that are not the liar's to open.
+    // Streams beyond the twentieth, and streams that the liar may not open.
     assert!(liar.say(vec![piece(38, 0, true, 0)]));
     assert!(!liar.say(vec![piece(40, 0, true, 0)]));
     assert!(!liar.say(vec![Frame::Reset { id: 4_000, reason: 1, end: 0 }]));
     let before = liar.end.stats().accepted;
     assert!(liar.say(vec![piece(1, 0, true, 0), piece(77, 0, false, 5)]));
     assert_eq!(liar.end.stats().accepted, before);
-    // Opened once and never again, also after it is over.
+    // A stream is opened once and never again, also after it has ended.
     let opened = |liar: &mut Liar| {
         std::iter::from_fn(|| liar.end.poll_event()).filter(|e| matches!(e, TrunkEvent::Opened(38))).count()
     };
@@ -513,7 +513,7 @@ fn an_end_that_moves_breaks_the_stream_and_not_the_association() {
     assert_eq!(liar.end.readable(6), 7);
 }
 
-/// Every other byte alone: pieces are bounded, and one that fills a gap is still taken.
+/// Alternate bytes: pieces are bounded, and one that fills a gap is still accepted.
 #[test]
 fn tiny_pieces_cost_no_more_than_the_window() {
     let config = Config { window: 256_000, ..Config::default() };

@@ -1,8 +1,8 @@
-//! Two ends of an association and a channel that loses, doubles, delays, overtakes, spoils, narrows, moves and dies as it likes.
+//! Two ends of an association and a channel that loses, duplicates, delays, reorders, alters, changes its MTU and delay, and fails.
 //!
-//! Follows docs/stp.md §15: nothing twice, out of order, altered or lost without word; budgets hold.
+//! Follows docs/stp.md §15: no data twice, out of order, altered or lost silently; budgets are respected.
 //! Differs from `stp_pairs`: streams and datagrams; a case is a number.
-//! Leaves out rates (`crowds`) and a peer that lies.
+//! Leaves out rates (`stp_crowds`) and a lying peer.
 
 mod stp_trunk;
 

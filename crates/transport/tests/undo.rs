@@ -1,4 +1,4 @@
-//! Reductions that are taken back, acknowledgment by acknowledgment.
+//! Reductions that are undone, acknowledgment by acknowledgment.
 //!
 //! RFC 5682 §3.1 (F-RTO with SACK), RFC 3708 §2 (DSACK), RFC 5681 §3.1 (a second timeout), in the order of Linux 6.18's
 //! `tcp_fastretrans_alert` and `tcp_process_loss`.
@@ -16,7 +16,7 @@ fn undoing(undo: bool) -> Config {
     Config { undo, limited_transmit: true, rate_reduction: true, ..config(Variant::Cubic, 10) }
 }
 
-/// Ten segments and the probe of a tail are under way, of forty, and the timer has run out.
+/// Ten segments of forty and the probe of a tail are in flight, and the timer has expired.
 fn timed_out(undo: bool) -> Script {
     let mut s = Script::with(undoing(undo));
     assert_eq!(s.send(40), segments(0..10));
@@ -29,7 +29,7 @@ fn timed_out(undo: bool) -> Script {
 #[test]
 fn frto_sends_new_data_and_takes_an_original_for_a_proof() {
     let mut s = timed_out(true);
-    // The repeat or its original has arrived: two new segments ask.
+    // The repeat or its original has arrived: two new segments decide which.
     assert_eq!(s.ack(1), [11, 12]);
     assert_eq!(s.end.cwnd(), 2 * MSS);
     // Segment 1 was sent once. The window is what it was, ssthresh too, and slow start goes on: 11 of 11 segments are in flight.
@@ -47,7 +47,7 @@ fn frto_repeats_once_new_data_overtakes() {
     assert_eq!(s.sack(1, &[(11, 12)]), [1]);
     assert_eq!(s.sack(1, &[(11, 13)]), [2]);
     assert_eq!((s.end.ssthresh(), s.end.stats().undone), (Some(7_000), 0));
-    // It is over: an original that comes now is no proof.
+    // It is complete: an original that arrives now is no proof.
     s.ack(4);
     assert_eq!(s.end.stats().undone, 0);
 }
@@ -60,7 +60,7 @@ fn frto_needs_new_data_and_room_for_it() {
     s.time_out();
     assert_eq!(s.end.stats().timeouts, 1);
     assert_eq!(s.ack(1), [1, 2]);
-    // Without it each timeout is believed.
+    // Without it each timeout is accepted.
     let mut s = timed_out(false);
     assert_eq!(s.ack(1), [1, 2]);
     s.ack(2);
@@ -88,7 +88,7 @@ fn a_second_timeout_for_the_same_data_cuts_nothing() {
     assert_eq!(s.end.ssthresh(), Some(2_000));
 }
 
-/// Segment 0 is late, three that overtook it are held, and a recovery has sent it again.
+/// Segment 0 is late, three later ones have arrived, and a recovery has repeated it.
 fn recovering(undo: bool) -> Script {
     let mut s = Script::with(undoing(undo));
     assert_eq!(s.send(60), segments(0..10));
@@ -114,7 +114,7 @@ fn a_report_of_each_repeat_takes_a_recovery_back() {
     s.sack(12, &[(0, 1)]);
     assert_eq!((s.end.stats().undone, s.end.ssthresh()), (1, None));
     assert!(s.end.cwnd() >= 10 * MSS);
-    // A report of something older is none of it, and neither is a second one of nothing.
+    // A report of older data does not count, and neither does a second report of no data.
     s.sack(12, &[(0, 1)]);
     assert_eq!(s.end.stats().undone, 1);
     let mut s = recovering(false);

@@ -1,7 +1,7 @@
 //! Two STP machines and the path between them, in virtual time.
 //!
-//! Follows what the simulator does with one link each way: a rate, a delay, a buffer, random losses.
-//! Differs: small enough to be read at a glance, so that what it shows is the machines' doing.
+//! Follows the simulator with one link in each direction: a rate, a delay, a buffer, random losses.
+//! Differs: short enough to verify by reading, so its results depend on the machines only.
 //! Leaves out topology, other traffic, and everything above the connection.
 
 use skyhop_chance::Stream;
@@ -13,12 +13,12 @@ use std::collections::BTreeMap;
 pub struct Link {
     pub bps: f64,
     pub delay: Span,
-    /// Network-layer bytes that wait at most.
+    /// Largest number of waiting bytes, with network-layer headers.
     pub buffer: u64,
     pub loss: f64,
-    /// The largest STP packet that is carried.
+    /// Size of the largest STP packet that is transmitted.
     pub mtu: usize,
-    /// Network-layer bytes above STP's packet.
+    /// Bytes of headers below STP's packet.
     pub overhead: usize,
     pub chance: Stream,
     busy_until: Time,
@@ -47,7 +47,7 @@ impl Link {
         }
     }
 
-    /// When a packet that enters now arrives; `None` if it does not.
+    /// Arrival time of a packet that enters now; `None` if it is lost.
     pub fn carry(&mut self, now: Time, len: usize) -> Option<Time> {
         if len > self.mtu {
             return None;
@@ -73,7 +73,7 @@ pub struct Path {
     pub now: Time,
     /// The initiator, and the listener.
     pub ends: [Connection<PayloadLength>; 2],
-    /// From the initiator, and back.
+    /// From the initiator, and to it.
     pub links: [Link; 2],
     agenda: BTreeMap<(Time, u64), (usize, Packet<PayloadLength>)>,
     order: u64,
@@ -114,7 +114,7 @@ impl Path {
         }
     }
 
-    /// Goes on until `done`, or nothing happens any more, or `until`; returns whether `done`.
+    /// Runs until `done`, until no event is left, or until `until`; returns `done`.
     pub fn run(&mut self, until: Time, mut done: impl FnMut(&Self) -> bool) -> bool {
         self.drain();
         let mut still = 0;
@@ -143,7 +143,7 @@ impl Path {
     }
 }
 
-/// Sends `bytes` one way and closes; seconds until the last is acknowledged.
+/// Sends `bytes` in one direction and closes; seconds until the last byte is acknowledged.
 pub fn transfer(path: &mut Path, bytes: u64, until: f64) -> Option<f64> {
     path.ends[0].write(PayloadLength(bytes));
     path.ends[0].shutdown();

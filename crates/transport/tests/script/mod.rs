@@ -1,8 +1,8 @@
-//! A sender and a peer that says what the test says.
+//! A sender and a scripted peer.
 //!
-//! Segments are of 1000 bytes and are called by their numbers.
-//! Differs from a conversation: no path and no receiver, so that each acknowledgment can be any.
-//! Leaves out data of the peer's.
+//! Segments have 1000 bytes and are identified by numbers.
+//! Differs from a conversation: no path and no receiver, so each acknowledgment can be arbitrary.
+//! Leaves out data of the peer.
 
 // Each test file uses a part of it.
 #![allow(dead_code)]
@@ -31,7 +31,7 @@ pub fn segments(range: std::ops::Range<u64>) -> Vec<u64> {
     range.collect()
 }
 
-/// The blocks of what has arrived, the latest first.
+/// SACK blocks for the segments that have arrived, the latest first.
 pub fn blocks_of(arrived: &[u64]) -> Vec<(u64, u64)> {
     let mut blocks: Vec<(u64, u64)> = Vec::new();
     for &n in arrived {
@@ -43,7 +43,7 @@ pub fn blocks_of(arrived: &[u64]) -> Vec<(u64, u64)> {
     blocks
 }
 
-/// A sender and a peer that says what the test says. Segment n is bytes n * 1000 to (n + 1) * 1000.
+/// A sender and a scripted peer. Segment n is bytes n * 1000 to (n + 1) * 1000.
 pub struct Script {
     pub end: Connection,
     pub now: Time,
@@ -61,7 +61,7 @@ impl Script {
         Self::over(config, Span::from_millis(100))
     }
 
-    /// The handshake takes so long.
+    /// A connection whose handshake takes `rtt`.
     pub fn over(config: Config, rtt: Span) -> Self {
         // A peer for large windows counts in larger units.
         let scale = if config.window < 1 << 30 { 0 } else { 7 };
@@ -86,24 +86,24 @@ impl Script {
         script
     }
 
-    /// The peer's timestamps option, which echoes what was sent at `at`: milliseconds, from 1 on.
+    /// The peer's timestamps option, which echoes a packet sent at `at`: milliseconds, from 1 on.
     pub fn echo(at: Time) -> Timestamps {
         Timestamps { value: 1, echo: (at.as_nanos() / 1_000_000) as u32 + 1 }
     }
 
-    /// The application offers `n` segments more. Segments sent.
+    /// The application offers `n` more segments. Returns the segments sent.
     pub fn send(&mut self, n: u64) -> Vec<u64> {
         self.end.write(n * MSS);
         let packets = self.drain();
         self.numbers(&packets)
     }
 
-    /// All segments below `n` have arrived. Segments sent.
+    /// All segments below `n` have arrived. Returns the segments sent.
     pub fn ack(&mut self, n: u64) -> Vec<u64> {
         self.sack(n, &[])
     }
 
-    /// Segment `n` is missing, and something else has arrived. Segments sent.
+    /// Segment `n` is missing, and another has arrived. Returns the segments sent.
     pub fn dup(&mut self, n: u64) -> Vec<u64> {
         self.sack(n, &[])
     }
@@ -112,7 +112,7 @@ impl Script {
         (0..times).flat_map(|_| self.dup(n)).collect()
     }
 
-    /// All segments below `n` have arrived, and those in `blocks`. Segments sent.
+    /// All segments below `n` have arrived, and those in `blocks`. Returns the segments sent.
     pub fn sack(&mut self, n: u64, blocks: &[(u64, u64)]) -> Vec<u64> {
         let mut sack = SackBlocks::default();
         for (left, right) in blocks {
@@ -122,7 +122,7 @@ impl Script {
         self.numbers(&packets)
     }
 
-    /// The retransmission timer runs out. Segments sent.
+    /// The retransmission timer expires. Returns the segments sent.
     pub fn time_out(&mut self) -> Vec<u64> {
         self.now = self.end.poll_timeout().expect("a timer");
         self.end.handle_timeout(self.now);

@@ -1,8 +1,8 @@
-//! Two machines of STP, a channel between them, and somebody who watches both.
+//! Two machines of STP, a channel between them, and an observer of both.
 //!
-//! `plan` says what happens, `net` does it, `observer` holds each packet against docs/stp.md.
+//! `plan` has the case, `net` executes it, `observer` checks each packet against docs/stp.md.
 //! Differs from `common`: the channel has no rate, and the payload is bytes.
-//! Leaves out the peer that lies, which has a test of its own.
+//! Leaves out a lying peer, which has its own test.
 #![allow(dead_code)]
 
 pub mod net;

@@ -1,7 +1,7 @@
-//! Two machines joined by a channel that does what the plan says, with bytes as payload and bytes on the wire.
+//! Two machines joined by a channel that follows the plan, with bytes as payload and bytes on the wire.
 //!
-//! Every packet is emitted and parsed again, so that what is held is the protocol and not the structs.
-//! Differs from the simulator: time jumps from event to event, and everything that is promised is asserted on the way.
+//! Every packet is emitted and parsed again, so that the protocol is tested, not the structs.
+//! Differs from the simulator: time jumps from event to event, and every guarantee is asserted on the way.
 //! Leaves out congestion: the channel has no rate.
 
 use super::observer::Observer;
@@ -12,7 +12,7 @@ use skyhop_units::{Span, Time};
 use skyhop_wire::stp::{emit, parse};
 use std::collections::BTreeMap;
 
-/// The byte at `offset` of what `from` writes.
+/// The byte at `offset` of the data written by `from`.
 pub fn pattern(from: usize, offset: u64) -> u8 {
     ((offset + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as u8 ^ [0x5a, 0xc3][from]
 }
@@ -26,12 +26,12 @@ pub struct Told {
     pub reset: u32,
 }
 
-/// How a case ended.
+/// Outcome of a case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     /// Everything arrived and both ends closed.
     Done,
-    /// At least one end said that it gave up, and nothing was delivered that had not been written.
+    /// At least one end reported a failure, and nothing was delivered that had not been written.
     Reported,
 }
 
@@ -97,7 +97,7 @@ impl Net {
         net
     }
 
-    /// Runs to the end and says which it was.
+    /// Runs to the end, and returns the outcome.
     pub fn run(&mut self) -> Outcome {
         while self.step() {
             self.steps += 1;
@@ -118,7 +118,7 @@ impl Net {
             return Outcome::Done;
         }
         let reported = self.told.iter().any(|t| t.reset > 0);
-        // Behind a dead path an end that has nothing outstanding and does not ask has nothing to wait for.
+        // On a dead path an end with nothing outstanding that does not poll has nothing to wait for.
         let idle = self.plan.dies.is_some() && self.ends.iter().all(|end| end.unacknowledged() == 0);
         assert!(reported || idle, "nothing is due, nobody is told: {}", self.state());
         assert!(!self.plan.must_succeed(), "gave up over a path that carries: {}", self.state());
@@ -137,7 +137,7 @@ impl Net {
         )
     }
 
-    /// Makes the next step. Returns false if nothing is left to happen.
+    /// Executes the next step; false if there is none.
     pub fn step(&mut self) -> bool {
         let arrival = self.wire.first_key_value().map(|(key, _)| key.0);
         let timers = self.ends.each_ref().map(|end| end.poll_timeout());
@@ -166,7 +166,7 @@ impl Net {
         true
     }
 
-    /// When the application of `end` next does something by itself: writes, or reads.
+    /// Time of the next write or read of the application of `end`.
     fn wish(&self, end: usize) -> Option<Time> {
         let side = &self.plan.sides[end];
         let ready = self.told[end].connected > 0 || (end == 0 && side.early);
@@ -178,7 +178,7 @@ impl Net {
         [write, read].into_iter().flatten().min()
     }
 
-    /// The application of `end` does what it wished to do now.
+    /// Executes the due actions of the application of `end`.
     fn act(&mut self, end: usize) {
         let side = &self.plan.sides[end];
         if self.unread[end] && self.read_at[end] <= self.now {
@@ -262,7 +262,7 @@ impl Net {
         let due = match side.finish {
             Finish::AtOnce => true,
             Finish::Acknowledged => self.all_acknowledged[end],
-            // One of two that wait for each other has to begin.
+            // One of two ends that wait for each other has to begin.
             Finish::AfterPeer => {
                 self.told[end].finished > 0 || (end == 0 && self.plan.sides[1].finish == Finish::AfterPeer)
             }

@@ -1,8 +1,8 @@
-//! Watches both ends' packets and holds each against docs/stp.md.
+//! Observes both ends' packets and checks each against docs/stp.md.
 //!
-//! Follows §3.1 (what POLL and END may ride on), §4, §6 and §7: credit, repeats only of what was reported, reports that are true.
+//! Follows §3.1 (combinations with POLL and END), §4, §6 and §7: credit, repeats of reported SDs only, correct reports.
 //! Differs from the machines: keeps everything, knows what has arrived, and shares no code with them.
-//! Leaves out when something is sent.
+//! Leaves out sending times.
 
 use super::net::pattern;
 use super::plan::Plan;
@@ -12,16 +12,16 @@ use skyhop_units::Time;
 
 /// An SD that has been sent.
 struct Sent {
-    /// Where its data lie in the stream.
+    /// Position of its data in the stream.
     offset: u64,
     len: usize,
     times: u64,
-    /// How often a report that names it has reached its sender.
+    /// Number of reports naming it that have reached its sender.
     named: u64,
     arrived: bool,
 }
 
-/// The data of one end and what is said of them by the other.
+/// The data of one end and the other's reports on them.
 #[derive(Default)]
 struct Direction {
     first: u64,
@@ -33,9 +33,9 @@ struct Direction {
     assumed: u64,
     last_poll: Option<u32>,
     polls_arrived: Vec<u32>,
-    /// N(R) and N(MR) as last said by the receiver.
+    /// N(R) and N(MR) of the receiver's last report.
     said: (u64, u64),
-    /// Behind the last, once an END has been sent.
+    /// One past the last number, once an END has been sent.
     end: Option<u64>,
     most_payload: Option<usize>,
 }
@@ -43,11 +43,11 @@ struct Direction {
 pub struct Observer {
     directions: [Direction; 2],
     copies: u64,
-    /// SDs sent again.
+    /// Number of repeated SDs.
     pub repeats: u64,
 }
 
-/// The number nearest to `near` that reads `wire`.
+/// The number nearest to `near` with the bits `wire`.
 fn number(wire: u32, near: u64) -> u64 {
     assert!(wire < 1 << 24);
     let base = near & !0xff_ffff;
@@ -74,7 +74,7 @@ impl Observer {
         }
     }
 
-    /// Returns true if an end's numbers have gone from 2^24-1 to 0.
+    /// Returns true if an end's numbers have wrapped from 2^24-1 to 0.
     pub fn wrapped(&self) -> bool {
         self.directions.iter().any(|d| d.first + d.sent.len() as u64 > 1 << 24)
     }
@@ -184,7 +184,7 @@ impl Observer {
         }
     }
 
-    /// A packet, unspoilt, reaches `to`.
+    /// An unaltered packet reaches `to`.
     pub fn arrived(&mut self, to: usize, packet: &Packet<Bytes>) {
         let d = &mut self.directions[1 - to];
         if packet.data.is_some() {
@@ -214,7 +214,7 @@ impl Observer {
         ];
         for (next, credit, gaps) in lists.into_iter().flatten() {
             if d.most_payload.is_none() {
-                // It has overtaken the BGNAK: an initiator knows nothing of the peer yet.
+                // It has overtaken the BGNAK: an initiator has no number of the peer yet.
                 continue;
             }
             let next = number(next, here);

@@ -1,7 +1,7 @@
 //! Plan of a case: the writes and the closing of each end, and the channel's effect on each packet.
 //!
-//! A plan is read from bytes, so that proptest, a counter of cases and a fuzzer make the same cases from what each has.
-//! Differs from a strategy of proptest: any bytes are a plan, and zeros are the quiet one, so that bytes shrink well.
+//! A plan is parsed from bytes, so that proptest, a counter of cases and a fuzzer generate the same cases.
+//! Differs from a strategy of proptest: any bytes are a plan, and zeros are the simplest one, so that bytes shrink well.
 //! Leaves out the machines, which `net` drives.
 
 use skyhop_transport::stp::{Config, Congestion, Features};
@@ -10,17 +10,17 @@ use skyhop_units::{Rate, Span};
 /// The channel's effect on a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 pub struct Fate {
-    /// It does not arrive.
+    /// It is lost.
     pub lost: bool,
     /// It arrives a second time, one delay later.
     pub twice: bool,
-    /// How much later than the delay it arrives.
+    /// Additional delay.
     pub late_ms: u64,
-    /// The bit that arrives turned over, counted round the packet.
+    /// Number of the inverted bit, modulo the packet's length.
     pub flip: Option<u32>,
 }
 
-/// As short as a list of many should be.
+/// Short, as lists have many of them.
 impl std::fmt::Debug for Fate {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match (self.lost, self.flip) {
@@ -31,7 +31,7 @@ impl std::fmt::Debug for Fate {
     }
 }
 
-/// When an end finishes its direction.
+/// Time at which an end finishes its direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Finish {
     /// With its last write.
@@ -51,11 +51,11 @@ pub struct Side {
     pub writes: Vec<usize>,
     /// True if it writes before it is connected (the opener only).
     pub early: bool,
-    /// Writes come so far apart.
+    /// Interval between writes.
     pub pause_ms: u64,
     /// When it finishes.
     pub finish: Finish,
-    /// How often it reads: at every event if zero.
+    /// Interval between reads; at every event if zero.
     pub read_every_ms: u64,
 }
 
@@ -64,21 +64,21 @@ pub struct Side {
 pub struct Plan {
     /// The opener and the listener.
     pub sides: [Side; 2],
-    /// One way.
+    /// One-way delay.
     pub delay_ms: u64,
-    /// For each sender, what happens to its packets: in order once, then scrambled.
+    /// For each sender, the effects on its packets: in order once, then permuted.
     pub fates: [Vec<Fate>; 2],
-    /// Past the list of fates the channel goes on as it began; else it is quiet from then on.
+    /// True if the channel has the same effects after the list; otherwise it has none.
     pub goes_on: bool,
-    /// The path loses everything from this packet on (counted over both directions).
+    /// All packets from this one on are lost (counted over both directions).
     pub dies: Option<u64>,
-    /// Timers are called for before their time, too.
+    /// Timers are also called before their time.
     pub too_early: bool,
     /// Configuration of both ends.
     pub config: Config,
 }
 
-/// Bytes taken one by one; zeros when there are no more.
+/// Takes bytes one by one; zeros when there are no more.
 struct Source<'a>(&'a [u8]);
 
 impl Source<'_> {
@@ -98,12 +98,12 @@ impl Source<'_> {
 }
 
 impl Plan {
-    /// The plan that `bytes` say. Zeros: a few packets each way over a path that does nothing to them.
+    /// The plan encoded by `bytes`. Zeros: a few packets in each direction over a path without effects.
     pub fn from_bytes(bytes: &[u8]) -> Self {
         Self::of_size(bytes, 150)
     }
 
-    /// The same with at most so many packets of data each way.
+    /// The same with at most `packets` packets of data in each direction.
     pub fn of_size(bytes: &[u8], packets: usize) -> Self {
         let mut source = Source(bytes);
         let config = config(&mut source);
@@ -121,7 +121,7 @@ impl Plan {
         Self { sides, delay_ms, fates, goes_on, dies, too_early, config }
     }
 
-    /// Returns true if the channel is so kind that giving up would be wrong: a few packets are lost and no more.
+    /// Returns true if the channel loses only a few packets, so that the case must succeed.
     pub fn must_succeed(&self) -> bool {
         let kind = |fates: &Vec<Fate>| fates.iter().filter(|f| f.lost || f.flip.is_some()).count() <= 3;
         self.dies.is_none() && !self.goes_on && self.fates.iter().all(kind)
@@ -135,7 +135,7 @@ impl Plan {
     /// The channel's effect on the `n`th packet of `from`.
     pub fn fate(&self, from: usize, n: u64) -> Fate {
         let fates = &self.fates[from];
-        // Past the list in an order that no timer can fall in step with.
+        // After the list in an order that no timer can synchronise with.
         let mut mixed = (n + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -180,7 +180,7 @@ fn side(source: &mut Source, most: usize) -> Side {
     }
 }
 
-/// Zero: what we would run today. Else every parameter by itself, with small packets and windows so that little data is much.
+/// Zero: the default configuration. Otherwise every parameter varies, with small packets and windows, so that few data suffice.
 fn config(source: &mut Source) -> Config {
     let kind = source.byte();
     let mut config = if kind & 1 == 0 { Config::default() } else { Config::plain() };
@@ -213,7 +213,7 @@ fn config(source: &mut Source) -> Config {
     config
 }
 
-/// A byte is a packet's fate; of each ten at least one arrives, unspoilt.
+/// A byte is a packet's fate; of each ten packets at least one arrives unaltered.
 fn fates(bytes: &[u8]) -> Vec<Fate> {
     let mut fates: Vec<Fate> = bytes.iter().map(|b| fate(*b)).collect();
     if fates.is_empty() {

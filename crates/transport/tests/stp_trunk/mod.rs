@@ -1,7 +1,7 @@
-//! Two ends of an association, a channel between them, and applications that know what they wrote.
+//! Two ends of an association, a channel between them, and applications that know the data written.
 //!
-//! `plan` says what happens, `net` does it and holds every promise of docs/stp.md §15 on the way.
-//! Differs from `stp_pair`: streams, datagrams, classes and resets in place of one stream each way.
+//! `plan` has the case, `net` executes it and checks every guarantee of docs/stp.md §15.
+//! Differs from `stp_pair`: streams, datagrams, classes and resets instead of one stream in each direction.
 //! Leaves out rates: the channel has none.
 #![allow(dead_code)]
 

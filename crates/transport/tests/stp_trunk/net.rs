@@ -1,8 +1,8 @@
-//! The case itself: two machines, packets as bytes between them, and what must hold at each step.
+//! Execution of a case: two machines, packets as bytes between them, and the invariants at each step.
 //!
 //! Follows docs/stp.md §15.3 to §15.7.
 //! Differs from the simulator: time jumps from event to event, and nothing has a rate.
-//! Leaves out fairness, which `rounds` holds.
+//! Leaves out fairness, which `rounds` has.
 
 use super::plan::{Chance, Disaster, Plan};
 use bytes::Bytes;
@@ -11,7 +11,7 @@ use skyhop_units::{Span, Time};
 use skyhop_wire::stp::{emit, parse};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The byte at `offset` of what `from` writes in a stream.
+/// The byte at `offset` of the data written by `from` in a stream.
 fn pattern(id: u64, from: usize, offset: u64) -> u8 {
     ((offset + 1 + (id << 20)).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as u8 ^ [0x5a, 0xc3][from]
 }
@@ -59,7 +59,7 @@ pub struct Net {
     delay: Span,
     restarted: bool,
     trace: bool,
-    /// How often something was seen, over all cases.
+    /// Numbers of situations reached, over all cases.
     pub seen: Seen,
 }
 
@@ -142,11 +142,11 @@ impl Net {
         }
         self.seen.streams += self.opened.len() as u64;
         if !self.plan.must_succeed() {
-            // Who has something outstanding is told in the end; the other may not know.
+            // An end with outstanding data is informed in the end; the other may not know.
             for side in [0, 1] {
                 let told = self.ended[side].is_some() || (side == 1 && self.restarted);
                 let owes = self.views[side].iter().any(|(id, _)| self.ends[side].unacknowledged(*id) > 0);
-                // A listener that was never spoken to knows nobody to wait for.
+                // A listener without a peer has nobody to wait for.
                 let met = self.ends[side].established();
                 assert!(told || !owes || !met, "{side} waits and nobody tells it: {}", self.state());
             }
@@ -279,7 +279,7 @@ impl Net {
         }
     }
 
-    /// Applications write what there is room for, as long as they have something.
+    /// Applications write as much as there is room for, while they have data.
     fn write(&mut self, side: usize) {
         for (&id, view) in &mut self.views[side] {
             if view.over() || view.shut {
@@ -384,7 +384,7 @@ impl Net {
         }
     }
 
-    /// When all the plan has is done both ends close.
+    /// Closes both ends when the plan is complete.
     fn maybe_close(&mut self) {
         let done = |views: &BTreeMap<u64, View>| views.values().all(View::over);
         let all = self.waiting.is_empty() && self.datagrams.is_empty() && self.views.iter().all(done);
@@ -402,7 +402,7 @@ impl Net {
     fn arrive(&mut self, to: usize, bytes: &Bytes) {
         let Ok(packet) = parse(bytes) else { return };
         let Ok(packet) = packet.try_map(Frames::parse) else { panic!("not frames: {bytes:?}") };
-        // No connection count is accepted twice: that is seen to beneath (docs/stp.md §5).
+        // No connection count is accepted twice: a lower layer ensures it (docs/stp.md §5).
         if to == 1 && self.restarted && packet.control.as_ref().is_some_and(|control| control.begin.is_some())
         {
             return;
@@ -481,7 +481,7 @@ impl Net {
             self.delay = Span::from_millis(delay);
         }
         let narrow = self.plan.narrows.is_some_and(|(at, most)| n >= at && bytes.len() > most);
-        // A path that carries nothing at all would be another disaster: what is lost gets rarer in the end.
+        // A path that loses everything would be another failure: losses become rarer in the end.
         let lost = if all > 3_000 { self.plan.lost / 4 } else { self.plan.lost };
         if self.chance.per_mille(lost) || narrow || self.now < self.blocked_until {
             return;
@@ -504,7 +504,7 @@ impl Net {
         }
     }
 
-    /// The listener's host comes up again, and knows nothing.
+    /// The listener's host restarts without state.
     fn restart(&mut self) {
         if !self.ends[0].established() {
             return;

@@ -1,14 +1,14 @@
-//! A random case: what both applications do, and what the channel does to packets.
+//! A random case: actions of both applications, and the channel's effects on packets.
 //!
-//! Follows docs/stp.md §15.8 for the budgets, which are made small enough to matter.
+//! Follows docs/stp.md §15.8 for the budgets, which are small so that they matter.
 //! Differs from a fuzzer's input: a case is a number, from which everything is drawn.
-//! Leaves out what must come of it.
+//! Leaves out the expected outcome.
 
 use skyhop_chance::{Seed, Stream};
 use skyhop_transport::stp::{Budgets, Class, Config};
 use skyhop_units::Span;
 
-/// Draws.
+/// Random draws.
 pub struct Chance(Stream);
 
 impl Chance {
@@ -18,19 +18,19 @@ impl Chance {
     pub fn some(&mut self, most: u64) -> u64 {
         self.0.bits() % most.max(1)
     }
-    /// True so many times in a thousand.
+    /// True with a probability of `often` in a thousand.
     pub fn per_mille(&mut self, often: u64) -> bool {
         self.some(1000) < often
     }
 }
 
-/// The association's end.
+/// A failure of the association.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Disaster {
     None,
-    /// After so many packets nothing arrives any more.
+    /// After this many packets nothing arrives any more.
     Dies(u64),
-    /// After so many packets the listener is a new one that knows nothing.
+    /// After this many packets the listener is a new one without state.
     Restart(u64),
 }
 
@@ -43,7 +43,7 @@ pub struct StreamPlan {
     pub sizes: [u64; 2],
     /// Bytes of one write.
     pub write: u64,
-    /// Who breaks it off, and when, after the opening.
+    /// The end that aborts it, and the time after the opening.
     pub reset: Option<(usize, u64)>,
     pub reclass: Option<Class>,
 }
@@ -64,19 +64,19 @@ pub struct Plan {
     pub budgets: [Budgets; 2],
     pub firsts: [u32; 2],
     pub delay: Span,
-    /// How often, in a thousand, and by how much a packet is late.
+    /// Probabilities, in a thousand, and the delay of late packets.
     pub lost: u64,
     pub twice: u64,
     pub altered: u64,
     pub late: (u64, u64),
-    /// From this packet of each end on the path carries only so many bytes.
+    /// From this packet of each end on, the path MTU is this.
     pub narrows: Option<(u64, usize)>,
-    /// An outage, from one packet on, so many milliseconds; behind it the delay is another.
+    /// An outage: first packet, milliseconds, and the delay after it.
     pub moves: Option<(u64, u64, u64)>,
     pub disaster: Disaster,
     pub streams: Vec<StreamPlan>,
     pub datagrams: Vec<DatagramPlan>,
-    /// Bytes that an application reads at once, and how long it waits between.
+    /// Bytes that an application reads at once, and the interval between reads.
     pub reads: [(usize, u64); 2],
 }
 
@@ -101,7 +101,7 @@ impl Plan {
         let configs = std::array::from_fn(|_| Config {
             packet_size: packet,
             window: [window, 64 << 20][c.some(2) as usize],
-            // Five POLLs in two minutes may all be lost, and a hundred are not.
+            // Five POLLs in two minutes may all be lost; a hundred are not.
             rto_max: Span::from_secs(4),
             tail_copies: c.some(3) as u32,
             ..Config::default()
@@ -161,7 +161,7 @@ impl Plan {
         }
     }
 
-    /// Returns true if nothing but the application can end a stream.
+    /// Returns true if only the application can end a stream.
     pub fn must_succeed(&self) -> bool {
         self.disaster == Disaster::None
     }
