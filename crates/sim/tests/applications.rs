@@ -1,8 +1,8 @@
-//! Pages, exchanges, short transfers and datagrams, whole runs: against what can be worked out, and against ns-2.
+//! Web pages, exchanges, short transfers and datagrams in whole runs: compared with closed forms and with ns-2.
 //!
-//! Follows HT 3.2.1 and 4.2.4; each test states its formula. The reference's short transfers are its section 5.
-//! Differs from the transport's own test of them: here an application asks and answers, over the simulator's links.
-//! Leaves out how good the fits of the web are, which the `traffic` crate holds.
+//! Follows HT 3.2.1 and 4.2.4; each test has its formula. The reference's short transfers are its section 5.
+//! Differs from the transport crate's test of them: here an application sends requests and replies over the simulator's links.
+//! Leaves out the quality of the fits of the web models, which the `traffic` crate tests.
 
 #[path = "../../../tools/testing.rs"]
 mod testing;
@@ -35,7 +35,7 @@ fn datagrams(result: &RunResult) -> &DatagramResult {
     found
 }
 
-/// When each began, s, and its value.
+/// Start times in seconds, and values.
 fn series(result: &RunResult, entity: &str, metric: &str) -> Vec<(f64, f64)> {
     let found = result.series.iter().find(|s| s.entity == entity && s.metric == metric);
     found.expect(metric).samples.iter().map(|(at, v)| (at.as_secs_f64(), *v)).collect()
@@ -129,7 +129,7 @@ fn going_to_another_server_takes_new_connections() {
     assert_eq!(completions(&result).connections, 3);
 }
 
-/// One exchange of 300 bytes for `reply` bytes over 600 ms: packets of both ends, and the time of the reply.
+/// One exchange of 300 bytes for `reply` bytes over 600 ms: packets of both ends, and the time until the reply.
 fn exchange(opening: &str, reply: u32, half_close: bool) -> (u64, f64) {
     let result = run(
         &format!(
@@ -179,7 +179,7 @@ fn a_browser_that_stops_asks_no_more() {
     let text = text.replace("path =", "stop = \"100 s\"\npath =");
     let result = run(&text, 1);
     let found = completions(&result);
-    // 2.4 s of loading and 7 s of thinking: eleven began by 100 s, and the eleventh was done.
+    // 2.4 s of loading and 7 s of thinking: eleven pages began by 100 s, and the eleventh was complete.
     assert_eq!((found.started, found.completed), (11, 11));
     assert!((100.0..102.0).contains(&result.simulated_s), "{} s", result.simulated_s);
 }
@@ -193,7 +193,7 @@ fn response_times_are_those_of_ns2() {
         let [segments, mss, rtt_ms, initial, delayed_s, expected, _, mbps] = f[..] else { panic!("{row}") };
         let delayed = match delayed_s {
             0.0 => "{ kind = \"none\" }".to_owned(),
-            // ns-2's FullTcp sends what it owes at multiples of the interval.
+            // ns-2's FullTcp sends delayed acknowledgments at multiples of the interval.
             s => format!("{{ kind = \"heartbeat\", period = \"{} ms\" }}", s * 1e3),
         };
         let text = format!(
@@ -444,7 +444,7 @@ fn connections_of_one_flow_have_queues_of_their_own() {
     let fair = overtaking(
         "fq-codel\", target = \"1 s\", interval = \"10 s\", queues = 65536, limit = \"1000 packets",
     );
-    // Data already sent once waits for a round: two packets of each long transfer, of which there are a few.
+    // Data sent once wait for a round: two packets of each long transfer, of which there are few.
     assert!(fair.0 >= alone && fair.1 < alone + 4.0 * 0.004_16 && fair.2 < 0.1, "{fair:?}");
     let shared = overtaking("drop-tail\", limit = \"1000 packets");
     assert!(shared.1 > 0.4, "{shared:?}");

@@ -1,8 +1,8 @@
-//! Flows that are streams of one association: together as fast as one, and the small ones beside the large one.
+//! Flows that are streams of one association: together as fast as one, and small ones next to a large one.
 //!
 //! Follows docs/stp.md §15.10, whose numbers are of the machine alone: here applications, links and results are those of any run.
-//! Differs from `stp_today`: many flows have one congestion control; their packets are the association's, and so are its counts.
-//! Leaves out what frames look like, which `skyhop-wire` and the captures of `record` hold.
+//! Differs from `stp_today`: many flows have one congestion control; packets and their counts belong to the association.
+//! Leaves out the format of frames, which `skyhop-wire` and the captures of `record` test.
 
 use skyhop_network::{Capture, Inside};
 use skyhop_results::{AssociationResult, Cause, CompletionsResult, FlowKind, RunResult, TransferResult};
@@ -12,7 +12,8 @@ use skyhop_wire::stp::{Frame, Frames, emit, parse};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-/// The path of docs/stp.md §11: 250 Mbit/s there and 3 back, 600 ms, queues of one product; `more` are keys of the link.
+/// The path of docs/stp.md §11: 250 Mbit/s forward and 3 back, 600 ms, queues of one bandwidth-delay product; `more` are keys of
+/// the link.
 fn path(duration_s: u32, more: &str) -> String {
     format!(
         r#"
@@ -28,14 +29,14 @@ fn path(duration_s: u32, more: &str) -> String {
     )
 }
 
-/// A flow from the server to the user; `transport` are keys behind `kind`.
+/// A flow from the server to the user; `transport` are keys after `kind`.
 fn down(name: &str, transport: &str, rest: &str) -> String {
     format!(
         "[[flows]]\nname = \"{name}\"\nfrom = \"server\"\nto = \"user\"\ntransport = {{ kind = \"stp\"{transport} }}\n{rest}\n"
     )
 }
 
-/// The other way.
+/// A flow in the other direction.
 fn up(name: &str, transport: &str, rest: &str) -> String {
     down(name, transport, rest).replacen(
         "from = \"server\"\nto = \"user\"",
@@ -44,7 +45,7 @@ fn up(name: &str, transport: &str, rest: &str) -> String {
     )
 }
 
-/// Without series, checking after each event if `every`.
+/// A run without series, checked after each event if `every`.
 fn run_checked(text: &str, seed: u64, every: bool) -> RunResult {
     let loaded = skyhop_scenario::parse(text.as_bytes(), "test.toml", &[]).unwrap_or_else(|e| panic!("{e}"));
     let mut simulation = Simulation::new(&loaded.scenario, &loaded.files, seed).unwrap();
@@ -79,7 +80,7 @@ fn completed_s(result: &RunResult, name: &str) -> f64 {
     transfer(result, name).completed_s.unwrap_or_else(|| panic!("{name} is not complete"))
 }
 
-/// When the last transfer of a population or a flow was complete, all of them having begun at 0, s.
+/// Completion time in seconds of the last transfer of a population or flow, all having begun at 0.
 fn last_s(result: &RunResult) -> f64 {
     let of = |flow: &skyhop_results::FlowResult| match &flow.kind {
         FlowKind::Transfer(transfer) => transfer.completed_s.expect("it completes"),
@@ -88,12 +89,12 @@ fn last_s(result: &RunResult) -> f64 {
     result.flows.iter().map(of).fold(0.0, f64::max)
 }
 
-/// A metric of packets of an association: repeats among the packets of data.
+/// The share of repeats among an association's packets of data.
 fn again(association: &AssociationResult) -> f64 {
     association.segments_retransmitted as f64 / association.segments_sent as f64
 }
 
-/// So many flows of one association share so many bytes; all begin at once.
+/// This many flows of one association share this many bytes; all begin at once.
 fn crowd(flows: u64, megabytes: u64, transport: &str, more: &str, seed: u64) -> RunResult {
     let size = megabytes * 1_000_000 / flows;
     let rest = format!(
@@ -141,7 +142,7 @@ fn many_flows_share_equally_and_by_weight() {
     let (first, last) = (times.iter().copied().fold(f64::MAX, f64::min), last_s(&result));
     // Ten equal ones in turn end together.
     assert!(last - first < 0.1, "{times:?}");
-    // Between two endless flows, three times the weight gives three times the goodput; a later priority gets nothing.
+    // Between two endless flows, three times the weight gives three times the goodput; a lower priority gets nothing.
     let bulk = "traffic = { kind = \"bulk\" }";
     let weighty = down("heavy", ", association = \"a\", weight = 48", bulk)
         + &down("light", ", association = \"a\", weight = 16", bulk)
@@ -153,7 +154,7 @@ fn many_flows_share_equally_and_by_weight() {
     assert!(bytes("late") < 0.02 * bytes("light"), "{}", bytes("late"));
 }
 
-/// Times of requests of 2 kB, fifty a second, that `more` flows are beside, s: in order.
+/// Times in seconds of requests of 2 kB, fifty per second, next to the flows `more`; sorted.
 fn requests_beside(more: &str) -> Vec<f64> {
     let requests = down(
         "requests",
@@ -181,7 +182,7 @@ fn run_with_series(text: &str) -> RunResult {
 #[test]
 fn requests_beside_a_large_transfer_wait_no_longer_than_a_round_trip() {
     let p99 = |times: &[f64]| times[times.len() * 99 / 100];
-    // Something that has found the path's rate before the first request.
+    // A flow that has found the path's rate before the first request.
     let before =
         down("before", ", association = \"home\"", "traffic = { kind = \"bulk\", size = \"20 MB\" }");
     let empty = requests_beside(&before);
@@ -190,7 +191,7 @@ fn requests_beside_a_large_transfer_wait_no_longer_than_a_round_trip() {
     println!("empty {:.3} to {:.3} s, p99 {:.3}", empty[0], empty[empty.len() - 1], p99(&empty));
     println!("beside {:.3} to {:.3} s, p99 {:.3}", beside[0], beside[beside.len() - 1], p99(&beside));
     assert!(p99(&empty) < 0.32, "{}", p99(&empty));
-    // Less than a repeat would take: they wait for the queue that the transfer keeps, and for one turn of it.
+    // Less than a repeat would take: they wait for the queue that the transfer keeps, and for one turn.
     assert!(p99(&beside) <= p99(&empty) + 0.2, "{} and {}", p99(&beside), p99(&empty));
 }
 
@@ -214,7 +215,7 @@ fn every_byte_comes_once_and_in_order_over_a_path_that_loses_copies_reorders_and
             up(&format!("u{n}"), named, &rest)
         };
     }
-    // Pages come in order or not at all, and the browser waits for every byte of them.
+    // Pages arrive in order or not at all, and the browser waits for all bytes.
     flows += &up(
         "asks",
         named,
@@ -241,7 +242,7 @@ fn every_byte_comes_once_and_in_order_over_a_path_that_loses_copies_reorders_and
         let direction = result.links[0].forward;
         assert!(association.segments_retransmitted > 20 && direction.corrupted_packets > 10);
         assert!(direction.duplicated_packets > 10);
-        // Seven streams of the striped one, and of the requests what they want.
+        // Seven streams of the striped flow, and as many of the requests as they need.
         assert!((24..=29).contains(&association.streams), "{}", association.streams);
         println!("seed {seed}: {} s, {association:?}", result.simulated_s);
     }
@@ -271,13 +272,13 @@ fn the_packets_of_an_association_add_up() {
 #[test]
 fn both_ends_open_streams_and_each_direction_is_filled() {
     let (bulk, named) = ("traffic = { kind = \"bulk\" }", ", association = \"one\"");
-    // Whichever flow is named first, and whichever begins first.
+    // Independent of the flow named first, and of the flow that begins first.
     for flows in [
         down("down", named, bulk) + &up("up", named, bulk),
         up("up", named, bulk) + &down("down", named, bulk),
         down("down", named, &format!("{bulk}\nstart = \"50 ms\"")) + &up("up", named, bulk),
     ] {
-        // Held against two connections, which a loaded way back does not slow (docs/stp.md §8.3).
+        // Compared with two connections, which a loaded return path does not slow down (docs/stp.md §8.3).
         let apart = flows.replace(named, "");
         let [together, apart] = [&flows, &apart].map(|flows| {
             let result = run(&(path(30, "") + flows), 1);
@@ -369,7 +370,7 @@ fn flows_start_and_stop_within_an_association() {
         + &down("later", named, "start = \"5 s\"\ntraffic = { kind = \"bulk\", size = \"100 MB\" }")
         + &down("much-later", named, "start = \"300 s\"\ntraffic = { kind = \"bulk\", size = \"10 MB\" }");
     let result = run(&(path(400, "") + &flows), 1);
-    // It knows the path: no round trip to open, none to find the rate, and what was sent of the other is under way.
+    // It knows the path: no round trip to open, none to find the rate, and the other stream's data are in flight.
     let later = completed_s(&result, "later");
     assert!((3.5..4.9).contains(&later), "{later} s");
     let stopped = transfer(&result, "stopped");
@@ -383,7 +384,7 @@ fn flows_start_and_stop_within_an_association() {
 
 #[test]
 fn more_streams_than_the_peer_takes_wait_for_their_numbers() {
-    // Sixteen before its first word, 4096 at once from then on.
+    // Sixteen before the first announcement, 4096 from then on.
     let rest = "count = 6000\nstart_spread = \"0 s\"\ntraffic = { kind = \"bulk\", size = \"10 kB\" }";
     let result = run(&(path(60, "") + &down("file", ", association = \"one\"", rest)), 1);
     let [one] = &result.associations[..] else { panic!("one association") };
@@ -432,10 +433,10 @@ fn the_same_scenario_and_seed_give_the_same_bytes() {
     assert!(one != other, "another seed changes nothing");
 }
 
-/// Bytes of a stream's direction that packets carried, by their offset: length, and whether the direction ends there.
+/// Bytes of a stream's direction in packets, by offset: length, and whether the direction ends there.
 type Pieces = BTreeMap<(u64, bool), BTreeMap<u64, u64>>;
 
-/// Reads what is captured as bytes.
+/// Parses the captured bytes.
 struct Tap(Arc<Mutex<(Pieces, u64)>>);
 
 impl Capture for Tap {
@@ -473,7 +474,7 @@ fn packets_of_an_association_are_captured_as_they_are() {
     simulation.run_until(simulation.end());
     let result = simulation.finish();
     let (pieces, packets) = &*seen.lock().unwrap();
-    // All that was put on the wire; a copy is made behind it.
+    // All packets put on the wire; copies are made after it.
     let on_wires = result.links[0].forward.packets + result.links[0].reverse.packets;
     assert_eq!(*packets, on_wires);
     let mut whole: Vec<u64> = Vec::new();

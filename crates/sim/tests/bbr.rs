@@ -1,4 +1,4 @@
-//! BBR over a whole path, held against what draft-ietf-ccwg-bbr-06 says that it does: STARTUP, DRAIN, the cycle of ProbeBW, ProbeRTT.
+//! BBR over a whole path, compared with draft-ietf-ccwg-bbr-06: STARTUP, DRAIN, the cycle of ProbeBW, ProbeRTT.
 //!
 //! 100 Mbit/s, RTT 40 ms (333 packets of 1500 bytes), a queue of one bandwidth-delay product, samples each 2 ms. Sections stand at
 //! the tests. Differs: the draft has no curve of numbers, so that bounds follow from its gains, waits and rounds.
@@ -11,7 +11,7 @@ const RTT_S: f64 = 0.04;
 const RATE_BPS: f64 = 100e6;
 const BDP: f64 = RATE_BPS * RTT_S / 8.0;
 
-/// Samples each 2 ms, bytes; the queue in packets.
+/// Samples every 2 ms, in bytes; the queue in packets.
 struct Run {
     t_s: Vec<f64>,
     in_flight: Vec<f64>,
@@ -64,7 +64,7 @@ fn run(duration_s: u32, more: &str) -> Run {
 }
 
 impl Run {
-    /// Stretches of time, after `from_s`, in which `holds` of the sample's number: first and last time.
+    /// Intervals after `from_s` in which `holds` is true for the sample's number: first and last time.
     fn stretches(&self, from_s: f64, holds: impl Fn(usize) -> bool) -> Vec<(f64, f64)> {
         let mut all: Vec<(f64, f64)> = Vec::new();
         let mut open = false;
@@ -99,7 +99,7 @@ impl Run {
         sum / n
     }
 
-    /// Payload that came into order, as a share of what the link carries.
+    /// In-order payload as a share of the link's capacity.
     fn share(&self, from_s: f64, to_s: f64) -> f64 {
         let gone = self.most(&self.delivered, from_s, to_s) - self.least(&self.delivered, from_s, to_s);
         gone * 8.0 / (to_s - from_s) / (RATE_BPS * 1460.0 / 1500.0)

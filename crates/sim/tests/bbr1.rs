@@ -1,4 +1,4 @@
-//! BBR version 1 by itself and beside CUBIC, held against what its authors and others published.
+//! BBR version 1 alone and with CUBIC, compared with publications of its authors and others.
 //!
 //! Follows draft-cardwell-iccrg-bbr-congestion-control-00 §4.3; Cardwell et al., ACM Queue 14:5 (2016), figures 3 and 8; Ware et
 //! al., IMC 2019. The path is 50 Mbit/s with an RTT of 40 ms, 167 packets of 1500 bytes; figure 8's has 100 Mbit/s and 100 ms.
@@ -61,7 +61,7 @@ fn transfer(result: &RunResult, flow: usize) -> TransferResult {
     transfer.clone()
 }
 
-/// Payload as a share of what the link carries of it.
+/// Payload as a share of the link's capacity for payload.
 fn share(result: &RunResult, flow: usize, rate_mbps: f64) -> f64 {
     transfer(result, flow).goodput_bps / (rate_mbps * 1e6 * 1460.0 / 1500.0)
 }
@@ -128,13 +128,13 @@ fn it_is_blind_to_losses_up_to_fifteen_per_cent() {
         used
     });
     assert!(used[0] > 0.9 && used[1] > 0.88 && used[2] > 0.82, "{used:?}");
-    // The figure has more at 15 %: lost repeats, which cost us timeouts there (docs/tcp.md).
+    // The figure has more at 15 %: lost repeats, which cause timeouts here (docs/tcp.md).
     assert!((0.45..=0.9).contains(&used[4]), "{used:?}");
     assert!(used[5] < 0.3, "{used:?}");
 }
 
-// Hock et al. (ICNP 2017) and Ware et al. (IMC 2019): behind little it takes most of a link from CUBIC; behind much, where its two
-// BDP are what it keeps in flight, CUBIC takes most.
+// Hock et al. (ICNP 2017) and Ware et al. (IMC 2019): with a small queue it takes most of a link from CUBIC; with a large one, in
+// which it keeps two BDP in flight, CUBIC takes most.
 #[test]
 fn beside_cubic_it_has_most_of_a_short_queue_and_less_than_half_of_a_long_one() {
     let shares = [1.0, 8.0].map(|bdp| {

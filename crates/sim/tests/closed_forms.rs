@@ -1,6 +1,6 @@
-//! Runs whose outcome can be worked out on paper: delays, pipes, slow start, the square-root law, growth by one.
+//! Runs with results in closed form: delays, pipes, slow start, the square-root law, growth by one.
 //!
-//! Each test states its formula. Packets of TCP are 1040 bytes: 1000 of payload, 40 of headers.
+//! Each test has its formula. Packets of TCP are 1040 bytes: 1000 of payload, 40 of headers.
 
 use skyhop_results::{FlowKind, PingResult, RunResult, TransferResult};
 use skyhop_sim::Simulation;
@@ -165,7 +165,7 @@ fn congestion_avoidance_grows_by_a_segment_a_round_trip_and_half_with_delayed_ac
     }
 }
 
-/// A transfer without end over one link, acknowledging each segment unless `tcp` says otherwise.
+/// An endless transfer over one link, with each segment acknowledged unless `tcp` overrides it.
 fn transfer(duration: &str, rate: &str, delay: &str, link: &str, tcp: &str) -> String {
     let each = if tcp.contains("delayed_ack") { "" } else { "delayed_ack = { kind = \"none\" }" };
     format!(

@@ -1,7 +1,8 @@
-//! A satellite flow beside one of a short round trip at the first router, held against ns-2 (thesis figure 4.20).
+//! A satellite flow and one with a short round trip that share the first router, compared with ns-2 (thesis figure 4.20).
 //!
-//! The reference's topology: 100 Mbit/s, 1 ms - shared, 8 ms - 1.5 Mbit/s, rtt/2 - 9 ms for the satellite flow, 100 Mbit/s, 1 ms for
-//! the other; 50 packets at both queues, hosts' delays of up to a packet time, 300 s. Means of as many seeds as there.
+//! The reference's topology: 100 Mbit/s, 1 ms - shared, 8 ms - 1.5 Mbit/s, rtt/2 - 9 ms for the satellite flow, 100 Mbit/s, 1 ms
+//! for the other; 50 packets at both queues, hosts' delays of up to a packet time, 300 s. Means of as many seeds as in the
+//! reference.
 
 #[path = "../../../tools/testing.rs"]
 mod testing;
@@ -62,13 +63,14 @@ fn transport(stack: &str, overhead_us: f64) -> String {
     )
 }
 
-/// Goodput of the satellite flow and of the other, kbit/s. The other starts in the first second; when, the reference does not say, and
-/// for Vegas that decides: see `vegas_has_more_beside_a_flow_that_starts_early`. Its starts must lie late in the second, as ours do.
+/// Goodput of the satellite flow and of the other, kbit/s. The other starts in the first second; the reference does not give the
+/// time, which matters for Vegas: see `vegas_has_more_beside_a_flow_that_starts_early`. Its starts must be late in the second, as
+/// here.
 fn run(row: &Row, seed: u64) -> (f64, f64) {
     run_from(row, seed, 600 + (seed * 618) % 350)
 }
 
-/// The same where the other flow begins after `start_ms`.
+/// The same with the other flow starting after `start_ms`.
 fn run_from(row: &Row, seed: u64, start_ms: u64) -> (f64, f64) {
     let Row { rtt_ms, shared_mbps, .. } = row;
     let satellite_ms = *rtt_ms as f64 / 2.0 - 9.0;
@@ -128,7 +130,7 @@ fn mean(runs: &[(f64, f64)], of: impl Fn(&(f64, f64)) -> f64) -> f64 {
     runs.iter().map(of).sum::<f64>() / runs.len() as f64
 }
 
-/// Which of the two means lie outside 15 % and two standard deviations of the reference's, or a part of that.
+/// The means that are outside 15 % and two standard deviations of the reference's, or a part of that.
 fn far(row: &Row, runs: &[(f64, f64)], part: f64) -> Vec<String> {
     let ours = [mean(runs, |r| r.0), mean(runs, |r| r.1)];
     let pairs = ours.into_iter().zip([row.foreground, row.background]);
@@ -141,7 +143,8 @@ fn far(row: &Row, runs: &[(f64, f64)], part: f64) -> Vec<String> {
     .collect()
 }
 
-/// Runs some of the rows and says how many means lie outside 15 % and two standard deviations of the reference's.
+/// Runs some of the rows; returns the number of means outside 15 % and two standard deviations of the reference's, with a text for
+/// each.
 fn outside(rows: impl Iterator<Item = Row>) -> (usize, Vec<String>) {
     let (mut count, mut outside) = (0, Vec::new());
     println!(
@@ -149,13 +152,13 @@ fn outside(rows: impl Iterator<Item = Row>) -> (usize, Vec<String>) {
         "stack", "rtt ms", "shared", "ns-2", "sd", "skyhop", "dev %"
     );
     for row in rows {
-        // One run that is nearer than a third of what is allowed needs no others, unless all is to be run.
+        // One run within a third of the tolerance needs no others, unless all are to be run.
         let mut runs = vec![run(&row, 1)];
         if testing::full() || !far(&row, &runs, 1.0 / 3.0).is_empty() {
             runs.extend((2..=row.seeds).map(|seed| run(&row, seed)));
         }
         if !far(&row, &runs, 1.0).is_empty() {
-            // By chance? Single runs differ by a tenth and more, and the mean of a dozen by a third of that.
+            // Single runs differ by a tenth and more, and the mean of a dozen by a third of that.
             runs.extend((row.seeds + 1..=12).map(|seed| run(&row, seed)));
         }
         let ours = mean(&runs, |r| r.0);
@@ -181,7 +184,7 @@ fn outside(rows: impl Iterator<Item = Row>) -> (usize, Vec<String>) {
     (count, outside)
 }
 
-// The reference has three to five seeds, of which two deviations are little where they happen to be alike.
+// The reference has three to five seeds; two deviations are little if they happen to be similar.
 #[test]
 fn a_short_flow_takes_from_a_satellite_flow_what_it_takes_in_ns2() {
     let Some(rows) = reference() else { return };
@@ -197,14 +200,14 @@ fn a_short_flow_takes_from_a_satellite_flow_what_it_takes_in_ns2() {
     assert!(outside.is_empty(), "{} of {count} means differ: {outside:#?}", outside.len());
 }
 
-/// Rows of Vegas whose three or five seeds happened to be alike, by ns-2.35 again with twelve starts from 600 to 950 ms: RTT, shared rate,
-/// and mean and deviation in kbit/s. The reference has 142.5 +- 8.7, 92.6 +- 2.5 and 112.7 +- 1.1; of the last row's twelve two end at 70
-/// and one at 164.
+/// Rows of Vegas whose three or five seeds happened to be similar, again by ns-2.35 with twelve starts from 600 to 950 ms: RTT,
+/// shared rate, and mean and deviation in kbit/s. The reference has 142.5 +- 8.7, 92.6 +- 2.5 and 112.7 +- 1.1; of the last row's
+/// twelve two end at 70 and one at 164.
 const AGAIN: [(u64, f64, (f64, f64)); 3] =
     [(600, 10.0, (153.8, 20.2)), (150, 1.5, (82.1, 13.7)), (80, 1.5, (110.5, 23.9))];
 
-/// Goodput of Vegas in ns-2.35 by when the other flow starts: RTT and shared rate, then kbit/s for starts of 25 ms, 75 ms and so on
-/// to 975 ms. Run with the reference's topology and parameters; its own seeds' starts are not known.
+/// Goodput of Vegas in ns-2.35 by the start of the other flow: RTT and shared rate, then kbit/s for starts of 25 ms, 75 ms and so
+/// on to 975 ms. Run with the reference's topology and parameters; the starts of its own seeds are not known.
 const BY_START: [(u64, f64, [f64; 20]); 3] = [
     (
         40,
@@ -232,8 +235,8 @@ const BY_START: [(u64, f64, [f64; 20]); 3] = [
     ),
 ];
 
-// A flow that starts while Vegas is in slow start shortens that, and Vegas ends with another number of packets in the queue, for 300 s.
-// The reference's three to five seeds at these rows: 448.3 +- 7.5, 425.5 +- 1.4, 82.2 +- 10.0, all of late starts.
+// A flow that starts during the slow start of Vegas shortens it, and Vegas then keeps another number of packets in the queue, for
+// 300 s. The reference's three to five seeds at these rows: 448.3 +- 7.5, 425.5 +- 1.4, 82.2 +- 10.0, all of late starts.
 #[test]
 fn vegas_has_more_beside_a_flow_that_starts_early() {
     // The first row, or with SKYHOP_FULL all three.

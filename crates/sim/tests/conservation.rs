@@ -1,7 +1,7 @@
-//! No packet is made from nothing or lost track of, after any event of any run.
+//! Packets are conserved after any event of any run.
 //!
-//! Sent = delivered + dropped + lost + in flight, for each flow and for each link, and the two accounts agree.
-//! Every run here is checked after each of its events; the results are then checked against themselves.
+//! Sent = delivered + dropped + lost + in flight, for each flow and for each link, and the two counts agree. Every run here is
+//! checked after each of its events, and its results for consistency.
 
 use skyhop_results::{DirectionResult, FlowKind, RunResult};
 use skyhop_sim::Simulation;
@@ -30,7 +30,7 @@ fn a_congested_dumbbell_with_losses_both_ways() {
         text += "traffic = { kind = \"bulk\" }\n";
         text += &format!("transport = {{ kind = \"tcp\", variant = \"{variant}\" }}\nstart = \"{n} s\"\n");
     }
-    // And one the other way.
+    // And a flow in the other direction.
     text += "[[flows]]\npath = [\"r0\", \"right-0\", \"middle\", \"left-0\", \"s0\"]\n";
     text += "traffic = { kind = \"bulk\" }\n";
     let result = run(&text);
@@ -212,7 +212,7 @@ fn two_hours_of_iridium_with_handovers_and_losses() {
     assert!((10..300).contains(&gsls), "{gsls} links used");
 }
 
-/// Runs a scenario, checking after each event, and holds the results against themselves.
+/// Runs a scenario, with a check after each event and of the results.
 fn run(text: &str) -> RunResult {
     let loaded = skyhop_scenario::parse(text.as_bytes(), "test.toml", &[]).unwrap_or_else(|e| panic!("{e}"));
     let mut simulation = Simulation::new(&loaded.scenario, &loaded.files, 1).unwrap();
@@ -234,11 +234,11 @@ fn run(text: &str) -> RunResult {
         assert!((28 * packets..=1560 * packets).contains(&bytes), "{packets} packets of {bytes} bytes");
         assert!(lost_packets <= packets && (0.0..=1.0 + 1e-9).contains(&utilisation));
     }
-    // A packet that is put on a wire leaves it, unless the run ends before.
+    // A packet put on a wire leaves it, unless the run ends before.
     let sum = |of: fn(&DirectionResult) -> u64| directions().map(|d| of(&d)).sum::<u64>();
     let packets = sum(|d| d.packets);
     assert!(packets >= result.packet_hops && packets - result.packet_hops <= in_flight);
-    // Links know of a loss when it is sent, flows when it would have arrived.
+    // Links count a loss when the packet is sent, flows when it would have arrived.
     let (on_links, of_flows) =
         (sum(|d| d.lost_packets), result.flows.iter().map(|f| f.packets_lost).sum::<u64>());
     assert!(
@@ -248,7 +248,7 @@ fn run(text: &str) -> RunResult {
     result
 }
 
-/// Without a constellation nothing is dropped but at a queue.
+/// Without a constellation packets are only dropped at queues.
 fn every_link_packet_belongs_to_a_flow(result: &RunResult) {
     let on_links: u64 =
         result.links.iter().map(|l| l.forward.dropped_packets + l.reverse.dropped_packets).sum();

@@ -1,7 +1,7 @@
-//! Flows of different round trips behind a RED queue, and what changes of the window's growth do for the long ones (HT 4.1).
+//! Flows of different round trips behind a RED queue, and the effect of changes of the window's growth on the long ones (HT 4.1).
 //!
 //! Follows the reference's scenario: 1.5 Mbit/s bottlenecks, 10 Mbit/s access, short transfers of 10 packets as 20 % load, 320 s of
-//! which the last 300 count; RED of 50 packets beside the one being sent, 20, 40, 0.002, 0.1.
+//! which the last 300 count; RED of 50 packets in addition to the one in transmission, 20, 40, 0.002, 0.1.
 //! Differs: means of three seeds, where ns-2 has three to six.
 //! Leaves out the plain drop-tail rows, whose phase effects are ns-2's own; with the hosts' random delays they are compared.
 
@@ -190,7 +190,7 @@ fn ours(row: &Row, runs: &[Run]) -> (Vec<f64>, f64, f64) {
     )
 }
 
-/// Differences from ns-2 above the tolerance, or a part of it: a mean of three differs from one of three to six by chance, too.
+/// Differences from ns-2 above the tolerance, or a part of it: a mean of three also differs by chance from one of three to six.
 fn far(row: &Row, (flows, jain, utilisation): &(Vec<f64>, f64, f64), part: f64) -> Vec<String> {
     let label = format!("{} {} {} {}", row.topology, row.queue, row.policy, row.k);
     let mut wrong = Vec::new();
@@ -214,7 +214,7 @@ fn long_and_short_round_trips_share_as_in_ns2() {
     let mut wrong = Vec::new();
     println!("top queue    policy   K   jain  (ns-2)  util  (ns-2)  flows: rtt ours (ns-2)");
     for row in rows.iter().filter(|row| row.queue != "fifo") {
-        // Two seeds that are nearer than half of what is allowed need no third, unless all is to be run.
+        // Two seeds within half of the tolerance need no third, unless all are to be run.
         let mut runs: Vec<Run> = (1..=2).map(|seed| run(row, seed)).collect();
         if testing::full() || !far(row, &ours(row, &runs), 0.5).is_empty() {
             runs.extend((3..=SEEDS).map(|seed| run(row, seed)));

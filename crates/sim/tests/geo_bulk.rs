@@ -1,7 +1,7 @@
-//! Long transfers over a geostationary link, held against ns-2 (thesis figure 4.13).
+//! Long transfers over a geostationary link, compared with ns-2 (thesis figure 4.13).
 //!
-//! The reference's topology: 10 Mbit/s, 1 ms - 1.5 Mbit/s, rtt/2 - 2 ms, 50 packets - 10 Mbit/s, 1 ms; 10,000 segments of
-//! 1000 bytes, window 240 segments, no timestamps, all deterministic. Every public row of the variants that exist is run.
+//! The reference's topology: 10 Mbit/s, 1 ms - 1.5 Mbit/s, rtt/2 - 2 ms, 50 packets - 10 Mbit/s, 1 ms; 10,000 segments of 1000
+//! bytes, window 240 segments, no timestamps, all deterministic. Every public row of the available variants is run.
 
 #[path = "../../../tools/testing.rs"]
 mod testing;
@@ -169,8 +169,9 @@ fn goodput_of_every_variant_is_that_of_ns2() {
     }
 }
 
-// ns-2 run again (bench/geo_ns2.py) from 30 to 1000 ms, over two slow hops, and with a return link a hundred times as slow. Every stack
-// within 5 % in nine rows of ten; what is beyond are timers that run out just before an acknowledgment, or just after, by their rounding.
+// ns-2 run again (bench/geo_ns2.py) from 30 to 1000 ms, over two slow hops, and with a return link a hundred times as slow. Every
+// stack within 5 % in nine rows of ten; the exceptions are timers that expire just before or after an acknowledgment, because of
+// their rounding.
 #[test]
 fn goodput_is_that_of_ns2_from_30_to_1000_ms_over_two_hops_and_with_a_thin_return() {
     let mut found: BTreeMap<(String, String), Vec<f64>> = BTreeMap::new();
@@ -199,7 +200,7 @@ fn goodput_is_that_of_ns2_from_30_to_1000_ms_over_two_hops_and_with_a_thin_retur
     }
 }
 
-// The default, HK's rules, and RFC 6675 are not ns-2's Sack1, and yet close to it.
+// The default, HK's rules, and RFC 6675 are similar to ns-2's Sack1, but not equal.
 #[test]
 fn other_ways_of_using_sack_come_close_to_ns2() {
     let Some(rows) = reference() else { return };

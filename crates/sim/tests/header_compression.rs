@@ -1,8 +1,8 @@
-//! Headers as differences over a slow link: what they save, and what a loss costs.
+//! Header compression over a slow link: its savings, and the cost of a loss.
 //!
-//! RFC 1144: 3 bytes for a segment of a transfer one way, 5 or 6 for its acknowledgment; after a loss nothing of the connection can be
-//! read until a whole header comes. TH 3.6.3. Closed forms; 64 kbit/s each way, 300 ms.
-//! Leaves out SACK blocks: headers that have them go whole.
+//! RFC 1144: 3 bytes for a segment of a transfer one way, 5 or 6 for its acknowledgment; after a loss nothing of the connection can
+//! be read until a whole header comes. TH 3.6.3. Closed forms; 64 kbit/s each way, 300 ms.
+//! Leaves out SACK blocks: headers with them are not compressed.
 
 use skyhop_results::{FlowKind, TransferResult};
 use skyhop_sim::Simulation;
@@ -51,8 +51,8 @@ fn a_full_link_carries_three_bytes_instead_of_forty() {
     assert!((0.97 * closed..=1.01 * closed).contains(&stamped), "{stamped}, {closed}");
 }
 
-// Without compression a loss costs a repeat; with it everything behind the loss is thrown away until the timer brings a whole
-// header, since no duplicate acknowledgment comes (RFC 1144 §4.1).
+// Without compression a loss costs a repeat; with it all later packets are discarded until the timer sends a full header, since no
+// duplicate acknowledgment arrives (RFC 1144 §4.1).
 #[test]
 fn a_loss_silences_a_connection_until_its_timer_runs_out() {
     let reno = "variant = \"newreno\"";

@@ -1,4 +1,4 @@
-//! Numbers of HT chapter 4, held as tests where a run is cheap: table 4.1, figures 4.14 to 4.18, table 4.2's experiments.
+//! Numbers of HT chapter 4, as tests if a run is short: table 4.1, figures 4.14 to 4.18, table 4.2's experiments.
 //!
 //! Follows sections 4.1.5, 4.2.3 and 4.2.4; `papers/henderson1999` has all of the chapter, with its figures.
 //! Differs: the web load of table 4.1 is Poisson transfers of 10 packets; replies are the fit to Mah's that is shipped.
@@ -95,7 +95,7 @@ fn jain(x: &[f64]) -> f64 {
     x.iter().sum::<f64>().powi(2) / (x.len() as f64 * x.iter().map(|v| v * v).sum::<f64>())
 }
 
-/// Mean throughputs on the wire from 20 s on, kbit/s, and how busy the bottleneck was.
+/// Mean throughputs on the wire from 20 s on, kbit/s, and utilisation of the bottleneck.
 fn shares(by_4: Option<u64>) -> ([f64; 6], f64) {
     const SEEDS: u64 = 6;
     let (mut sum, mut busy) = ([0.0; 6], 0.0);
@@ -143,9 +143,9 @@ fn table_4_1_increase_by_4_makes_sharing_fairer_and_wastes_nothing() {
 struct Minute {
     first_reduction_s: f64,
     reductions: usize,
-    /// Until all that had been sent at the first reduction was acknowledged.
+    /// Until all data sent at the first reduction were acknowledged.
     recovery_s: f64,
-    /// From the end of that to the second reduction.
+    /// From the end of the recovery to the second reduction.
     again_s: Option<f64>,
     transfer: TransferResult,
 }
@@ -232,12 +232,12 @@ fn figures_4_14_to_4_18_what_four_variants_make_of_an_overshoot() {
     assert_eq!(bsd.transfer.timeouts, 1);
     assert!(bsd.reductions >= 2 + reno.reductions, "{} and {}", bsd.reductions, reno.reductions);
     assert!(bsd.transfer.goodput_bps < 0.5 * reno.transfer.goodput_bps, "{}", bsd.transfer.goodput_bps);
-    // 4.15: over half a minute for one burst of losses, a round trip each, and neither a timeout nor a second reduction.
+    // 4.15: over half a minute for one burst of losses, a round trip for each, with neither a timeout nor a second reduction.
     assert!((28.0..45.0).contains(&newreno.recovery_s), "{}", newreno.recovery_s);
     let per_repeat = newreno.recovery_s / newreno.transfer.segments_retransmitted as f64;
     assert!((0.59..0.66).contains(&per_repeat), "{per_repeat}");
     assert_eq!((newreno.transfer.timeouts, newreno.reductions), (0, 1));
-    // 4.16: the burst at the end of recovery is lost in turn, at once.
+    // 4.16: the burst at the end of recovery is itself lost, at once.
     let again = burst.again_s.expect("a second reduction");
     assert!((0.6..3.0).contains(&again), "{again}");
     assert_eq!(burst.transfer.timeouts, 0);

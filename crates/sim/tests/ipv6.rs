@@ -1,13 +1,13 @@
-//! Flows over IPv6 beside the same over IPv4: twenty bytes more in each packet, and nothing else.
+//! Flows over IPv6 compared with the same over IPv4: twenty bytes more in each packet, otherwise equal.
 //!
 //! Follows RFC 8200 (a header of 40 bytes), RFC 8201 (path MTU discovery) and RFC 6691 (an mss is the MTU less the fixed headers).
-//! Leaves out how packets look, which `wire` and the captures of `record` test.
+//! Leaves out the format of packets, which `wire` and the captures of `record` test.
 
 use skyhop_results::{FlowKind, FlowResult, RunResult, TransferResult};
 use skyhop_sim::Simulation;
 use std::collections::BTreeMap;
 
-/// A path that nothing fills, of which `link` says more, and one flow.
+/// A path without congestion, whose keys `link` extends, and one flow.
 fn run(ip: &str, link: &str, flow: &str) -> RunResult {
     let text = format!(
         r#"
@@ -104,7 +104,7 @@ fn an_mss_that_is_left_out_fills_the_same_packet() {
     assert_eq!(transfer(&run("v6", "", &own).flows[0]).segments_sent, 1_440_000_u64.div_ceil(1460) + 1);
 }
 
-/// RFC 8201 §3: the first packets are too large, a router says what is carried, and what follows is as large as that.
+/// RFC 8201 §3: the first packets are too large, a router reports its MTU, and later packets have that size.
 #[test]
 fn a_packet_too_big_is_heard() {
     for (mtu, path_mtu) in [(1280, "icmp"), (1400, "icmp"), (1480, "icmp"), (1280, "probe"), (1400, "probe")]
@@ -128,7 +128,7 @@ fn a_packet_too_big_is_heard() {
     }
 }
 
-/// A router that says nothing: the search begins with what every link of IPv6 carries.
+/// A router without messages: the search begins with the minimum MTU of IPv6.
 #[test]
 fn a_black_hole_is_left_by_1280_bytes() {
     let hole = "mtu = \"1300 B\"\nmtu_black_hole = true";

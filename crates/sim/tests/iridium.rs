@@ -1,4 +1,4 @@
-//! New York to San Francisco over Iridium, packet by packet, held against ns-2's satellite module (thesis figure 6.10).
+//! New York to San Francisco over Iridium, packet by packet, compared with ns-2's satellite module (thesis figure 6.10).
 //!
 //! A ping a minute for a day, with link rates so high that serialisation does not count. ns-2 sends at 0.01 s past each minute.
 
@@ -46,7 +46,7 @@ fn delays_ms(result: &RunResult) -> Vec<(f64, f64)> {
     series.samples.iter().map(|(at, s)| (at.as_secs_f64(), s * 1e3)).collect()
 }
 
-/// Instants (s) at which the delay jumps by more than 25 ms: the seam comes between the cities or leaves.
+/// Times (s) at which the delay jumps by more than 25 ms: the seam passes one of the cities.
 fn seam_jumps(delays: &[(f64, f64)]) -> Vec<f64> {
     delays.windows(2).filter(|w| (w[1].1 - w[0].1).abs() > 25.0).map(|w| w[1].0).collect()
 }
@@ -114,7 +114,7 @@ fn the_path_over_time_is_that_of_the_packets() {
     assert!(delays.len() >= 1440, "{} looks", delays.len());
     let mut most = 0.0f64;
     for (at, ping) in pings {
-        // The delay at departure: ten milliseconds before, or at a change since.
+        // The delay at departure: ten milliseconds before, or at a change since then.
         let now = delays.partition_point(|(t, _)| *t <= at) - 1;
         let ((_, delay), (_, count)) = (delays[now], satellites[now]);
         assert!(

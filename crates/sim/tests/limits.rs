@@ -1,15 +1,15 @@
 //! Limits of flows: a case for each cause, shares in closed form, sums over every scenario of the repository.
 //!
-//! Follows docs/results.md, which has the rules; the expected shares are worked out beside each case.
+//! Follows docs/results.md, which has the rules; the expected shares are computed at each case.
 //! Differs from the machine's own tests: scenarios, links and transports are real.
-//! Leaves out how results are written, which `record` holds.
+//! Leaves out the output of results, which `record` tests.
 
 use skyhop_results::{Cause, FlowKind, FlowResult, LimitsResult, RunResult};
 use skyhop_scenario::Loaded;
 use skyhop_sim::Simulation;
 use std::path::Path;
 
-/// Shares may differ by this much from what is worked out on paper.
+/// Tolerance for differences from the computed shares.
 const TOLERANCE: f64 = 0.002;
 
 fn load(text: &str) -> Loaded {
@@ -27,7 +27,7 @@ fn run(loaded: &Loaded) -> RunResult {
     result
 }
 
-/// Each instant of a transfer has one cause.
+/// Asserts that each instant of a transfer has one cause.
 fn adds_up(flow: &FlowResult, result: &RunResult, loaded: &Loaded) {
     let connections = matches!(flow.kind, FlowKind::Transfer(_) | FlowKind::Completions(_));
     assert_eq!(flow.limits.is_some(), connections, "{}", flow.name);
@@ -58,7 +58,7 @@ fn limits(result: &RunResult) -> &LimitsResult {
     result.flows[0].limits.as_ref().unwrap()
 }
 
-/// A flow "f" over one link, or over what `link` says of it.
+/// A flow "f" over one link, or over the links in `link`.
 fn over(link: &str, flow: &str) -> Loaded {
     load(&format!(
         "host = \"1999\"\nduration = \"100 s\"\n[links.sat]\n{link}\n[[flows]]\nname = \"f\"\npath = [\"a\", \"sat\", \"b\"]\n{flow}\n"
@@ -69,7 +69,7 @@ fn shares(loaded: &Loaded) -> LimitsResult {
     limits(&run(loaded)).clone()
 }
 
-/// The cause is named, and has this share.
+/// Asserts the share of the cause.
 fn named(limits: &LimitsResult, cause: Cause, range: std::ops::RangeInclusive<f64>) {
     let share = limits.share(cause).unwrap();
     println!("{:18} {:6.2} %  {:?}", cause.name(), 100.0 * share, limits.spent_ns);
@@ -81,7 +81,7 @@ fn near(share: f64) -> std::ops::RangeInclusive<f64> {
     share - TOLERANCE..=share + TOLERANCE
 }
 
-/// A link whose bits take next to no time, with a queue that never drops.
+/// A link with a negligible transmission time, with a queue that never drops.
 const LONG: &str =
     "rate = \"100 Gbit/s\"\ndelay = \"300 ms\"\nqueue = { kind = \"drop-tail\", limit = \"100000 packets\" }";
 
@@ -159,7 +159,7 @@ fn a_window_below_the_product_is_told_whatever_the_law_and_the_pace() {
         assert!(warning.contains("flow f ") && warning.contains("window of 256 kB"), "{warning}");
         assert!(warning.ends_with("write transport.window = \"3.1 MB\""), "{warning}");
         assert_eq!(limits(&result).bottleneck.as_deref(), Some("sat"));
-        // The advice of the warning helps.
+        // The warning's advice helps.
         let better = flow.replace("256 kB", "3.1 MB");
         let result = run(&over(link, &better));
         assert!(result.warnings.is_empty(), "{:?}", result.warnings);
@@ -210,7 +210,7 @@ fn a_lost_syn_is_the_handshakes() {
 
 #[test]
 fn an_application_that_offers_a_tenth_is_the_applications() {
-    // 100 kB a second at most are offered where 1.25 MB would pass; a reply of 10 kB leaves in one window.
+    // At most 100 kB per second are offered where 1.25 MB would pass; a reply of 10 kB fits one window.
     for kind in ["tcp\", initial_window = \"10 segments", "stp"] {
         let loaded = over(
             "rate = \"10 Mbit/s\"\ndelay = \"5 ms\"",
@@ -229,16 +229,16 @@ fn a_promised_rate_below_the_links_is_a_pace() {
     let link = "rate = \"10 Mbit/s\"\ndelay = \"300 ms\"\nqueue = { kind = \"drop-tail\", limit = \"1000 packets\" }";
     let promised = "transport = { kind = \"stp\", congestion = \"rate\", max_rate = \"2 Mbit/s\" }\ntraffic = { kind = \"bulk\" }";
     named(&shares(&over(link, promised)), Cause::Pacing, 0.99..=1.0);
-    // Repairs go at the same pace.
+    // Repairs are sent at the same pace.
     let lossy = format!("{link}\nloss = {{ kind = \"packets\", probability = 0.02 }}");
     named(&shares(&over(&lossy, promised)), Cause::Pacing, 0.9..=1.0);
-    // Rates that were found.
+    // Measured rates.
     let found = "transport = { kind = \"stp\" }\ntraffic = { kind = \"bulk\" }";
     named(&shares(&over(link, found)), Cause::Pacing, 0.9..=1.0);
     let bbr = "transport = { kind = \"tcp\", variant = \"bbr\", window = \"20 MB\" }\ntraffic = { kind = \"bulk\" }";
     named(&shares(&over(link, bbr)), Cause::Pacing, 0.7..=0.99);
     named(&shares(&over(&lossy.replace("0.02", "0.01"), bbr)), Cause::Pacing, 0.5..=0.99);
-    // A host that takes its time: 100 ms before each chance to send, 20 ms of round trip.
+    // A host with a processing delay: 100 ms before each transmission, 20 ms of round trip.
     let slow = "transport = { kind = \"tcp\", overhead = \"1 s\", window = \"1 MB\", initial_window = \"1 segments\" }\ntraffic = { \
         kind = \"bulk\" }";
     named(&shares(&over("rate = \"100 Mbit/s\"\ndelay = \"5 ms\"", slow)), Cause::Pacing, 0.9..=0.9999);
@@ -254,14 +254,15 @@ fn heavy_losses_are_recovery() {
         );
         let limits = shares(&over(link, &flow));
         println!("{variant}");
-        // With RACK a round trip passes before a loss is known.
+        // With RACK a round trip passes before a loss is detected.
         named(&limits, Cause::Recovery, if variant == "cubic" { 0.8 } else { 0.9 }..=0.9999);
     }
 }
 
 #[test]
 fn the_silence_before_a_timeout_is_recovery() {
-    // The second of two segments is lost, with nothing behind it: a timeout of 10 s tells, and one round trip of 20 ms repairs it.
+    // The second of two segments is lost, with no data after it: it is detected by a timeout of 10 s, and repaired in one round
+    // trip of 20 ms.
     let loaded = over(
         "rate = \"10 Mbit/s\"\ndelay = \"10 ms\"\nloss = { kind = \"list\", packets = [3] }\nreverse = { loss = { kind = \"none\" } }",
         "transport = { kind = \"tcp\", mss = \"1000 B\", rto_min = \"10 s\", rto_initial = \"10 s\", delayed_ack = { \
@@ -284,7 +285,7 @@ fn an_outage_is_no_link_and_what_waits_for_the_timeout_after_it_recovery() {
             let flow = format!("transport = {{ {transport} }}\ntraffic = {{ kind = \"bulk\" }}");
             let limits = shares(&over(&link, &flow));
             println!("{outage} {transport}");
-            // Exactly the outage, whatever happens within it.
+            // Exactly the outage, whatever happens in it.
             named(&limits, Cause::NoLink, 0.93..=0.93);
             assert_eq!(limits.spent_ns[Cause::NoLink as usize], 93_000_000_000);
             if outage == "lose" {
@@ -296,7 +297,7 @@ fn an_outage_is_no_link_and_what_waits_for_the_timeout_after_it_recovery() {
     let endless = "rate = \"1 Mbit/s\"\ndelay = \"100 ms\"\nschedule = [{ from = \"2 s\", to = \"200 s\", outage = \"lose\" }]";
     let limits = shares(&over(endless, "traffic = { kind = \"bulk\" }"));
     assert_eq!(limits.spent_ns[Cause::NoLink as usize], 98_000_000_000);
-    // Too short for a timeout to run out within it: what is lost is missed by a timeout a second later.
+    // Too short for a timeout during the outage: the loss is detected by a timeout a second later.
     let loaded = over(
         "rate = \"1 Mbit/s\"\ndelay = \"100 ms\"\nqueue = { kind = \"drop-tail\", limit = \"500 packets\" }\nschedule = [{ \
             from = \"2 s\", to = \"2500 ms\", outage = \"lose\" }]",
@@ -322,7 +323,7 @@ fn rows_of_a_trace_that_lose_all_are_an_outage_and_a_repeat_brings_it_back() {
 
 #[test]
 fn an_idle_sender_is_not_held_up_by_an_outage() {
-    // One exchange in 30 s; the link is out while the user reads.
+    // One exchange in 30 s; the outage is while the user reads.
     let loaded = over(
         "rate = \"10 Mbit/s\"\ndelay = \"5 ms\"\nschedule = [{ from = \"10 s\", to = \"20 s\", outage = \"lose\" }]",
         "traffic = { kind = \"request-response\", persistent = true, request = { kind = \"fixed\", value = \"100 B\" }, reply = { \
@@ -343,7 +344,7 @@ fn connections_side_by_side_are_added_up() {
 
 #[test]
 fn the_gaps_of_handovers_are_no_link() {
-    // A flow that always has something to send, so that each gap of the terminal holds it up.
+    // A flow that always has data, so that each gap of the terminal limits it.
     let text = r#"
         host = "1999"
         duration = "2 min"
@@ -420,7 +421,7 @@ fn the_bottleneck_is_the_busiest_link_in_the_direction_of_the_data() {
     assert_eq!(bottleneck("1 Mbit/s", "10 Mbit/s", bulk).as_deref(), Some("access"));
     // The first of two equal links has the queue.
     assert_eq!(bottleneck("2 Mbit/s", "2 Mbit/s", bulk).as_deref(), Some("access"));
-    // Replies go the other way, where the slow direction is that of the other link.
+    // Replies take the opposite path, where the slow direction is that of the other link.
     let reply = "{ kind = \"request-response\", request = { kind = \"fixed\", value = \"100 B\" }, reply = { kind = \"fixed\", \
         value = \"500 kB\" }, think = { kind = \"fixed\", value = \"0 s\" } }";
     assert_eq!(bottleneck("10 Mbit/s", "1 Mbit/s", reply).as_deref(), Some("access"));
@@ -466,7 +467,7 @@ fn causes_fill_the_life_of_every_transfer_whatever_happens() {
             ] {
                 let flow =
                     format!("start = \"1500 ms\"\ntransport = {{ {transport} }}\ntraffic = {{ {traffic} }}");
-                // `run` looks at the sums.
+                // `run` checks the sums.
                 let result = run(&over(&link(loss, schedule), &flow));
                 let limits = limits(&result);
                 assert!(limits.total_ns() > 0, "{transport} {loss} {traffic}: {limits:?}");
@@ -489,7 +490,7 @@ fn causes_fill_the_life_of_every_transfer_of_the_repositorys_scenarios() {
     files.sort();
     assert!(files.len() >= 12, "{files:?}");
     for file in files {
-        // A day of pings says nothing here that an hour does not.
+        // An hour of pings is sufficient here instead of a day.
         let text = std::fs::read_to_string(&file).unwrap();
         let day = [("duration".to_owned(), "10 min".to_owned())];
         let sets: &[_] = if text.contains("duration = \"24 h\"") { &day } else { &[] };

@@ -1,8 +1,8 @@
-//! Links that fade, burst, jitter and reorder, under a whole transfer.
+//! Links with fading, bursts of errors, jitter and reordering, under a whole transfer.
 //!
-//! Follows docs/scenario.md: what each key of a link does to pings and to TCP.
+//! Follows docs/scenario.md: the effect of each key of a link on pings and TCP.
 //! Differs from the link crate's tests: scenarios, files and transports are real.
-//! Leaves out queues, which `fairness.rs` and the link crate's tests hold.
+//! Leaves out queues, which `fairness.rs` and the link crate's tests have.
 
 use skyhop_results::{FlowKind, PingResult, RunResult, TransferResult};
 use skyhop_scenario::Loaded;
@@ -95,7 +95,7 @@ fn one_lost_packet_costs_a_transfer_what_the_rfcs_say() {
     let (late, repeats, timeouts) = fetch("[2]");
     assert_eq!((repeats, timeouts), (1, 0));
     assert!((3.5..5.0).contains(&(late - clean)), "{late} {clean}");
-    // The last of a hundred: nothing behind it tells of it, a timeout does.
+    // The last of a hundred: no later packet reveals the loss, a timeout does.
     let (late, repeats, timeouts) = fetch("[101]");
     assert_eq!((repeats, timeouts), (1, 1));
     assert!((1.0..2.0).contains(&(late - clean)), "{late} {clean}");
@@ -144,7 +144,7 @@ fn at_a_rate_of_zero_the_link_waits_and_what_is_half_sent_goes_on() {
     assert_eq!((ping.received, result.flows[0].packets_lost), (998, 0));
     assert!((ping.delay_max_s.unwrap() - 5.254).abs() < 1e-9, "{:?}", ping.delay_max_s);
     assert_eq!(result.links[0].forward.queue_max_packets, 50, "those of 10.1 to 15.0 s");
-    // To the end of the run nothing leaves any more, and nothing is lost.
+    // Until the end of the run nothing is sent any more, and nothing is lost.
     let result = with_trace(PINGS, b"t_s,rate_bps\n10.004,0\n");
     let FlowKind::Ping(ping) = &result.flows[0].kind else { panic!("not a ping") };
     assert_eq!((ping.received, result.flows[0].packets_lost), (100, 0));
@@ -160,7 +160,7 @@ fn a_trace_of_mahimahi_lets_a_packet_leave_at_each_opportunity() {
         [ping.delay_min_s, ping.delay_mean_s, ping.delay_max_s].map(|s| (s.unwrap() * 1e6).round() as u64);
     assert_eq!((told[0], told[2]), (254_000, 262_000));
     assert!(told[1].abs_diff(258_000) < 20, "{told:?}");
-    // A transfer has what a link of 1 Mbit/s gives it, to the packet.
+    // A transfer has the rate of a link of 1 Mbit/s, to the packet.
     let bulk = "transport = { kind = \"tcp\", window = \"200 kB\" }\ntraffic = { kind = \"bulk\" }";
     let sent = |result: RunResult| {
         let FlowKind::Transfer(transfer) = &result.flows[0].kind else { panic!("not a transfer") };
@@ -196,7 +196,7 @@ fn jitter_is_in_the_delays_and_reordering_in_the_repeats() {
     let (min, mean) = (ping.delay_min_s.unwrap(), ping.delay_mean_s.unwrap());
     assert!((min - 0.258).abs() < 0.001, "{min}");
     assert!((mean - 0.278).abs() < 0.003, "{mean}");
-    // Packets held back by 60 ms are passed by seven: enough for three duplicates, and nothing is lost. RACK waits.
+    // Packets delayed by 60 ms are overtaken by seven: enough for three duplicates, without a loss. RACK waits.
     let late = "reordering = { probability = 0.005, delay = \"60 ms\" }\nreverse = { reordering = { probability = 0, delay = \"0 s\" } }";
     let sack = transfer(late, "variant = \"sack\", window = \"100 kB\"");
     let cubic = transfer(late, "variant = \"cubic\", window = \"100 kB\", timestamps = true, dsack = true");
@@ -247,7 +247,7 @@ fn filtered_acknowledgments_do_not_wait_for_each_other() {
     // Each acknowledgment takes 20 ms and stands for two segments of 1460 bytes: 1.168 Mbit/s, and some seconds to begin.
     assert!((1.12e6..1.168e6).contains(&all), "{all}");
     assert_eq!((every.filtered_packets, every.dropped_packets), (0, 0));
-    // One alone waits for at most the one that is sent: 256 kB each 0.52 to 0.56 s, and the seconds to begin.
+    // A single one waits at most for the one in transmission: 256 kB each 0.52 to 0.56 s, and some seconds to begin.
     assert!((0.95 * 256e3 * 8.0 / 0.56..256e3 * 8.0 / 0.52).contains(&few), "{few}");
     assert_eq!((last.queue_max_packets, last.filtered_packets), (1, last.dropped_packets));
 }
@@ -313,7 +313,7 @@ fn copies_and_corrupted_packets_are_counted_and_nothing_arrives_twice() {
     let link = &result.links[0].forward;
     assert!(link.duplicated_packets > 100 && link.corrupted_packets > 30, "{link:?}");
     assert_eq!(link.corrupted_packets, link.lost_packets);
-    // The reverse direction may be without.
+    // The reverse direction may have none.
     let forward = format!("{twice}\nreverse = {{ duplication = {{ probability = 0 }} }}");
     let link = run(&forward).links[0].clone();
     assert!(link.reverse.duplicated_packets == 0 && link.reverse.corrupted_packets > 0, "{link:?}");

@@ -1,8 +1,8 @@
-//! A flow over a long fat pipe, held against ns-2: 10 Mbit/s, RTT 600 ms, a queue of 721 packets, 1000 s (case a of speed.csv).
+//! A flow over a long fat pipe, compared with ns-2: 10 Mbit/s, RTT 600 ms, a queue of 721 packets, 1000 s (case a of speed.csv).
 //!
 //! Slow start overshoots by a thousand segments and the round trip outgrows the timer, so that what comes after a timeout that came
 //! too early decides over the next ten minutes.
-//! Leaves out the reference's speed, which the benchmark has.
+//! Leaves out the comparison of speed, which the benchmark has.
 
 #[path = "../../../tools/testing.rs"]
 mod testing;

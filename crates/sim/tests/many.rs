@@ -1,7 +1,7 @@
-//! A flow among many is what it is when it is written out: same packets, same draws, same numbers.
+//! A flow of a population is the same as if written alone: same packets, same draws, same numbers.
 //!
-//! Follows the rule that a stream belongs to a name. Scenarios draw losses, pages and starts, so that a stream too many or too few shows.
-//! Leaves out who the members are, which `crates/scenario/tests/many.rs` holds.
+//! Follows the rule that a random stream belongs to a name. Scenarios draw losses, pages and starts, so a missing or additional
+//! stream is detected. Leaves out the members of populations, which `crates/scenario/tests/many.rs` tests.
 
 use skyhop_results::RunResult;
 use skyhop_scenario::{Loaded, parse};
@@ -42,7 +42,7 @@ fn compare(head: &str, kind: &str, keys: &str) -> RunResult {
     assert_eq!(a.flows, b.flows);
     assert_eq!((&a.links, a.packet_hops), (&b.links, b.packet_hops));
     assert!(a.flows.iter().all(|flow| flow.packets_sent > 0));
-    // Members are not sampled one by one unless that is asked.
+    // Members are only sampled individually on request.
     assert!(a.series.iter().all(|series| !series.entity.starts_with("flow/")));
     assert!(b.series.iter().any(|series| series.entity.starts_with("flow/")));
     a
@@ -68,7 +68,7 @@ fn transfers_pages_pings_and_datagrams_are_as_written_out() {
 
 #[test]
 fn a_flow_is_the_same_alone_and_first_of_many() {
-    // Over a link of its own and at its own time, company changes nothing but the packets' shared losses, which are none here.
+    // On a separate link at a separate time, other flows affect only the shared draws of losses, which are off here.
     let head = LOSSY.replace("0.01", "0.0").replace("3 Mbit/s", "900 Mbit/s");
     let keys = "from = \"server\"\nto = \"user-*\"\ntraffic = { kind = \"web\" }";
     let of = |count: usize| {
@@ -106,7 +106,7 @@ fn members_are_sampled_on_request() {
     assert_eq!(result.listed().count(), 3);
 }
 
-/// The least of three times that a scenario takes until it could run.
+/// The smallest of three times for loading a scenario until it could run.
 #[expect(clippy::disallowed_methods, reason = "two times of one run are compared; no result hangs on them")]
 fn loads_in(text: &str) -> Duration {
     let once = || {
@@ -147,7 +147,7 @@ fn loading_grows_with_the_number_and_not_with_its_square() {
         let [few, many] = [loads_in(&few), loads_in(&many)];
         let ratio = many.as_secs_f64() / few.as_secs_f64();
         println!("{what}: {few:?}, {many:?}, {ratio:.1} times");
-        // With the square it would be 64 times.
+        // With quadratic time it would be 64 times.
         assert!(ratio < 3.0 * TIMES as f64, "{what}: {ratio:.1} times as long for {TIMES} times as many");
     }
 }

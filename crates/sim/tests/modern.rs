@@ -1,7 +1,7 @@
-//! Transports that readers of the papers run today: CUBIC, Hybla, BBR, RACK-TLP and Careful Resume over a geostationary path.
+//! Current transports: CUBIC, Hybla, BBR, RACK-TLP and Careful Resume over a geostationary path.
 //!
-//! 10 Mbit/s, RTT 600 ms, a queue of one bandwidth-delay product, 100 s. Expectations are closed forms: what a link of this rate can
-//! carry, the square-root law of Reno under random losses (Mathis 1997), what BBR's draft promises of its probes.
+//! 10 Mbit/s, RTT 600 ms, a queue of one bandwidth-delay product, 100 s. Expectations are closed forms: what a link of this rate
+//! can carry, the square-root law of Reno under random losses (Mathis 1997), what BBR's draft promises of its probes.
 
 use skyhop_results::{FlowKind, TransferResult};
 use skyhop_sim::Simulation;
@@ -44,7 +44,7 @@ fn run(transport: &str, loss: f64, traffic: &str, rtt_ms: u64) -> TransferResult
     transfer
 }
 
-/// Over `links.satellite` as given: what came of it, seed by seed.
+/// Results over `links.satellite` with these keys, seed by seed.
 fn over(satellite: &str, transport: &str, seeds: std::ops::RangeInclusive<u64>) -> Vec<TransferResult> {
     let text = format!(
         r#"
@@ -106,7 +106,7 @@ fn mbps(transport: &str, loss: f64) -> f64 {
     run(transport, loss, "", 600).goodput_bps / 1e6
 }
 
-/// Capacity of the link, Mbit/s of payload.
+/// Capacity of the link for payload, Mbit/s.
 const MOST: f64 = 10.0 * SHARE;
 
 #[test]
@@ -139,8 +139,8 @@ fn over_a_short_path_bbr_loses_the_two_percent_of_its_draft_and_no_packet() {
     assert!(cubic.rtt_mean_s.unwrap() > 0.3, "CUBIC fills the queue of 600 ms");
 }
 
-// One packet in a hundred is lost by errors: what takes losses for congestion has the square-root law's rate, about a window of
-// sqrt(1.5 / p) = 12 segments a round trip, 0.24 Mbit/s (with delayed ACKs less); BBR's bound is 2 %.
+// One packet in a hundred is lost by errors: variants that interpret losses as congestion have the square-root law's rate, a window
+// of about sqrt(1.5 / p) = 12 segments per round trip, 0.24 Mbit/s (with delayed ACKs less); BBR's bound is 2 %.
 #[test]
 fn random_losses_stop_all_but_bbr() {
     let sack = mbps("variant = \"sack\"", 0.01);

@@ -1,8 +1,8 @@
-//! Terminals that move, packet by packet: delays, addresses of cells, what is recorded of them.
+//! Moving terminals, packet by packet: delays, addresses of cells, recorded series.
 //!
-//! Follows the geometry of a geostationary satellite over the equator, where distances are a matter of one cosine, and the bands of
-//! HT 6.4.2. Differs: nothing known.
-//! Leaves out which satellite is held, which the `topology` crate's tests hold.
+//! Follows the geometry of a geostationary satellite over the equator, where distances follow from one cosine, and the bands of HT
+//! 6.4.2. Differs: nothing known.
+//! Leaves out the choice of satellites, which the `topology` crate's tests have.
 
 use skyhop_results::{AddressResult, FlowKind, PingResult, RunResult};
 use skyhop_sim::Simulation;
@@ -61,7 +61,7 @@ fn a_ship_over_the_dateline_is_as_far_as_the_cosine_says() {
     }
     let (least, most) = delays.iter().fold((1.0f64, 0.0f64), |(l, m), (_, d)| (l.min(*d), m.max(*d)));
     assert!(most - least > 0.3e-3, "{least} to {most}");
-    // At 170 degrees west the ship is where its track ends, and it has been over the date line.
+    // At 170 degrees west the ship is at the end of its track, and it has crossed the date line.
     let lons = series(&result, "terminal/ship", "longitude_deg");
     assert!(lons.first().is_some_and(|(_, lon)| (lon - 170.0).abs() < 1e-9));
     assert!(
@@ -70,7 +70,7 @@ fn a_ship_over_the_dateline_is_as_far_as_the_cosine_says() {
     assert_eq!(series(&result, "terminal/ship", "satellite").len(), lons.len());
 }
 
-/// London to what stands in Oslo or goes somewhere.
+/// A flow from London to a terminal in Oslo or to a moving one.
 fn to(place: &str, routing: &str) -> String {
     format!(
         r#"
@@ -143,7 +143,7 @@ fn an_address_changes_with_each_band() {
     }
 }
 
-/// The same way back, away from London, so that the old cell lies on the way to the new one.
+/// The same path back, away from London, so that the old cell lies on the way to the new one.
 const SOUTH: &str = r#"track = { kind = "points", points = [
     { at = "0 s", lat = "30.1 deg", lon = "0.3 deg" },
     { at = "50 min", lat = "0.1 deg", lon = "0.3 deg" },
@@ -171,14 +171,14 @@ fn old_addresses_are_found_by_satellites_and_lost_with_a_database() {
             "{scheme}: {:?}",
             ping(&asked)
         );
-        // Over a detour by the cell that it has left.
+        // Over a detour through the old cell.
         let mean = |result: &RunResult| ping(result).delay_mean_s.expect("some arrived");
         let direct = run(&to(SOUTH, &format!("scheme = \"{scheme}\"")));
         assert!(mean(&known) > mean(&direct), "{scheme}");
     }
 }
 
-// Links on the ground have the way worked out in two parts; a packet is written one address all the same.
+// With links on the ground the path is computed in two parts; a packet still has one address.
 #[test]
 fn an_old_address_counts_once_beside_links_on_the_ground() {
     let lan = "[links.lan]\nbetween = [\"pc\", \"london\"]\nrate = \"1 Gbit/s\"\ndelay = \"1 ms\"\n";

@@ -1,4 +1,4 @@
-//! Packets on several paths at once, held against ns-2 (WP figure 4 over a mesh of nine satellites).
+//! Packets on several paths at once, compared with ns-2 (WP figure 4 over a mesh of nine satellites).
 //!
 //! The reference's topology: ground stations at two corners of a 3 by 3 mesh, 5 Mbit/s and 5 ms to their satellites, 10
 //! Mbit/s between these; each satellite sends packets right (left on the way back) and down (up) in turn. 100 s, all
@@ -142,7 +142,7 @@ fn run(row: &Row) -> TransferResult {
 /// Rows of one curve: everything but the threshold is the same.
 type Curve<'a> = Vec<(&'a Row, f64)>;
 
-/// The least threshold from which on a curve stays within 5 % of where it ends.
+/// The smallest threshold from which on a curve stays within 5 % of its end.
 fn knee(curve: &Curve<'_>, goodput: impl Fn(&(&Row, f64)) -> f64) -> u32 {
     let plateau = curve.last().map(&goodput).unwrap();
     let below = curve.iter().rev().find(|point| (goodput(point) / plateau - 1.0).abs() > 0.05);
@@ -171,7 +171,7 @@ fn plateau_and_knee_are_those_of_ns2() {
         if row.multi {
             curves.entry(of.clone()).or_default().push((row, goodput));
         }
-        // Without repeats in ns-2 the pattern of a window's packets decides, which has to be the same.
+        // Without repeats in ns-2 the pattern of a window's packets must be the same.
         if row.cuts == 0 {
             *(if row.multi { &mut plateau } else { &mut single }) += 1;
             let exact = deviation.abs() < 0.001 && ours.segments_retransmitted == 0;
@@ -185,7 +185,7 @@ fn plateau_and_knee_are_those_of_ns2() {
         let [theirs, ours] = [knee(curve, |(row, _)| row.goodput_kbps), knee(curve, |(_, ours)| *ours)];
         println!("{of}: knee at {theirs} in ns-2, {ours} here");
         assert!(theirs.abs_diff(ours) <= 1, "{of}: knee at {theirs} in ns-2, {ours} here");
-        // WP: misordering taken for loss at the first duplicate leaves little.
+        // WP: interpreting reordering as loss at the first duplicate leaves little goodput.
         let end = curve.last().unwrap().1;
         let first = curve.iter().find(|(row, _)| row.dupack_threshold == 1).unwrap().1;
         assert!(first > 0.02 * end && first < 0.3 * end, "{of}: {first} of {end}");
@@ -193,7 +193,7 @@ fn plateau_and_knee_are_those_of_ns2() {
     assert!(curves.len() >= 16, "{} curves", curves.len());
 }
 
-/// Four flows over the mesh, by what is spread.
+/// Four flows over the mesh, by the kind of spreading.
 fn four(routing: &str, seed: u64) -> skyhop_results::RunResult {
     let mut text =
         format!("host = \"1999\"\nduration = \"60 s\"\n{}\n[routing]\n{routing}\n", mesh([20, 12, 6, 10]));
@@ -234,7 +234,8 @@ fn loads_are_halves_by_packets_and_by_flow_or_one_link_alone() {
     let [right, down] = shares(&four("scheme = \"multipath\"", 1));
     assert!((right - 0.5).abs() < 1e-3 && (down - 0.5).abs() < 1e-3, "{right} {down}");
     assert_eq!(shares(&four("scheme = \"shortest\"", 1)), [1.0, 0.0]);
-    // Four flows fall on two links as coins do: over twenty seeds all on one side in an eighth of them, and half on average.
+    // Four flows are distributed over two links at random: over twenty seeds all on one side in an eighth of them, and half on
+    // average.
     let rights: Vec<f64> =
         (1..=20).map(|seed| shares(&four("scheme = \"multipath\"\nspread = \"flows\"", seed))[0]).collect();
     let mean = rights.iter().sum::<f64>() / 20.0;
@@ -322,7 +323,7 @@ fn packets_over_satellites_take_every_path_with_the_fewest_links() {
         };
         paths.iter().map(of).collect()
     };
-    // Which of the paths each packet took: satellites move by half a kilometre while it is under way.
+    // The path that each packet took: satellites move by half a kilometre during its flight.
     let taken = |pings: &[(f64, f64)]| -> Vec<usize> {
         let mut count = vec![0; paths.len()];
         for (at_s, delay_s) in pings {
@@ -337,7 +338,7 @@ fn packets_over_satellites_take_every_path_with_the_fewest_links() {
     assert!((770..=800).contains(&pings.len()), "{}", pings.len());
     let count = taken(&pings);
     println!("{} paths: {count:?}", paths.len());
-    // Each node sends equal shares of what it passes on to each of its next hops, whatever came before.
+    // Each node sends equal shares of the packets it forwards to each of its next hops, independent of previous nodes.
     let mut shares: BTreeMap<NodeId, BTreeMap<NodeId, usize>> = BTreeMap::new();
     for (path, count) in paths.iter().zip(&count) {
         for hop in path.windows(2) {
@@ -348,7 +349,7 @@ fn packets_over_satellites_take_every_path_with_the_fewest_links() {
     assert!(forks > 1, "{shares:?}");
     for (node, next) in &shares {
         let [least, most] = [next.values().min().unwrap(), next.values().max().unwrap()];
-        // At the end up to a dozen packets are still under way behind the node.
+        // At the end up to a dozen packets are still in flight after the node.
         assert!(most - least <= 12, "{node:?}: {next:?}");
     }
 
@@ -356,6 +357,6 @@ fn packets_over_satellites_take_every_path_with_the_fewest_links() {
     assert_eq!(count.iter().filter(|n| **n > 0).count(), 1, "a flow keeps to one path: {count:?}");
     let count = taken(&run("metric = \"hops\""));
     assert_eq!(count.iter().filter(|n| **n > 0).count(), 1, "{count:?}");
-    // Told of the same changes later, nodes take turns in the same way.
+    // Nodes informed of the same changes later take turns in the same way.
     assert_eq!(run("scheme = \"multipath\"\nconvergence = \"3 s\""), pings);
 }

@@ -1,6 +1,6 @@
 //! Links and satellites as one graph: server, Internet, gateway, constellation, terminal, LAN, user.
 //!
-//! Holds delays against those of the constellation alone at the same instants, and conservation after every event.
+//! Compares delays with those of the constellation alone at the same instants, and checks conservation after every event.
 
 use skyhop_results::{FlowKind, RunResult};
 use skyhop_sim::Simulation;
@@ -138,7 +138,7 @@ fn a_packet_too_large_for_a_link_behind_the_satellites_is_told_of() {
     assert_eq!(download.bytes_delivered, 1_000_000);
     let lan = result.links.iter().find(|link| link.name == "lan").unwrap();
     assert!(lan.reverse.too_large_packets + lan.forward.too_large_packets > 0);
-    // The router's messages are none of what the receiver has sent.
+    // The router's messages do not count as packets of the receiver.
     assert_eq!(result.flows[0].return_bytes, lan.reverse.bytes);
 }
 

@@ -1,7 +1,7 @@
-//! Paths of which one link carries less than the others, with routers that say so and with routers that do not.
+//! Paths on which one link has a smaller MTU, with and without messages of routers.
 //!
-//! Expectations are worked out by hand from RFC 1191 (a message comes back from the router), RFC 6298 (two timeouts) and the
-//! links' rates and delays. Leaves out the sender's own rules, which the transport crate's tests hold.
+//! Expectations are computed from RFC 1191 (a message comes back from the router), RFC 6298 (two timeouts) and the links' rates and
+//! delays. Leaves out the sender's own rules, which the transport crate's tests have.
 
 use skyhop_results::{FlowKind, PingResult, RunResult, TransferResult};
 use skyhop_scenario::Loaded;
@@ -23,7 +23,7 @@ const VARIANTS: [&str; 13] = [
     "bbr",
 ];
 
-/// 1500, 1500 and 576 bytes, in this order; `tunnel` is more for the last.
+/// 1500, 1500 and 576 bytes, in this order; `tunnel` has more keys for the last.
 fn load(tunnel: &str, flow: &str) -> Loaded {
     let text = format!(
         r#"
@@ -72,7 +72,7 @@ fn transfer(tunnel: &str, size: &str, transport: &str) -> (TransferResult, RunRe
     (transfer, result)
 }
 
-/// One-way time over a link of a packet of so many bytes, ms.
+/// One-way time of a packet of this size over a link, ms.
 fn ms(bytes: f64, mbit_s: f64, delay_ms: f64) -> f64 {
     bytes * 8.0 / mbit_s / 1000.0 + delay_ms
 }
@@ -92,7 +92,7 @@ fn a_message_costs_the_way_to_the_narrow_link_and_back() {
         let (found, result) = transfer(NARROW, "1 MB", &stack("mss = \"1072 B\", path_mtu = \"icmp\""));
         let (known, _) = transfer(NARROW, "1 MB", &stack("mss = \"536 B\""));
         let late = found.completed_s.unwrap() - known.completed_s.unwrap();
-        // Segments of the same size leave by the same acknowledgments, later by this. Timers count from elsewhere.
+        // Segments of the same size are sent upon the same acknowledgments, later by this time. Timers count from other events.
         println!("{variant}: {late:.6} s later, {lost_s:.6} s by hand");
         assert!((late - lost_s).abs() < 0.001, "{variant}: {late} {lost_s}");
         assert_eq!((found.bytes_delivered, found.timeouts), (1_000_000, 0), "{variant}");
@@ -109,15 +109,15 @@ fn a_message_costs_the_way_to_the_narrow_link_and_back() {
 fn every_variant_delivers_every_byte_over_a_narrow_link_and_out_of_a_black_hole() {
     for variant in VARIANTS {
         for (tunnel, path_mtu, timeouts) in [(NARROW, "icmp", 0), (NARROW, "probe", 0), (HOLE, "probe", 2)] {
-            // A window that does not make the RTT outgrow the timer, which each repeat costs a sample.
+            // A window at which the RTT does not exceed the timer, which each repeat deprives of a sample.
             let stack = format!("variant = \"{variant}\", window = \"64 kB\", path_mtu = \"{path_mtu}\"");
             let (found, result) = transfer(tunnel, "1 MB", &stack);
             let case = format!("{variant} {path_mtu} {tunnel}");
             assert_eq!((found.bytes_delivered, found.timeouts), (1_000_000, timeouts), "{case}");
             assert!(found.completed_s.is_some(), "{case}");
             let dropped = result.links[2].forward.too_large_packets;
-            // In the hole: the first flight, what the timer and RACK's probes of the tail repeat, and three probes of each of
-            // four sizes.
+            // In the black hole: the first flight, the repeats by the timer and RACK's probes of the tail, and three probes of each
+            // of four sizes.
             let most = if tunnel == HOLE { 2 + 3 + 12 } else { 2 };
             assert!((1..=most).contains(&dropped), "{case}: {dropped}");
         }
@@ -154,8 +154,7 @@ fn who_ignores_messages_gets_nothing_through_and_is_told() {
 
 #[test]
 fn a_lost_message_is_asked_for_again_by_the_timer() {
-    // The tunnel's router answers over a satellite that loses every packet back for a while after the
-    // handshake.
+    // The tunnel's router answers over a satellite that loses every packet on the return path for a while after the handshake.
     let hidden = "mtu = \"576 B\"\n[links.satellite.reverse]\nschedule = [{ from = \"600 ms\", to = \"1500 ms\", outage = \"lose\" }]";
     let (found, result) = transfer(hidden, "100 kB", "path_mtu = \"icmp\"");
     assert_eq!((found.bytes_delivered, found.timeouts), (100_000, 1));
@@ -164,7 +163,7 @@ fn a_lost_message_is_asked_for_again_by_the_timer() {
 
 #[test]
 fn an_ends_own_link_is_known_to_it() {
-    // The first link is the server's own: nothing larger is ever sent.
+    // The first link is the server's own: no larger packet is ever sent.
     let text = r#"
 host = "1999"
 duration = "60 s"

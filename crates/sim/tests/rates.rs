@@ -1,8 +1,8 @@
-//! Rates as they are over satellites: up and down, gateways apart from users, single links, and what changes by the clock.
+//! Rates over satellites: uplink and downlink, gateways and users, single links, and changes by schedule.
 //!
-//! Follows the scenario's own numbers: what a link is said to carry is what arrives, whatever else is on the way.
-//! Differs from `capacity` of a scenario's check, which only says so; here packets fill the links.
-//! Leaves out what hosts make of it, which the transports' own tests hold.
+//! Follows the scenario's own numbers: the rate of a link is the rate received, whatever else is on the path.
+//! Differs from `capacity` of a scenario's check, which only computes it; here packets fill the links.
+//! Leaves out the hosts' behaviour, which the transports' own tests have.
 
 use skyhop_results::{DirectionResult, FlowKind, FlowResult, RunResult};
 use skyhop_sim::Simulation;
@@ -40,7 +40,7 @@ fn cbr(name: &str, from: &str, to: &str, rate: &str) -> String {
     flow(name, from, to, &format!("kind = \"cbr\", rate = \"{rate}\", size = \"1472 B\""))
 }
 
-/// A run, with a check of all links after every thousandth event or so, as there are thousands of them.
+/// A run with a check of all links after about every thousandth event, as there are thousands of them.
 fn run(text: &str) -> RunResult {
     run_with(text, "")
 }
@@ -125,7 +125,7 @@ fn the_innermost_table_counts() {
         rate = "5 Mbit/s"
         reverse = { rate = "3 Mbit/s" }
         [terminals]"#;
-    // The gateway's own table leaves its loss as the constellation has it.
+    // The gateway's own table leaves the constellation's loss unchanged.
     let text = text.replace("[terminals]", overrides).replace(
         "gsl = { rate = \"10 Gbit/s\" }",
         "gsl = { rate = \"10 Gbit/s\", loss = { kind = \"none\" } }",
@@ -165,7 +165,7 @@ fn a_named_isl_is_narrower_than_the_others() {
     };
     let [forward, _] = narrow("rate = \"1 Mbit/s\"");
     assert!((0.97e6..=1.001e6).contains(&forward), "{forward}");
-    // A rate of the reverse direction alone leaves forward as it was: 3 Mbit/s of payload in 1500 of 1472 bytes.
+    // A rate for the reverse direction alone leaves forward unchanged: 3 Mbit/s of payload in 1500 of 1472 bytes.
     let [forward, _] = narrow("reverse = { rate = \"1 Mbit/s\" }");
     assert!((2.9e6..=3.1e6).contains(&forward), "{forward}");
 }

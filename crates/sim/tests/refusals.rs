@@ -1,8 +1,8 @@
-//! Messages for mistakes in a scenario that only show when its orbits are computed.
+//! Messages for mistakes in a scenario that only appear when its orbits are computed.
 //!
 //! Follows the list in `crates/scenario/tests/mistakes.txt`, whose mistakes are found without orbits.
-//! Differs: each is said with its key and without a line.
-//! Leaves out orbital elements in files, which the `orbit` crate's tests hold.
+//! Differs: each has its key but no line.
+//! Leaves out orbital elements in files, which the `orbit` crate's tests have.
 
 use skyhop_sim::Simulation;
 

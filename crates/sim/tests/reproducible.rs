@@ -1,6 +1,6 @@
-//! A run is a function of its scenario and its seed, and its memory one of what is in flight.
+//! A run is a function of its scenario and its seed, and its memory depends on the data in flight.
 //!
-//! Chance comes in named streams: what is added to a scenario does not disturb what was there.
+//! Random numbers come from named streams: additions to a scenario do not affect the others.
 
 use skyhop_results::{FlowKind, RunResult};
 use skyhop_sim::Simulation;
@@ -26,7 +26,7 @@ fn without_chance_seeds_make_no_difference() {
 #[test]
 fn a_second_link_and_flow_do_not_disturb_the_first() {
     let alone = run(&lossy(""), 3);
-    // A name that sorts before the first link's and one that sorts behind it: neither place may matter.
+    // A name that sorts before the first link's and one that sorts after it: neither position may matter.
     for name in ["aaa", "zzz"] {
         let more = format!(
             r#"
@@ -144,7 +144,7 @@ fn constellation() -> String {
     )
 }
 
-/// The same loss beyond a gateway, which draws numbers and delays of its own.
+/// The same loss after a gateway, which draws numbers and delays of its own.
 fn spliced() -> String {
     let splice = r#"
         [links.lan]

@@ -1,4 +1,4 @@
-//! CUBIC under random losses, held against RFC 9438's tables of average windows and an integration of its equations.
+//! CUBIC under random losses, compared with RFC 9438's tables of average windows and an integration of its equations.
 //!
 //! RFC 9438 §5.1 tables 1 and 2 and §5.2 table 3 (C = 0.4), whose model loses each 1/p-th packet;
 //! `crates/transport/tests/rfc9438_tables.rs` does so. Here each packet is lost by itself with probability p, and cycles are of
@@ -42,7 +42,7 @@ fn simulated(p: f64, rtt_ms: u64, printed: f64, cycles: f64) -> f64 {
     transfer.bytes_delivered as f64 / 1460.0 * rtt_ms as f64 / 1e3 / duration_s
 }
 
-/// The same by the RFC's equations alone, a round trip at a time, with losses at exponential distances: an independent computation.
+/// The same by the RFC's equations alone, per round trip, with losses at exponential distances: an independent computation.
 fn integrated(p: f64, rtt_s: f64) -> f64 {
     let (c, beta) = (0.4, 0.7);
     let alpha = 3.0 * (1.0 - beta) / (1.0 + beta);
@@ -103,7 +103,7 @@ fn rfc_9438_5_average_windows_under_random_losses() {
         );
         let tolerance = 0.04 + 2.1 / f64::sqrt(cycles);
         assert!((ours / expected - 1.0).abs() < tolerance, "{rtt_ms} ms, {p}: {ours} and {expected}");
-        // And the table itself: above it by what random losses add, and never by half.
+        // And the table itself: above it because of random losses, but never by half.
         assert!((0.95..=1.4).contains(&(ours / printed)), "{rtt_ms} ms, {p}: {ours}, printed {printed}");
     }
 }

@@ -1,7 +1,7 @@
-//! Routing schemes packet by packet: what single trips promise is what packets do, also while the network changes.
+//! Routing schemes packet by packet: packets behave as single trips predict, also while the network changes.
 //!
-//! Follows HT 6.5.2's comparison on Teledesic; `scheme::send` over a map that stands still is the reference.
-//! Differs: satellites move by a few hundred metres while a packet is under way, which bounds the difference.
+//! Follows HT 6.5.2's comparison on Teledesic; `scheme::send` over a constant map is the reference.
+//! Differs: satellites move by a few hundred metres during a packet's flight, which bounds the difference.
 //! Leaves out queues: rates are so high that serialisation does not count.
 
 use skyhop_orbit::{Terminal, preset};
@@ -101,7 +101,7 @@ fn packets_go_where_single_trips_go() {
             (routing.stranded_link_down, routing.stranded_hop_limit, routing.stranded_no_path),
             (0, 0, 0)
         );
-        // Answers are stranded too, where they are; the protocol of 1999 has dead ends at the seam.
+        // Answers are stranded too; the protocol of 1999 has dead ends at the seam.
         let dead_ends = if name == "hybrid" { stranded..=400 } else { 0..=0 };
         assert!(dead_ends.contains(&routing.stranded_dead_end), "{name}: {routing:?}");
         let entries = match name {
@@ -151,7 +151,7 @@ fn announcements_are_counted_and_take_their_time() {
     let [all, near, none] =
         ["scheme = \"shortest\"", "scheme = \"hybrid\"", "scheme = \"geographic\""].map(messages);
     println!("{all:?}\n{near:?}\n{none:?}");
-    // Everybody hears of everything: each announcement crosses each of 1100 links once or twice.
+    // Each announcement reaches every satellite, over each of 1100 links once or twice.
     let each = all.messages.unwrap() as f64 / all.announcements.unwrap() as f64;
     assert!((1000.0..2400.0).contains(&each), "{each} messages an announcement");
     assert!(near.messages.unwrap() * 4 < all.messages.unwrap() && near.messages.unwrap() > 1000);
@@ -187,7 +187,7 @@ fn failures_reach_geographic_routing_through_packets_only() {
     let best = run("scheme = \"shortest\"", &extra, "10 min");
     let routing = result.routing.unwrap();
     println!("{} and {} of 360 answered, {routing:?}", answered(&result), answered(&best));
-    // The rest are minutes in which the failed satellite was the only one above a terminal's mask.
+    // In the other minutes the failed satellite was the only one above a terminal's mask.
     assert!((300..360).contains(&answered(&best)), "{}", answered(&best));
     assert_eq!(answered(&result), answered(&best));
     assert!((2..=24 + 8 + 5).contains(&routing.state_entries_max), "{routing:?}");

@@ -1,13 +1,13 @@
-//! Capacity that the terminals of a satellite share: how much of it each gets, in beams, through handovers, with other packets.
+//! Capacity shared by the terminals of a satellite: the shares, with beams, during handovers, with other packets.
 //!
-//! Follows Shreedhar and Varghese 1995: terminals that always have something to send get the same bytes, whatever their packets' sizes, and
-//! what one leaves the others have. Jain's index of n shares is (sum x)^2 / (n sum x^2).
+//! Follows Shreedhar and Varghese 1995: terminals that always have something to send get the same bytes, whatever their packets'
+//! sizes, and what one leaves the others have. Jain's index of n shares is (sum x)^2 / (n sum x^2).
 //! Differs from a queue's fairness among flows: each terminal has a queue and a rate of its own.
 
 use skyhop_results::{FlowKind, RunResult};
 use skyhop_sim::Simulation;
 
-/// Checked after every event, or every so many.
+/// A run checked after every `every` events.
 fn run(text: &str, every: u64) -> RunResult {
     let loaded = skyhop_scenario::parse(text.as_bytes(), "t.toml", &[]).unwrap_or_else(|e| panic!("{e}"));
     let mut simulation =
@@ -41,7 +41,7 @@ fn handovers(result: &RunResult) -> u64 {
     result.handovers.iter().filter(|h| h.terminal.starts_with('t')).map(|h| h.handovers).sum()
 }
 
-/// Terminals beside one another near London, so that all have the same satellite, and a gateway that holds all in view.
+/// Neighbouring terminals near London, so that all have the same satellite, and a gateway that holds all in view.
 fn village(shell: &str, shared: &str, terminals: &[(&str, String)], duration: &str) -> String {
     let mut text = format!(
         r#"
@@ -64,7 +64,7 @@ fn village(shell: &str, shared: &str, terminals: &[(&str, String)], duration: &s
     text
 }
 
-/// All choose together every 5 s, and hear nothing for 80 ms then.
+/// All choose together every 5 s, and receive nothing for 80 ms then.
 const STARLINK: &str = "preset = \"starlink-550\"\nhandover = \"synchronous\"\nhandover_period = \"5 s\"\nhandover_gap = \"80 \
     ms\"\nupdate_interval = \"5 s\"";
 const GEO: &str = "geostationary = [\"0 deg\"]";
@@ -91,7 +91,7 @@ fn twenty_downloads_share_alike_through_handovers() {
 
 #[test]
 fn neither_size_nor_greed_buys_more_and_the_modest_get_all_they_ask() {
-    // Five of each: small packets, large ones, greedy beyond their own rate; and one that asks for less than its share.
+    // Five of each: small packets, large ones, senders above their own rate; and one that needs less than its share.
     let mut terminals = Vec::new();
     for _ in 0..5 {
         terminals.push(("", datagrams(DOWN, 80.0, 500)));
@@ -111,7 +111,7 @@ fn neither_size_nor_greed_buys_more_and_the_modest_get_all_they_ask() {
     println!("Jain {:.6}, total {:.4} of 500 Mbit/s, modest {modest}", jain(&bits), total / 500e6);
     assert!(jain(&bits) >= 0.9999, "{bits:?}");
     assert!((0.97..=1.0001).contains(&(total / 500e6)), "{total}");
-    // Handovers drop what waits and flies to the old satellite: little of one that does not wait.
+    // Handovers drop packets waiting for and flying to the old satellite: few if none wait.
     assert!((9.8e6..=10.01e6).contains(&modest), "{modest}");
 }
 
@@ -149,7 +149,7 @@ fn a_rate_of_ones_own_below_the_share_is_not_exceeded() {
 
 #[test]
 fn a_handover_takes_the_share_along_at_once() {
-    // Each has a satellite for itself, until one of the two fails midway.
+    // Each has a satellite of its own, until one of the two fails midway.
     let two = "geostationary = [\"0 deg\", \"30 deg\"]\nupdate_interval = \"1 s\"";
     let terminals = vec![("", datagrams(DOWN, 40.0, 1472)), ("", datagrams(DOWN, 40.0, 1472))];
     let text = village(two, "{ down = \"20 Mbit/s\" }", &terminals, "20 s")

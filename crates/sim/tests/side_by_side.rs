@@ -1,6 +1,6 @@
-//! Several constellations in one network: which one carries a flow, pinned paths, parallel and lopsided links.
+//! Several constellations in one network: the one that a flow uses, pinned paths, parallel and asymmetric links.
 //!
-//! Holds a terminal's choice against the elevations that the orbits alone give, and delays against closed forms.
+//! Compares a terminal's choice with elevations computed from orbits alone, and delays with closed forms.
 
 use skyhop_network::topology_of;
 use skyhop_orbit::visibility::elevation_rad;
@@ -8,7 +8,7 @@ use skyhop_results::{FlowKind, RunResult};
 use skyhop_scenario::network::SatelliteSegment;
 use skyhop_sim::Simulation;
 
-/// A farm and a teleport in the Atlantic, under a geostationary satellite and a LEO constellation with holes.
+/// A farm and a teleport in the Atlantic, under a geostationary satellite and a LEO constellation with gaps in coverage.
 const TWO: &str = r#"
 [constellations.geo]
 geostationary = ["-30 deg"]
@@ -76,7 +76,7 @@ fn a_terminal_goes_over_geo_while_no_leo_satellite_is_above_its_mask_and_comes_b
     };
     let (mut over_leo, mut over_geo, mut changes, mut before) = (0, 0, 0, None);
     for (t_s, delay_s) in series(&result, "echo", "delay_s") {
-        // Samples have the time of sending; routes are those of the last look, every 10 s.
+        // Samples have the time of sending; routes are those of the last update, every 10 s.
         let leo = common((t_s / 10.0).floor() * 10.0);
         match leo {
             true => assert!(delay_s < 0.06, "{delay_s} s at {t_s} s, with a satellite in view"),
@@ -105,7 +105,7 @@ fn transfers_pinned_to_one_constellation_each_run_side_by_side() {
         let rtt = transfer.rtt_min_s.unwrap();
         assert!(rtt_s.contains(&rtt), "{name}: {rtt} s");
     }
-    // All of one flow's data, and nothing of the other's.
+    // All of one flow's data, and none of the other's.
     let down = link(&result, "gsl:farm.geo").reverse.bytes;
     assert!((10_000_000..11_000_000).contains(&down), "{down} bytes");
 }
@@ -225,7 +225,7 @@ fn the_way_of_a_packet_among_parallel_and_lopsided_links_is_what_check_says() {
         result.flows[1].limits.as_ref().and_then(|limits| limits.bottleneck.as_deref()),
         Some("lan-thin")
     );
-    // A link that is long on the way back is not taken for it.
+    // A link with a long reverse direction is not taken for that direction.
     let both = run(&text("17 ms"));
     let FlowKind::Ping(even) = &both.flows[0].kind else { panic!() };
     assert!((rtt_s - even.rtt_min_s.unwrap() - 0.183).abs() < 1e-4, "{rtt_s} {even:?}");
@@ -245,7 +245,7 @@ fn a_path_of_satellites_by_name_is_taken() {
         result.links.iter().filter(|l| l.name.contains("0.5")).map(|l| l.name.as_str()).collect();
     assert!(!used.is_empty(), "a detour by 0.5");
     let direct = run(&flow("from = \"lima\"\nto = \"oslo\""));
-    // Steps of a path are shortest ways, whatever scheme satellites have.
+    // Steps of a path are shortest paths, whatever scheme the satellites have.
     let schemed = flow("path = [\"lima\", \"constellation:0.5\", \"oslo\"]")
         .replace("[terminals]", "[routing]\nscheme = \"geographic\"\n[terminals]");
     assert_eq!(series(&run(&schemed), "echo", "delay_s"), series(&result, "echo", "delay_s"));
@@ -253,7 +253,7 @@ fn a_path_of_satellites_by_name_is_taken() {
     assert!(detour > direct + 0.001, "{detour} s by the detour, {direct} s direct");
 }
 
-// A step from terminal to terminal has shortest ways of its own, which no flow without a path takes.
+// A step from terminal to terminal has its own shortest paths, which no flow without a pinned path uses.
 #[test]
 fn the_way_of_a_scheme_is_its_own_beside_a_pinned_path() {
     let ways = |scheme: &str, more: &str| {
@@ -359,7 +359,7 @@ fn a_constellation_with_a_scheme_of_its_own_is_what_it_is_alone_with_that_scheme
         for more in ["", "failures", "convergence = \"3 s\"\n", "metric = \"hops\"\n"] {
             let (routing, fail) = if more == "failures" { ("", true) } else { (more, false) };
             let failing = |prefix: &str| if fail { failures(prefix) } else { String::new() };
-            // The metric is that of the ways across.
+            // The metric is that of the links between satellites.
             let alone = routing.replace("metric = \"hops\"\n", "");
             let alone = run(&format!(
                 "duration = \"1 h\"\n[routing]\nscheme = \"{scheme}\"\n{alone}[constellation]\n{IRIDIUM}{}{}",
@@ -381,8 +381,8 @@ fn a_constellation_with_a_scheme_of_its_own_is_what_it_is_alone_with_that_scheme
     }
 }
 
-/// How far the delay of each packet from Lima over `b` to a hub and over `a` to Oslo is from the sum of its parts, each in a network
-/// of its constellation alone. The hub holds as many satellites in either.
+/// Difference of the delay of each packet from Lima over `b` to a hub and over `a` to Oslo from the sum of its parts, each in a
+/// network with its constellation alone. The hub holds as many satellites in both.
 fn apart_from_parts([first, second]: [&str; 2], antennas: &str) -> Vec<f64> {
     let flow = |from: &str, to: &str, hub: &str, ends: [&str; 2]| {
         let hub =
@@ -431,7 +431,7 @@ fn a_packet_goes_through_two_constellations_each_with_its_scheme() {
     }
 }
 
-// Both terminals hold satellites of both, and the nearer constellation without a scheme is not drawn into the other's.
+// Both terminals hold satellites of both, and the nearer constellation without a scheme is not used in the other's.
 #[test]
 fn a_flow_goes_over_the_constellation_without_a_scheme_where_that_is_shorter() {
     let text = |scheme: &str| {

@@ -1,8 +1,8 @@
-//! Warnings of runs over satellites: shells that nothing joins, old elements, and no false alarms.
+//! Warnings of runs over satellites: shells without links between them, old elements, and no false alarms.
 //!
-//! Follows scenarios that leave out antennas and policies, and those that do not.
-//! Differs from `refusals`: these run.
-//! Leaves out what the warnings of links and flows are.
+//! Follows scenarios that leave out antennas and policies, and others that have them.
+//! Differs from `refusals`: these scenarios run.
+//! Leaves out warnings of links and flows.
 
 use skyhop_scenario::parse;
 use skyhop_sim::Simulation;
@@ -32,7 +32,7 @@ const TWO_SHELLS: &str = "shells = [\n\
 
 #[test]
 fn shells_that_nothing_joins() {
-    // All in view, as is assumed: a path in one shell or the other.
+    // All in view, the default: a path in one shell or the other.
     assert_eq!(warnings(TWO_SHELLS, ""), (Vec::new(), 0));
     let one = format!("{TWO_SHELLS}\nhandover = \"highest-on-loss\"");
     let (told, stranded) = warnings(&one, "");

@@ -1,4 +1,4 @@
-//! Splices in a network, held against the thesis (figures 4.20, 4.23 and 4.24) and ns-2.
+//! Splices in a network, compared with the thesis (figures 4.20, 4.23 and 4.24) and ns-2.
 //!
 //! The reference's topology: 100 Mbit/s, 1 ms - 10 Mbit/s, 8 ms - 1.5 Mbit/s, 291 ms for the satellite flow, 100 Mbit/s, 1 ms for
 //! the other; 50 packets at both queues, hosts' delays of up to a packet time, 300 s. The splice is at the second router.
@@ -13,7 +13,7 @@ use skyhop_units::{Span, Time};
 const TCP: &str = r#"{ kind = "tcp", variant = "sack1", mss = "1000 B", window = "240 segments", initial_window = "2 segments",
     initial_ssthresh = "240 segments", rto_initial = "3 s", grow_unused = true, overhead = "832 us" }"#;
 
-/// ns-2's goodput of a satellite flow of 600 ms beside one of 20 ms behind a router of 10 Mbit/s, kbit/s.
+/// ns-2's goodput of a satellite flow of 600 ms that shares a router of 10 Mbit/s with one of 20 ms, kbit/s.
 fn ns2_end_to_end() -> Option<f64> {
     let text = testing::shared_text("reference/ns2/compete.csv")?;
     let row = text.lines().find(|line| line.starts_with("sack,600,10.0,"))?;
@@ -163,10 +163,11 @@ fn a_transfer_is_complete_when_the_far_end_has_it() {
     // Slow start from two segments with an acknowledgment for every second: 2, 3, 4, 6, 9, 13, 19, 28, 42 in a round trip.
     let least = 0.56 + 7.0 * 0.54;
     assert!(split_s > least && plain_s > least && spoof_s > least);
-    // The split one saves the 20 ms of each of those round trips, the spoofed one as much less a handshake's.
+    // The split one saves the 20 ms of each of those round trips, the spoofed one the same less a handshake.
     assert!((0.1..0.4).contains(&(plain_s - split_s)), "{plain_s} {split_s}");
     assert!((0.0..0.05).contains(&(spoof_s - split_s)), "{spoof_s} {split_s}");
-    // The gateway has had it all long before: 20 ms for the handshake and each of eight round trips, and the sending of 100 kB.
+    // The gateway has received everything long before: 20 ms for the handshake and each of eight round trips, and the sending of
+    // 100 kB.
     let text = two_links("100 kB", "[splices.gateway]\nat = \"access~satellite\"");
     let loaded = skyhop_scenario::parse(text.as_bytes(), "test.toml", &[]).unwrap();
     let has = |at_ms: u64| {
@@ -188,7 +189,7 @@ fn the_buffer_holds_back_a_sender_that_is_too_fast() {
         let result = run(&two_links("10 MB", &splice), 1);
         let held = result.splices[0].held_max_bytes;
         assert!(held <= kb * 1000 && held >= kb * 900, "{held} held of {kb} kB");
-        // A window of the buffer per round trip of 540 ms, and what the link takes to send it, or the link's rate.
+        // A window of the buffer per round trip of 540 ms plus its transmission time, or the link's rate.
         let goodput = transfer(&result, 0).goodput_bps;
         let most = (kb as f64 * 8000.0 / 0.54).min(2e6 / 1.04);
         println!("{kb} kB: {:.0} of at most {:.0} kbit/s", goodput / 1e3, most / 1e3);
@@ -207,7 +208,7 @@ fn what_a_link_loses_beyond_the_gateway_costs_the_sender_nothing() {
         let result = run(&text, 1);
         let t = transfer(&result, 0);
         assert_eq!((t.bytes_delivered, t.completed_s.is_some()), (2_000_000, true));
-        // Only the FIN, which waits for the far end, and bytes that ask for a window.
+        // Only the FIN, which waits for the other end, and window probes.
         assert!(t.segments_retransmitted <= 10, "{kind}: {} repeats", t.segments_retransmitted);
         let lost = result.links.iter().map(|l| l.forward.lost_packets).sum::<u64>();
         assert!((10..40).contains(&lost), "{lost}");
@@ -251,7 +252,7 @@ fn two_gateways_with_transports_of_their_own_between_them() {
         let link = result.links.iter().find(|l| l.name == name).unwrap().forward;
         link.packets
     };
-    // Segments of 1000 bytes, of the terminal's 500, and then of what is there when there is a chance to send.
+    // Segments of 1000 bytes, of the terminal's 500, and then of the data available.
     let [access, satellite, home] = ["access", "satellite", "home"].map(packets);
     assert!((1000..1020).contains(&access) && (1000..2020).contains(&home), "{access} {home}");
     assert!((2000..2300).contains(&satellite), "{satellite}");
@@ -357,7 +358,7 @@ fn a_cache_that_has_everything_is_a_server_at_the_gateway() {
     for persistent in [false, true] {
         let cache = "[splices.cache]\nat = \"gateway\"\nkind = \"cache\"\nhit_ratio = 1.0";
         let cached = run(&exchanges(persistent, cache), 1);
-        // The same without the way behind the gateway.
+        // The same without the path behind the gateway.
         let near = exchanges(persistent, "").replace(
             "[links.wide]\n        between = [\"gateway\", \"server\"]",
             "[links.wide]\n        between = [\"gateway\", \"far\"]",
@@ -396,7 +397,7 @@ fn what_a_cache_does_not_have_it_fetches_over_a_connection_of_its_own() {
         let hits = half.splices[0].hits;
         assert!((70..130).contains(&hits) && hits + half.splices[0].misses == 200, "{hits} hits");
         assert_eq!(half.splices[0].backward_bytes, 10_000 * half.splices[0].misses);
-        // Each exchange takes what it takes alone; a persistent connection onwards is there after the first miss.
+        // Each exchange takes as long as alone; a persistent connection to the server exists after the first miss.
         let expected = none_s + (all_s - none_s) * hits as f64 / 200.0;
         assert!((half_s / expected - 1.0).abs() < 0.05, "{half_s}, expected {expected}");
     }
@@ -417,6 +418,6 @@ fn a_cache_on_lossy_links_loses_and_leaks_nothing() {
     let result = simulation.finish();
     completions(&result);
     assert_eq!(result.splices[0].connections, 200);
-    // Connections that are over give their places in the agenda back.
+    // Closed connections return their slots in the agenda.
     assert!(most < 100, "{most} entries");
 }

@@ -1,8 +1,8 @@
 //! STP in the papers' settings: HT tables 5.1 to 5.3, figure 5.7, and STP on the satellite's side of a splice.
 //!
-//! Follows HT 5.2.1: packets of 1000 bytes with headers, TCP with delayed acknowledgments, a persistent SACK connection back for traffic
-//! both ways, runs of 60 s. Differs: the web is Poisson transfers of Mah's replies; queues of 13 and 28 packets (docs/deviations.md); a
-//! few seeds, where `papers/` has the thesis's 200. Leaves out the interval of each row.
+//! Follows HT 5.2.1: packets of 1000 bytes with headers, TCP with delayed acknowledgments, a persistent SACK connection back for
+//! traffic both ways, runs of 60 s. Differs: the web is Poisson transfers of Mah's replies; queues of 13 and 28 packets
+//! (docs/deviations.md); a few seeds, where `papers/` has the thesis's 200. Leaves out the interval of each row.
 
 use skyhop_results::{FlowKind, RunResult, TransferResult};
 use skyhop_sim::Simulation;
@@ -103,12 +103,12 @@ fn row(text: &str, seeds: u64) -> [f64; 3] {
 
 type Rows = [[f64; 3]; 3];
 
-/// Rows of STP, SACK and Reno, held against the printed ones.
+/// Rows of STP, SACK and Reno, compared with the printed ones.
 fn table(topology: impl Fn(&str, bool) -> String, two_way: bool, seeds: u64, printed: Rows) -> Rows {
     let ours = [STP, SACK, RENO].map(|transport| row(&topology(transport, two_way), seeds));
     for ((name, ours), printed) in ["STP", "SACK", "Reno"].into_iter().zip(ours).zip(printed) {
         println!("two-way {two_way}, {name}: {ours:.3?}, printed {printed:?}");
-        // TCP's rows say whether the setting is the thesis's; STP's are what is to be shown.
+        // TCP's rows validate the setting; STP's are the claim.
         let (goodput, back) = if name == "STP" { (0.15, 0.3) } else { (0.2, 0.25) };
         for (ours, printed, accepted) in
             [(ours[0], printed[0], goodput), (ours[1], printed[1], 0.025), (ours[2], printed[2], back)]
@@ -162,7 +162,7 @@ fn figure_5_7_bit_errors_cost_little_more_than_the_packets_that_they_spoil() {
         let result = run(&text, 1);
         let goodput = transfer(&result, 0).bytes_delivered as f64 * 8.0 / 300.0;
         let back = result.flows[0].return_bytes as f64 * 8.0 / 300.0;
-        // A packet has 8000 bits; of those that leave, so many arrive.
+        // A packet has 8000 bits; the share of sent packets that arrive.
         let most = 968e3 * (1.0_f64 - bit_error_rate).powi(8000);
         println!(
             "{bit_error_rate:e}: {:.1} kbit/s of {:.1}, {:.2} kbit/s back",
@@ -239,7 +239,7 @@ fn a_narrow_link_is_found_and_a_wide_one_costs_nothing() {
     // Three probes of each size that does not pass; packets between 1172 - 12 and 1272 - 12 bytes of data.
     assert!((3..=20).contains(&narrow.2), "{narrow:?}");
     assert!((20_000_000 / 1260..=20_000_000 / 1160).contains(&narrow.1), "{narrow:?}");
-    // 21.2 MB at 20 Mbit/s take 8.2 s, and nobody is faster than that and two round trips.
+    // 21.2 MB at 20 Mbit/s take 8.2 s; no transfer is faster than that and two round trips.
     assert!((free.0..10.8).contains(&narrow.0), "{narrow:?}");
 }
 
@@ -266,7 +266,8 @@ fn a_seal_costs_28_bytes_a_packet() {
     assert!((length(sealed) - length(open) - 28.0).abs() < 0.5, "{open:?} {sealed:?}");
 }
 
-/// A server on the Internet, a gateway, a satellite of 1.5 Mbit/s and 600 ms; the gateway speaks `beyond` over the satellite.
+/// A server on the Internet, a gateway, a satellite of 1.5 Mbit/s and 600 ms; the gateway uses transport `beyond` over the
+/// satellite.
 fn split(beyond: &str, traffic: &str) -> String {
     "host = \"1999\"\nduration = \"120 s\"\n".to_owned()
         + &link("internet", ["server", "gateway"], "10 Mbit/s", 9, 50)
@@ -330,7 +331,7 @@ fn a_transfer_through_stp_is_complete_when_the_far_end_has_it() {
         assert_eq!((transfer.bytes_delivered, splice.connections_broken), (1_000_000, 0));
         assert_eq!((splice.connections, splice.forward_bytes), (1, 1_000_000));
         assert!((400_000..=500_000).contains(&splice.held_max_bytes), "{}", splice.held_max_bytes);
-        // An end that knew no more than what the gateway holds would be done 2.7 s before its last byte is sent.
+        // An end with only the gateway's knowledge would finish 2.7 s before its last byte is sent.
         let completed_s = transfer.completed_s.unwrap();
         assert!((least_s..most_s).contains(&completed_s), "{completed_s}");
     }

@@ -1,4 +1,4 @@
-//! STP with nothing known of the path: seeds of losses that have once held it up for long.
+//! STP without knowledge of the path: seeds of losses that once caused long transfers.
 //!
 //! Follows docs/stp.md §8.3; the seeds are the worst of sweeps, 9021 among them, for which an earlier rate law needed up to 183 s.
 //! Differs from `stp_tails`, the example: a bound for each seed, and few of them.
@@ -7,7 +7,7 @@
 use skyhop_results::FlowKind;
 use skyhop_sim::Simulation;
 
-/// Mbit/s, round trip in ms, loss both ways, seed, seconds at most.
+/// Mbit/s, round trip in ms, loss in both directions, seed, largest number of seconds.
 const SEEDS: [(f64, f64, f64, u64, f64); 20] = [
     (100.0, 600.0, 0.01, 9021, 8.5),
     (250.0, 600.0, 0.01, 9021, 8.7),
@@ -51,7 +51,7 @@ fn seconds(mbps: f64, rtt_ms: f64, extra: &str, seed: u64) -> f64 {
     transfer.completed_s.unwrap_or(f64::INFINITY)
 }
 
-/// Four seconds' worth of data: the bounds are 1.3 times what they took when they were written down.
+/// Four seconds' worth of data: the bounds are 1.3 times the durations when they were written down.
 #[test]
 fn named_seeds_are_no_worse_than_others() {
     for (mbps, rtt_ms, loss, seed, most) in SEEDS {
@@ -62,8 +62,8 @@ fn named_seeds_are_no_worse_than_others() {
     }
 }
 
-/// Packets that pass each other by up to 20 ms are sent again needlessly, and not taken for congestion: 10.3 to 17.6 s, where they
-/// once took 75 and BBR takes 16.9.
+/// Packets reordered by up to 20 ms are repeated unnecessarily, but do not count as congestion: 10.3 to 17.6 s, formerly 75; BBR
+/// takes 16.9.
 #[test]
 fn packets_that_pass_each_other_are_not_losses() {
     let extra = "jitter = { kind = \"uniform\", most = \"20 ms\", reorders = true }";

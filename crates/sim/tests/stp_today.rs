@@ -1,8 +1,8 @@
-//! STP over today's satellite paths, held against the best QUIC stacks and draft-kuhn-quic-4-sat-06.
+//! STP over current satellite paths, compared with the best QUIC stacks and draft-kuhn-quic-4-sat-06.
 //!
 //! The path of picoquic's satellite tests: 250/3 Mbit/s, RTT 600 ms, 100 MB, queues of one bandwidth-delay product; from connect
 //! to the last byte acknowledged. The draft's RTT is 650 ms. Return bytes are IP's and UDP's headers included.
-//! Leaves out what others measure there, which `papers/` has beside ours.
+//! Leaves out published measurements, which `papers/` compares.
 
 use skyhop_results::{FlowKind, RunResult, TransferResult};
 use skyhop_sim::Simulation;
@@ -102,9 +102,9 @@ fn a_hundred_megabytes_over_a_path_of_250_mbit() {
         for seed in 1..=seeds {
             let ours = measure(Case { loss, transport, ..PATH }, seed);
             println!("{name}, seed {seed}: {ours:?}; at most {most_s} s, {most_bytes} B");
-            // Repairs of the last round trip go with copies: what is lost again then costs a round trip.
+            // Repairs of the last round trip are sent with copies: another loss would cost a round trip.
             let repeats = if loss > 0.0 { 2.0 * loss } else { 0.01 };
-            // 100 MB and their headers take 3.26 s; nobody is faster than that and a round trip.
+            // 100 MB and their headers take 3.26 s; no transfer is faster than that and a round trip.
             let fine = (3.86..=most_s).contains(&ours.seconds)
                 && (200..=most_bytes).contains(&ours.return_bytes)
                 && ours.repeats <= repeats;

@@ -1,6 +1,6 @@
 //! A transfer over several connections side by side (HT 4.1.6), with and without shared state (RFC 9040).
 //!
-//! Follows the thesis's reason for it: n connections grow by n segments a round trip and lose an n-th of their window at a loss.
+//! Follows the thesis's reasoning: n connections grow by n segments a round trip and lose an n-th of their window at a loss.
 //! Differs: one flow, whose numbers are those of all its connections.
 //! Leaves out striping over several paths.
 
@@ -30,7 +30,7 @@ const LOSSY: &str =
 
 #[test]
 fn n_connections_have_n_times_what_losses_leave_to_one() {
-    // Far below the link's rate each connection has what its own losses leave it.
+    // Far below the link's rate each connection has a rate given by its own losses.
     let one = run(1, "", LOSSY, "").0.goodput_bps;
     for n in [2, 4, 8] {
         let times = run(n, "", LOSSY, "").0.goodput_bps / one;

@@ -1,4 +1,4 @@
-//! Teledesic has links across its seam unless the scenario says otherwise, as the thesis's has (section 6.3).
+//! Teledesic has links across its seam unless the scenario turns them off, as in the thesis (section 6.3).
 
 use skyhop_results::FlowKind;
 use skyhop_sim::Simulation;

@@ -1,9 +1,10 @@
 //! Thompson's experiment, held against ns-2 where the other comparisons do not look: larger packets, Vegas, and one thing changed
 //! at a time.
 //!
-//! Follows ../shared/reference/ns2/README.md section 3: two nodes, one link, errors on data, an unlimited transfer; `thompson_coarse.csv`,
-//! `thompson_variants.csv`, and Vegas of `thompson_grid_500.csv`. The packets that ns-2 lost are lost here, by their number.
-//! Differs: acknowledgments that are lost have losses of our own. Leaves out 500 bytes of the other stacks, which
+//! Follows ../shared/reference/ns2/README.md section 3: two nodes, one link, errors on data, an unlimited transfer;
+//! `thompson_coarse.csv`,
+//! `thompson_variants.csv`, and Vegas of `thompson_grid_500.csv`. The packets lost in ns-2 are lost here, by their number.
+//! Differs: losses of acknowledgments are drawn here. Leaves out 500 bytes of the other stacks, which
 //! `test_equivalence.py` has.
 
 #[path = "../../../tools/testing.rs"]
@@ -59,7 +60,7 @@ struct Case<'a> {
     variant: &'a str,
 }
 
-/// Utilisation: in-order packets delivered, headers counted, over what the link carries.
+/// Utilisation: in-order packets delivered, with headers, over the link's capacity.
 fn utilisation(case: &Case) -> f64 {
     let Case { kbps, wire, .. } = *case;
     let seconds = (20_000.0 * wire as f64 * 8.0 / (1000.0 * kbps)).clamp(300.0, 2000.0);
@@ -138,7 +139,7 @@ struct Group {
     off: Vec<f64>,
 }
 
-/// A tolerance: of the mean; and how many of the points are within how much.
+/// A tolerance: of the mean; and the number of points within a distance.
 struct Bounds {
     mean: f64,
     share: f64,
@@ -246,7 +247,7 @@ fn utilisation_with_larger_packets_is_that_of_ns2() {
     assert_eq!(found.len(), 13);
     for (name, group) in found {
         let bounds = match name.split(' ').nth(1).unwrap() {
-            // A packet in two is lost, or more: single timeouts decide.
+            // One packet in two is lost, or more: single timeouts determine the result.
             "1e-4" => Bounds { mean: 0.08, share: 0.9, within: 0.2 },
             "1e-5" => Bounds { mean: 0.01, share: 0.95, within: 0.03 },
             _ => Bounds { mean: 0.005, share: 0.95, within: 0.02 },
@@ -261,7 +262,7 @@ fn vegas_with_errors_is_that_of_ns2() {
     rows.retain(|row| row["stack"] == "vegas");
     let found = compare(&rows, &["stack", "ber"], 16, "utilisation");
     assert_eq!(found.len(), 2);
-    // ns-2's agent leaves some of its variables as they were where ours begins anew, and at 4 % lost lives from timeout to timeout.
+    // ns-2's agent keeps some of its variables where this one resets them, and at 4 % loss the connection consists of timeouts.
     found["vegas 1e-5"].check("vegas 1e-5", Bounds { mean: 0.04, share: 0.9, within: 0.1 });
     found["vegas 1e-6"].check("vegas 1e-6", Bounds { mean: 0.005, share: 0.95, within: 0.02 });
 }
@@ -272,7 +273,7 @@ fn one_thing_changed_changes_what_it_does_in_ns2() {
     let found = compare(&rows, &["stack", "variant"], 6, "utilisation_mean");
     assert_eq!(found.len(), 12);
     for (name, group) in found {
-        // Acknowledgments lost here are others than there.
+        // Other acknowledgments are lost here than there.
         let within = if name.ends_with("ackloss") { 0.04 } else { 0.02 };
         group.check(&name, Bounds { mean: 0.01, share: 0.95, within });
     }

@@ -1,8 +1,8 @@
-//! Handovers packet by packet: gaps in which packets wait, losses at random, gateways, failures by chance.
+//! Handovers packet by packet: gaps in which packets wait, random losses, gateways, random failures.
 //!
-//! Follows the rules of the `topology` crate; instants and shares are worked out from the intervals given.
-//! Differs: the gap of 80 ms every 15 s is what measurements of Starlink show.
-//! Leaves out routes, which `schemes.rs` holds.
+//! Follows the rules of the `topology` crate; instants and shares are computed from the intervals given.
+//! Differs: the gap of 80 ms every 15 s is that of measurements of Starlink.
+//! Leaves out routes, which `schemes.rs` has.
 
 use skyhop_results::{FlowKind, PingResult, RunResult};
 use skyhop_sim::Simulation;
@@ -63,7 +63,7 @@ fn packets_wait_through_a_gap_and_none_is_lost() {
     assert!((3..=7).contains(&with.handovers) && with.handovers == without.handovers);
     assert!((with.gap_s - 0.08 * with.handovers as f64).abs() < 1e-6, "{with:?}");
     assert_eq!((without.gap_s, with.packets_lost), (0.0, 0));
-    // A packet sent as the gap begins waits for all of it; of ten, one may be under way down to the old satellite.
+    // A packet sent as the gap begins waits for all of it; of ten, one may be on the downlink of the old satellite.
     assert!(6000 - b.received <= with.handovers, "{b:?}");
     let waited_s = b.delay_max_s.unwrap() - a.delay_max_s.unwrap();
     assert!((0.07..0.085).contains(&waited_s), "{waited_s}");
@@ -200,7 +200,7 @@ fn what_fails_is_in_the_results_and_a_share_fails_at_once() {
     assert_eq!(names.len(), first.len());
     assert_eq!(drawn(1), first);
     assert_ne!(drawn(2), first);
-    // With every satellite out nothing arrives; with none as many as without failures.
+    // With every satellite failed nothing arrives; with none as many as without failures.
     let arrive = |share: &str| {
         ping(&run(&text(&format!("random_failures = {{ satellite_share = {share} }}")), 1)).received
     };
@@ -231,7 +231,7 @@ fn terminals_that_look_at_odd_times_hand_over_at_odd_times() {
     let (plain, odd) =
         (run(&text(""), 1), run(&text("handover_check = \"10 s\"\nhandover_check_dither = \"5 s\""), 1));
     println!("{} and {} handovers", count(&plain), count(&odd));
-    // Satellites stay for minutes; when exactly one looks changes little.
+    // Satellites stay for minutes; the time of a check has little effect.
     assert!((10..200).contains(&count(&plain)) && count(&plain).abs_diff(count(&odd)) <= 10);
     assert_ne!(ping(&plain).delay_mean_s, ping(&odd).delay_mean_s);
     assert!(ping(&odd).received > 3500, "{:?}", ping(&odd));
