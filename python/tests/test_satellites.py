@@ -96,7 +96,7 @@ def test_a_terminal_that_moves_is_where_its_track_says():
     still = skyhop.run(keys)
     assert "addresses" not in still.summary and len(series(still, "terminal/ship", "longitude_deg")[0]) == 0
     with pytest.raises(
-        skyhop.ScenarioError, match=r"^scenario:12: terminals\.ship\.track\.points\.1: .* from the point before; expected at most 5 km/s"
+        skyhop.ScenarioError, match=r"^scenario:12: terminals\.ship\.track\.points\.1: .* from the preceding point; expected at most 5 km/s"
     ):
         skyhop.check(text=MOVING.replace('"-37 deg"', '"3 deg"'))
 

@@ -407,7 +407,7 @@ def test_a_narrow_path_gets_no_large_data(tmp_path):
 
 
 FAILURES = {
-    "digest": (b"\0" + bytes(32), None, "is not what was sent"),
+    "digest": (b"\0" + bytes(32), None, "are not those sent"),
     "reply": (b"\1\0\7no room", None, "no room"),
     "aborted": (None, 1, ""),
     "refused": (None, 3, ""),

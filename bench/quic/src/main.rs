@@ -76,7 +76,7 @@ fn main() -> Outcome {
         connection.close(0_u32.into(), b"");
         endpoint.wait_idle().await;
         let outcome: Outcome =
-            if total == bytes.to_be_bytes() { Ok(()) } else { Err("not all has arrived".into()) };
+            if total == bytes.to_be_bytes() { Ok(()) } else { Err("not all data have arrived".into()) };
         outcome
     })?;
     far.join().map_err(|_| "the server panicked")?

@@ -309,7 +309,7 @@ fn two_ways_between_two_hosts_are_refused() {
     let told = String::from_utf8_lossy(&out.stderr);
     let skipped = ["network namespaces, which need", "/dev/net/tun"].iter().any(|lack| told.contains(lack));
     assert!(
-        skipped || told.contains("flows.1.real: programs of user and server go the way of flow talk already"),
+        skipped || told.contains("flows.1.real: programs of user and server use flow talk already"),
         "{told}"
     );
 }

@@ -526,7 +526,7 @@ fn links_of_a_file_are_those_of_its_system_or_none() {
     );
     let unknown = named("x");
     assert!(
-        unknown.contains("mask 10.0 deg") && unknown.contains("no ISLs, of which elements say nothing"),
+        unknown.contains("mask 10.0 deg") && unknown.contains("no ISLs, which elements do not describe"),
         "{unknown}"
     );
 }

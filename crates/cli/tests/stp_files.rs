@@ -159,7 +159,7 @@ fn a_server_that_is_ended_waits_for_the_last_acknowledgment() {
     assert_eq!(sender.wait().unwrap().code(), Some(0));
     let (exit, _, told) = server.end();
     assert!(
-        told.contains("received data.bin: 300000 bytes") && !told.contains("could not be told"),
+        told.contains("received data.bin: 300000 bytes") && !told.contains("reply could not be sent"),
         "{told}"
     );
     assert_eq!(exit, 130);
@@ -180,6 +180,6 @@ fn a_sender_that_is_gone_is_not_said_to_be_unaware() {
     sender.wait().unwrap();
     terminate(&server.child);
     let (_, _, told) = server.end();
-    let why = "data.bin: all is here, but the sender has not confirmed that it knows: interrupted";
-    assert!(told.contains(why) && !told.contains("could not be told"), "{told}");
+    let why = "data.bin: the file is complete, but the sender has not confirmed the reply: interrupted";
+    assert!(told.contains(why) && !told.contains("reply could not be sent"), "{told}");
 }

@@ -92,7 +92,10 @@ fn killed_and_resumed(
             let client = end(client);
             let told = stderr(&client);
             assert!(code(&client) == 1 || receives && code(&client) == 130, "{:?}: {told}", client.status);
-            assert!(told.contains("not all has arrived") && told.contains("--resume goes on"), "{told}");
+            assert!(
+                told.contains("not all data have arrived") && told.contains("--resume continues"),
+                "{told}"
+            );
         }
     }
     let mut args = first(&relay.address());

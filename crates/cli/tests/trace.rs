@@ -81,7 +81,7 @@ fn leocc_gives_its_mean_rate_and_its_delays() {
     assert_eq!(code(&import), 0, "{}", stderr(&import));
     assert_eq!(
         stderr(&import),
-        "note: lasts 1 s; repeat = \"1 s\" beside the link's trace begins it again there\n"
+        "note: lasts 1 s; repeat = \"1 s\" with the link's trace repeats it from there\n"
     );
     let mean_bps = bw.lines().count() as f64 * 12_000.0;
     let flood = replayed(&dir, "t.csv", "repeat = \"1 s\"", &FLOOD.replace("RATE", "60 Mbit/s"), 20);

@@ -177,7 +177,7 @@ fn wait_for_listener(namespace: &Namespace, server: &mut Child) -> Result<(), Er
             }
             thread::sleep(Duration::from_millis(50));
         }
-        let word = b"skyhop: nobody listens at the server after 5 s; the command begins all the same\n";
+        let word = b"skyhop: no program listens at the server after 5 s; the command starts anyway\n";
         let _ = io::Write::write_all(&mut io::stderr(), word);
         None
     };

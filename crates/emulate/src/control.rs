@@ -119,7 +119,7 @@ impl Ear {
             let mut rest = is.clone();
             (rest.rate, rest.delay, rest.loss) = (was.rate, was.delay, was.loss.clone());
             if !was.schedule.is_empty() || was.trace.is_some() {
-                return Err(format!("links.{name}: what it is goes by its schedule or trace, and stays so"));
+                return Err(format!("links.{name}: its schedule or trace cannot be changed in a run"));
             }
             // A reverse direction without keys of its own is omitted.
             let old = was.reverse.clone().unwrap_or_default();
@@ -211,7 +211,7 @@ pub fn find(pid: Option<u32>) -> Result<u32, Error> {
     match (pid, running().as_slice()) {
         (Some(pid), _) => Ok(pid),
         (None, [one]) => Ok(*one),
-        (None, []) => Err(Error::Lacking("nothing is emulated here now".into())),
+        (None, []) => Err(Error::Lacking("no emulation is running here".into())),
         (None, several) => {
             let all: Vec<_> = several.iter().map(u32::to_string).collect();
             Err(Error::Lacking(format!(

@@ -133,7 +133,7 @@ impl HostPlan {
                 return Err(Error::Scenario(
                     format!("flows.{flow}.real"),
                     format!(
-                        "programs of {a} and {b} go the way of flow {before} already; say `real` of one of them"
+                        "programs of {a} and {b} use flow {before} already; expected `real` for one of the flows only"
                     ),
                 ));
             }

@@ -59,7 +59,7 @@ pub(crate) fn outcome(
         about["changes"] = changes.iter().map(one).collect();
     }
     if !scenario.record.pcap.is_empty() {
-        let word = "record.pcap is for runs of the simulator; --pcap captures what hosts send and receive";
+        let word = "record.pcap is for runs of the simulator; --pcap captures the packets of hosts";
         result.warnings.push(word.into());
     }
     if let Some(capture) = capture {
@@ -74,7 +74,7 @@ pub(crate) fn outcome(
         }
     }
     if now == Time::ZERO {
-        objections.push("the run had no time".into());
+        objections.push("the run had no duration".into());
     }
     let emulation = summary((&plan, &hosts), &ports, &lateness, &missed, &objections, about);
     let sets = loaded.sets.iter().map(|(path, value)| format!("{path}={value}")).collect();

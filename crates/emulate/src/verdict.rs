@@ -62,25 +62,23 @@ impl Missed {
 pub fn objections(limits: &LatenessLimits, lateness: &RunLateness, missed: &Missed) -> Vec<String> {
     let mut found = Vec::new();
     let ms = |span: Span| format!("{:.3} ms", span.as_secs_f64() * 1e3);
-    for (histogram, what) in
-        [(&lateness.release, "packets left"), (&lateness.wake, "looks at the clock came")]
-    {
+    for (histogram, what) in [(&lateness.release, "packets left"), (&lateness.wake, "clock checks came")] {
         let (beyond, count) = (histogram.beyond(), histogram.count());
         if beyond * 100 > count {
             let (share, worst) = (100.0 * beyond as f64 / count as f64, ms(histogram.max()));
             found.push(format!(
-                "{share:.1} % of {count} {what} more than {} late (the worst {worst}); 1 % may",
+                "{share:.1} % of {count} {what} more than {} late (the worst {worst}); expected at most 1 %",
                 ms(limits.late)
             ));
         }
     }
     if lateness.looks > 0 {
-        found.push(format!("satellites were looked at late {} times", lateness.looks));
+        found.push(format!("satellite updates were late {} times", lateness.looks));
     }
     if missed.all() > limits.missed {
         let Missed { before_read, no_room, not_taken } = missed;
         found.push(format!(
-            "packets were missed that no link has lost: {before_read} before they were read, {no_room} for want of memory, \
+            "packets were missed without a loss on a link: {before_read} before they were read, {no_room} for lack of memory, \
                 {not_taken} not taken by the kernel; the limit is {}",
             limits.missed
         ));

@@ -419,8 +419,7 @@ impl Config {
         if let (Some(metrics), Some(value)) = (config.metrics, &file.metrics)
             && !metrics.ip().is_loopback()
         {
-            let message =
-                "metrics: an address of loopback only, since whoever reads them sees who uses the link";
+            let message = "metrics: expected a loopback address, as metrics show who uses the link";
             return Err(text.error(value.span().start, message));
         }
         Ok(config)

@@ -83,7 +83,9 @@ impl fmt::Display for AssociationFailure {
         match self {
             AssociationFailure::Refused(reason) => write!(f, "refused: {reason}"),
             AssociationFailure::Unreachable => f.write_str("nothing listens at that address and port"),
-            AssociationFailure::NotStp => f.write_str("what answers there does not speak this protocol"),
+            AssociationFailure::NotStp => {
+                f.write_str("the service at that address and port does not use this protocol")
+            }
             AssociationFailure::NoAnswer => f.write_str(
                 "no answer: no such host, a firewall in between, or no \"skyhop stp serve\" at that port",
             ),

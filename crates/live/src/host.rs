@@ -418,10 +418,7 @@ impl StpHost {
                 conn.machine.reset();
                 conn.fail(Failed {
                     kind: io::ErrorKind::ConnectionReset,
-                    message: format!(
-                        "{}: the peer was restarted, and knows nothing of this connection",
-                        conn.peer
-                    ),
+                    message: format!("{}: the peer was restarted, and this connection is lost", conn.peer),
                 });
                 self.settle(slot);
                 self.touch(slot);

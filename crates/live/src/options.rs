@@ -44,7 +44,7 @@ impl fmt::Display for Notice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Notice::Opened(peer, _) => write!(f, "{peer}: association open"),
-            Notice::Moved(peer) => write!(f, "{peer}: a peer has moved here"),
+            Notice::Moved(peer) => write!(f, "{peer}: new address of a peer"),
             Notice::Refused(peer, reason) => write!(f, "{peer}: refused: {reason}"),
             Notice::SmallBuffer(given, asked) => write!(
                 f,

@@ -502,7 +502,7 @@ impl Wake for Parker {
 }
 
 /// Text of the error after a timeout, which leaves the connection as it was.
-pub const NOTHING_HAPPENED: &str = "nothing has happened for too long";
+pub const NOTHING_HAPPENED: &str = "no progress for too long";
 
 /// Blocks until a poll is ready.
 #[expect(clippy::disallowed_methods, reason = "an application waits by the clock")]

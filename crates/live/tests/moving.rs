@@ -98,10 +98,7 @@ fn a_server_that_was_restarted_says_so_and_can_be_connected_to_again() {
         thread::sleep(Duration::from_millis(1));
     };
     assert_eq!(e.kind(), ErrorKind::ConnectionReset);
-    assert_eq!(
-        e.to_string(),
-        format!("{address}: the peer was restarted, and knows nothing of this connection")
-    );
+    assert_eq!(e.to_string(), format!("{address}: the peer was restarted, and this connection is lost"));
     // The same endpoint connects to the new one as if nothing had been.
     let mut stream = client.connect(address).unwrap();
     stream.write_all(b"again").unwrap();

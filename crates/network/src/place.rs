@@ -166,9 +166,9 @@ mod tests {
             ("t_s,lat_deg,lon_deg\n0,1,1\n\n0,1,2\n", "line 4: time of 0 s is not after 0 s"),
             (
                 "t_s,lat_deg,lon_deg\n0,0,0\n60,0,10\n",
-                "line 3: 18.5 km/s from the point before; expected at most 5 km/s",
+                "line 3: 18.5 km/s from the preceding point; expected at most 5 km/s",
             ),
-            ("t_s,lat_deg,lon_deg\n0,0,0\n90000,0,180\n", "line 3: opposite the point before"),
+            ("t_s,lat_deg,lon_deg\n0,0,0\n90000,0,180\n", "line 3: opposite the preceding point"),
         ] {
             let error = read(text.as_bytes()).unwrap_err().to_string();
             assert!(error.contains(expected), "{text:?}: {error}");

@@ -242,16 +242,16 @@ impl fmt::Display for CourseError {
             Self::Empty => write!(f, "no point; expected at least 1"),
             Self::Place { .. } => write!(f, "no place on the Earth"),
             Self::Time { t_s, before_s, .. } => {
-                write!(f, "time of {t_s} s is not after {before_s} s, the time of the point before")
+                write!(f, "time of {t_s} s is not after {before_s} s, the time of the preceding point")
             }
             Self::Jump { speed_m_s, .. } => write!(
                 f,
-                "{:.1} km/s from the point before; expected at most {most_km_s} km/s",
+                "{:.1} km/s from the preceding point; expected at most {most_km_s} km/s",
                 speed_m_s / 1e3
             ),
             Self::Opposite { .. } => write!(
                 f,
-                "opposite the point before, from which many great circles lead here; expected a point between them"
+                "opposite the preceding point, so that the great circle is not unique; expected a point between them"
             ),
             Self::Speed { speed_m_s } => {
                 write!(f, "speed of {speed_m_s} m/s; expected more than 0 and at most {most_km_s} km/s")

@@ -61,7 +61,7 @@ fn emulate_here(
     let folder = out.map(Folder::create).transpose().map_err(|e| broken(&e))?;
     signals::listen();
     if getppid().is_none_or(|now| now.as_raw_pid() != parent) {
-        return Err(PyOSError::new_err("the process that asked for the emulation has ended"));
+        return Err(PyOSError::new_err("the process that requested the emulation has ended"));
     }
     let done = py.detach(|| emulate(&loaded, &options, |_, _| signals::so_far()));
     let EmulationOutcome { result, meta, exit_code, traces, .. } = done.map_err(raised)?;

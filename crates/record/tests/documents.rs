@@ -14,7 +14,7 @@ const HEADINGS: [&str; 7] = [
     "Pages, exchanges and short transfers (web, request-response, poisson):",
     "Datagrams (cbr, on-off):",
     "A program at one end, the other simulated ([emulator.md](emulator.md#a-program-at-one-end)):",
-    "All:",
+    "All flows:",
     "A direction of a link:",
 ];
 

@@ -226,7 +226,7 @@ fn finish(
     }
     let values = ["rates", "delays", "delays", "losses"];
     for (count, what) in empty.into_iter().zip(values).filter(|(count, _)| *count > 0) {
-        notes.push(format!("empty {what}: {count}; the link's own holds there"));
+        notes.push(format!("empty {what}: {count}; the link's own value applies there"));
     }
     let limit = pause.unwrap_or(usual * 3);
     let mut closed = Span::ZERO;

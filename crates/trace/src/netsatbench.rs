@@ -292,7 +292,7 @@ pub fn write(pieces: &Pieces, link: &LinkEnds, start: Epoch) -> Result<Epochs, S
         notes.push("where the rate is 0 packets are lost, since netem cannot make them wait".into());
     }
     if pieces.all.iter().any(|piece| piece.rate_bps.is_none()) {
-        notes.push("where no rate is said there is none, which is no limit there; --rate says one".into());
+        notes.push("times without a rate have none, which is no limit; --rate sets one".into());
     }
     Ok(Epochs { files, notes })
 }

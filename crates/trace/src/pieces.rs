@@ -99,7 +99,7 @@ pub fn pieces(trace: &Trace, own: Own, length: Option<Span>) -> Result<Pieces, S
         (None, [.., before, last]) => {
             let end = last.from + last.from.since(before.from);
             notes.push(format!(
-                "ends at {end}, as if the last row held as long as the one before it; --duration says otherwise"
+                "ends at {end}, as if the last row lasted as long as the one before it; --duration sets another end"
             ));
             end
         }

@@ -57,8 +57,8 @@ pub fn read(bytes: &[u8]) -> Result<Read, TableError> {
 const LEFT_OUT: [&str; 4] = [
     "a RATE of 0 is no limit there; its cells are empty, which is the link's own rate",
     "JITTER is left out: it is the key jitter of a link",
-    "duplicates (DUP_PROB) are left out: links here make none",
-    "ROUTE_ID is left out: a link here keeps order",
+    "duplicates (DUP_PROB) are left out, as traces of links have none",
+    "ROUTE_ID is left out, as a link keeps the order",
 ];
 
 fn numbers(line: &str) -> Result<Vec<u64>, String> {
@@ -143,7 +143,7 @@ pub fn write(pieces: &Pieces, limit: u32) -> Result<WrittenTrace, String> {
         notes.push("where the rate is 0 packets are lost, since theaterq cannot make them wait".into());
     }
     if unlimited {
-        notes.push("where no rate is said it is 0, which is no limit there; --rate says one".into());
+        notes.push("times without a rate have 0, which is no limit; --rate sets one".into());
     }
     if rounded > 0 {
         notes.push(format!("rows of less than 1 us are left out: {rounded}"));

@@ -112,7 +112,7 @@ fn show_scenario(file: &Path) -> Result<(), Failure> {
         let _ = writeln!(out, "  {} fails from {}{until}", what.map_or("", String::as_str), failure.from);
     }
     if scenario.random_failures.is_some() {
-        out += "  and what fails by chance\n";
+        out += "  and random failures\n";
     }
     out.push('\n');
     let constellation = &fleet.constellation;

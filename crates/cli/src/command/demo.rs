@@ -28,9 +28,8 @@ pub fn demo(args: &Demo) -> Result<(), Failure> {
     for (name, text) in [("geo.toml", GEO), ("iridium.toml", IRIDIUM), ("iridium-download.toml", DOWNLOAD)] {
         folder.write(name, text.as_bytes())?;
     }
-    let mut report = HtmlReport::new("skyhop: Internet transport over satellites").lead(
-        "Each figure is a simulation, packet by packet, of a scenario file that lies beside this page.",
-    );
+    let mut report = HtmlReport::new("skyhop: Internet transport over satellites")
+        .lead("Each figure is a simulation, packet by packet, of a scenario file in the same folder.");
     report = geo(args, report)?;
     report = iridium(args, report)?;
     report = download(args, report)?;
@@ -86,7 +85,7 @@ fn geo(args: &Demo, report: HtmlReport) -> Result<HtmlReport, Failure> {
                 does then.".into(),
         ))
         .section(Section::Figures(vec![("best goodput".into(), rate(goodput), variant.into())]))
-        .section(Section::Chart(windows, "Reno and CUBIC fill the queue and halve; BBR keeps what it has measured of the path.".into()))
+        .section(Section::Chart(windows, "Reno and CUBIC fill the queue and halve; BBR keeps the measured rate and RTT.".into()))
         .section(html(&table, "All variants"))
         .section(Section::Code("skyhop run geo.toml --set flows.download.transport.variant=reno".into())))
 }

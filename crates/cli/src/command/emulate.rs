@@ -225,9 +225,9 @@ fn profile(name: &str, args: &Emulate) -> Result<String, Failure> {
     })?;
     let Some(cities) = profile.cities else {
         return match args.from.is_some() || args.to.is_some() {
-            true => {
-                Err(wrong(format!("--from, --to: nothing of profile {name} moves, so that no place matters")))
-            }
+            true => Err(wrong(format!(
+                "--from, --to: nothing of profile {name} moves, so that places have no effect"
+            ))),
             false => Ok(profile.scenario(None)),
         };
     };

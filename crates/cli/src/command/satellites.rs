@@ -212,7 +212,7 @@ impl LoadedSatellites {
         let own = self.scenario.fleets().filter_map(|fleet| fleet.model.scheme);
         if let Some(scheme) = std::iter::once(routing.scheme).chain(own).find(|scheme| !scheme.knows_all()) {
             let scheme = scheme.name();
-            eprintln!("warning: the scenario routes by \"{scheme}\"; paths here are shortest ones");
+            eprintln!("warning: the scenario has scheme \"{scheme}\"; this command uses shortest paths");
         }
         asked.unwrap_or_else(|| skyhop_network::metric(routing))
     }
@@ -271,11 +271,11 @@ fn links(defaults: &Defaults, rules: &Rules, topology: &Topology) -> String {
         (true, Some(system)) if own => {
             format!("no ISLs, since {system} has none; --isls on links neighbours\n")
         }
-        (true, None) => "no ISLs, of which elements say nothing; --isls on links neighbours\n".to_owned(),
+        (true, None) => "no ISLs, which elements do not describe; --isls on links neighbours\n".to_owned(),
         (true, _) => String::new(),
         (false, _) => {
             let whose = whose.filter(|_| !own).map_or_else(
-                || ", of which elements say nothing".to_owned(),
+                || ", which elements do not describe".to_owned(),
                 |system| format!(", guessed from the planes, as {system} has them"),
             );
             let longest = km.last().copied().unwrap_or(0.0);

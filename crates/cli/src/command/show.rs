@@ -302,7 +302,7 @@ pub fn emulation(result: &RunResult, meta: &Meta) -> String {
     let late = |of: &str, key: &str| or_dash(meta.emulation[of][key].as_f64().map(time));
     let packets = meta.emulation["release"]["count"].as_u64().unwrap_or(0);
     text + &format!(
-        "{} of wall clock; {} packets left {} late in the median, {} at most in 99 of 100; {} of CPU\n",
+        "{} of wall clock; {} packets left {} late in the median and {} at most in 99 of 100; {} of CPU\n",
         time(meta.wall_s),
         count(packets),
         late("release", "late_p50_s"),

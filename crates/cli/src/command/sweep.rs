@@ -218,7 +218,7 @@ fn all(args: &SweepArgs, file: &Path) -> Result<(), Failure> {
         Ok(()) => {}
         Err(Halt::Stopped) => {
             return Err(Failure::Stopped(format!(
-                "interrupted; what is finished is in {}, and the same command goes on",
+                "interrupted; finished runs are in {}, and the same command continues",
                 dir.display()
             )));
         }

@@ -89,6 +89,6 @@ fn personal_folder() -> Result<PathBuf, Failure> {
     let folder = text.lines().find_map(|line| line.strip_prefix("Personal Lua Plugins:")).map(str::trim);
     match folder {
         Some(folder) if !folder.is_empty() => Ok(PathBuf::from(folder)),
-        _ => Err(Failure::Run(format!("tshark knows of no folder for Lua plugins; {WAY_OUT}"))),
+        _ => Err(Failure::Run(format!("tshark has no folder for Lua plugins; {WAY_OUT}"))),
     }
 }

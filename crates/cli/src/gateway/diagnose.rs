@@ -71,7 +71,7 @@ fn host(config: &Config, findings: &mut Findings) {
             findings.say(
                 on,
                 &format!("{name} = {}", value.trim()),
-                &format!("sysctl -w {name}=1: what is not split has to pass"),
+                &format!("sysctl -w {name}=1: traffic that is not split must be forwarded"),
             );
         }
     }
@@ -106,7 +106,7 @@ fn running(config: &Config, file: &Path, findings: &mut Findings) {
     let Some(address) = config.metrics else {
         return findings.say(
             false,
-            "no `metrics` in the file: nothing more can be known",
+            "no `metrics` in the file: no further checks are possible",
             "metrics = \"127.0.0.1:9464\"",
         );
     };
@@ -130,7 +130,7 @@ fn running(config: &Config, file: &Path, findings: &mut Findings) {
             "link" => "wait for the satellite link: that is its rate, or other connections' share of it",
             "client" => "wait for their clients, which do not read",
             "server" => "wait for their servers, which do not read",
-            _ => "wait for what their programs send",
+            _ => "wait for data of their programs",
         };
         findings.note(&format!("{count} connections {what}"));
     }

@@ -90,7 +90,7 @@ pub fn new(args: &New) -> Result<(), Failure> {
     create(&public_of(&key), &format!("{public}\n"))?;
     create(&args.file, &HUB.replace("KEY", &name_of(&key)))?;
     crate::command::print(&format!(
-        "{0}: the hub; \"skyhop gateway run {0}\" runs it\n{1}: its key, which stays here\n\
+        "{0}: the hub's file; \"skyhop gateway run {0}\" runs the hub\n{1}: its private key; do not copy it\n\
          next: skyhop gateway add NAME --hub {0} --at ADDRESS\n",
         args.file.display(),
         key.display(),
@@ -156,8 +156,8 @@ pub fn add(args: &Add) -> Result<(), Failure> {
         OpenOptions::new().append(true).open(&args.hub).and_then(|mut hub| hub.write_all(entry.as_bytes()));
     added.map_err(|e| Failure::Run(format!("{}: {e}", args.hub.display())))?;
     crate::command::print(&format!(
-        "{}: has the terminal {} now; a hub that runs takes it after SIGHUP\n\
-         {}, {}: bring both to the terminal by a safe way, and run \"skyhop gateway run {}\" there\n",
+        "{}: terminal {} added; a running hub reads it on SIGHUP\n\
+         {}, {}: copy both to the terminal by a secure channel, and run \"skyhop gateway run {}\" there\n",
         args.hub.display(),
         args.name,
         file.display(),

@@ -79,7 +79,7 @@ Examples:
   skyhop gateway add ship --hub hub.toml --at 203.0.113.1:9000 \\
     --interface eth1 --prefix 10.7.0.0/16
 
-The running hub takes the new terminal after SIGHUP. To revoke a terminal, delete its lines in the hub's file and send SIGHUP.
+A running hub reads the new terminal on SIGHUP. To revoke a terminal, delete its lines in the hub's file and send SIGHUP.
 Exit code: 0 done, 1 a file cannot be written, 2 wrong usage or the terminal exists.";
 
 const RUN_EXAMPLES: &str = "\

@@ -31,7 +31,7 @@ pub fn run(args: &StatusArgs) -> Result<(), Failure> {
     let config = Config::read(&args.file).map_err(|e| Failure::Scenario(e.to_string()))?;
     let address = config.metrics.ok_or_else(|| {
         Failure::Scenario(format!(
-            "{}: no `metrics`: the gateway says nothing; metrics = \"127.0.0.1:9464\"",
+            "{}: no `metrics` in the file, so there is no status; write metrics = \"127.0.0.1:9464\"",
             args.file.display()
         ))
     })?;

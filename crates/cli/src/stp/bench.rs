@@ -81,10 +81,12 @@ pub fn run(args: &Bench) -> Result<(), Failure> {
         SendError::Interrupted => Failure::Stopped("interrupted".into()),
         SendError::Receiver(why) => Failure::Run(format!("the receiver says: {why}")),
         SendError::OtherFile(_) => Failure::Run("the receiver holds another file".into()),
-        SendError::Source(e) | SendError::Network(e) => Failure::Run(format!("not all has arrived: {e}")),
+        SendError::Source(e) | SendError::Network(e) => {
+            Failure::Run(format!("not all data have arrived: {e}"))
+        }
     })?;
     if ours != theirs {
-        return Err(Failure::Run("what has arrived is not what was sent".into()));
+        return Err(Failure::Run("the received data are not the sent data".into()));
     }
     let gigabits = bytes as f64 * 8.0 / 1e9;
     let per_gigabit = cpu_s.map(|cpu_s| cpu_s / gigabits.max(1e-9));

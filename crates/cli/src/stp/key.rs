@@ -30,7 +30,7 @@ pub fn run(args: &KeyArgs) -> Result<(), Failure> {
     if !args.pair {
         Keys::generate_shared().write(&args.out).map_err(failed)?;
         return crate::command::print(&format!(
-            "{}: a shared key; the other host needs the same file, brought there by a safe way\n",
+            "{}: a shared key; copy the file to the other host by a secure channel\n",
             args.out.display()
         ));
     }
@@ -46,7 +46,7 @@ pub fn run(args: &KeyArgs) -> Result<(), Failure> {
         return Err(failed(e));
     }
     crate::command::print(&format!(
-        "{}: this host's key, which stays here\n{}: its public key, for --peer of the others\n",
+        "{}: this host's private key; do not copy it\n{}: its public key, for --peer of other hosts\n",
         args.out.display(),
         path.display()
     ))

@@ -53,7 +53,7 @@ pub fn run(what: &StpCommand) -> Result<(), Failure> {
 /// Examples of `skyhop stp`.
 pub const EXAMPLES: &str = "\
 Examples:
-  skyhop stp key --out link.key                              once; copy it to the other host by a safe way
+  skyhop stp key --out link.key                              once; copy it to the other host, for example by scp
   skyhop stp serve --key link.key --dir incoming             on one host
   skyhop stp send results.tar 192.0.2.7 --key link.key       on the other
   skyhop stp bench --insecure                                what this host can do
@@ -73,7 +73,7 @@ Examples:
   skyhop stp serve --key link.key --to - --once | tar x            the first file to standard output, then end
   skyhop stp serve --key ground.key --peer ship.pub --peer buoy.pub \\
     --listen 0.0.0.0:9000
-  skyhop stp serve --insecure --listen 127.0.0.1:57824             for measurement: whoever knows the port may send
+  skyhop stp serve --insecure --listen 127.0.0.1:57824             for measurements: anybody may send to the port
 
 Exit code: 0 done, 1 a transfer failed (with --once) or the socket did, 2 wrong usage, key or address, 130 interrupted.";
 

@@ -84,7 +84,7 @@ impl Common {
         };
         if keys.is_none() {
             self.warn(
-                "INSECURE: anybody on the path can read, alter and forge what is sent; only for measurement",
+                "INSECURE: anybody on the path can read, alter and forge packets; for measurements only",
             );
         }
         let security = match keys {
@@ -101,7 +101,7 @@ impl Common {
             None => Security::Insecure,
         };
         if self.key_log.is_some() {
-            self.warn("the key log lets whoever has it read everything");
+            self.warn("anyone with the key log can decrypt all traffic");
         }
         let mut options = Options::new(security);
         options.key_log = self.key_log.clone();

@@ -52,7 +52,12 @@ impl PartialFile {
             };
             // Before the lock was there, another process may have taken the file for a leftover.
             if lock(&file)? && is_at(&file, &path) {
-                return Ok(PartialFile { file, path, target: target.to_owned(), disposal: Disposal::PutAside });
+                return Ok(PartialFile {
+                    file,
+                    path,
+                    target: target.to_owned(),
+                    disposal: Disposal::PutAside,
+                });
             }
         }
         Err(io::Error::new(io::ErrorKind::AlreadyExists, "all names of parts are taken"))
@@ -102,7 +107,8 @@ impl PartialFile {
 
 impl Drop for PartialFile {
     fn drop(&mut self) {
-        let keep = self.disposal == Disposal::PutAside && self.file.metadata().is_ok_and(|meta| meta.len() > 0);
+        let keep =
+            self.disposal == Disposal::PutAside && self.file.metadata().is_ok_and(|meta| meta.len() > 0);
         let _ = match self.disposal {
             Disposal::Named => Ok(()),
             _ if keep => fs::rename(&self.path, beside(&self.target, HELD)),

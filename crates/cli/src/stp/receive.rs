@@ -68,16 +68,16 @@ pub fn run(args: &Receive) -> Result<(), Failure> {
         None => (None, ReceivedPrefix::of_file()),
         Some((mut part, len)) => {
             let beginning = ReceivedPrefix::read(&mut part.file, len)
-                .map_err(|e| Failure::Run(format!("{}: what is held cannot be read: {e}", out.display())))?;
+                .map_err(|e| Failure::Run(format!("{}: the part held cannot be read: {e}", out.display())))?;
             (Some(part), beginning)
         }
     };
     let endpoint = endpoint_for(from, args.common.options(false)?)?;
     let stream = open(&endpoint, from)?;
-    let hint = if stdout { "" } else { "; --resume goes on from what has" };
+    let hint = if stdout { "" } else { "; --resume continues from the data that have" };
     let broken = |e: io::Error| match interrupted() {
-        true => Failure::Stopped(format!("interrupted; not all has arrived{hint}")),
-        false => Failure::Run(format!("{}: not all has arrived: {e}{hint}", args.name)),
+        true => Failure::Stopped(format!("interrupted; not all data have arrived{hint}")),
+        false => Failure::Run(format!("{}: not all data have arrived: {e}{hint}", args.name)),
     };
     let mut patient = Patient::new(&stream).map_err(broken)?;
     let held = beginning.bytes();
@@ -122,7 +122,7 @@ pub fn run(args: &Receive) -> Result<(), Failure> {
                 Broken::Target(e) => written(e),
             })?;
         if found != expected {
-            let message = "what has arrived is not what was sent: the digests differ";
+            let message = "the received data are not the sent data: the digests differ";
             return Err((Failure::Run(message.into()), true));
         }
         part.take().map_or_else(|| pipe.flush(), |part| part.finish(false)).map_err(written)?;
@@ -148,11 +148,11 @@ pub fn run(args: &Receive) -> Result<(), Failure> {
     let elapsed = begin.elapsed();
     let stats = stream.stats();
     let here =
-        |rest: &str, e| Failure::Run(format!("{}: all is here, but the sender {rest}: {e}", args.name));
+        |rest: &str, e| Failure::Run(format!("{}: the file is complete, but the {rest}: {e}", args.name));
     match patient.tell(&Reply::Done(digest)) {
         Told::Acknowledged => {}
-        Told::Unconfirmed(e) => return Err(here("has not confirmed that it knows", e)),
-        Told::Untold(e) => return Err(here("could not be told", e)),
+        Told::Unconfirmed(e) => return Err(here("sender has not confirmed the reply", e)),
+        Told::Untold(e) => return Err(here("reply could not be sent", e)),
     }
     drop(stream);
     endpoint.wait_at_rest(Duration::from_secs(2));

@@ -113,7 +113,7 @@ pub fn run(args: &Send) -> Result<(), Failure> {
         ))?;
     }
     if !same {
-        return Err(Failure::Run(format!("{name}: what has arrived at {to} is not what was sent")));
+        return Err(Failure::Run(format!("{name}: the data that arrived at {to} are not those sent")));
     }
     Ok(())
 }
@@ -146,15 +146,15 @@ pub enum SendError {
 
 fn describe(e: SendError, args: &Send, regular: bool) -> Failure {
     let (file, to) = (args.file.display(), &args.to);
-    let hint = if regular { "; --resume goes on from what has" } else { "" };
+    let hint = if regular { "; --resume continues from the data that have" } else { "" };
     match e {
         SendError::Source(e) => Failure::Run(format!("{file}: {e}")),
-        SendError::Network(e) => Failure::Run(format!("{file}: not all has arrived: {e}{hint}")),
+        SendError::Network(e) => Failure::Run(format!("{file}: not all data have arrived: {e}{hint}")),
         SendError::Receiver(why) => Failure::Run(format!("the receiver says: {why}")),
         SendError::OtherFile(held) => Failure::Scenario(format!(
             "--resume: the {held} bytes that {to} holds are not the beginning of {file}; without --resume it is sent anew"
         )),
-        SendError::Interrupted => Failure::Stopped(format!("interrupted; not all has arrived{hint}")),
+        SendError::Interrupted => Failure::Stopped(format!("interrupted; not all data have arrived{hint}")),
     }
 }
 

@@ -151,10 +151,10 @@ fn handle(args: &Serve, uploads: &Uploads, stream: &StpStream, peer: SocketAddr)
             Ok(())
         }
         (Ok(_), Told::Unconfirmed(e)) => {
-            Err(say(format!("{name}: all is here, but the sender has not confirmed that it knows: {e}")))
+            Err(say(format!("{name}: the file is complete, but the sender has not confirmed the reply: {e}")))
         }
         (Ok(_), Told::Untold(e)) => {
-            Err(say(format!("{name}: all is here, but the sender could not be told: {e}")))
+            Err(say(format!("{name}: the file is complete, but the reply could not be sent: {e}")))
         }
         (Err(why), _) => Err(say(format!("{name}: {why}"))),
     }
@@ -185,7 +185,7 @@ fn take(
     match take_data(from, target, beginning, |bytes| go_on(bytes) && !interrupted()) {
         Ok((bytes, digest, expected)) if digest == expected => Ok(Taken { bytes, held, digest }),
         Ok(_) => Err(Fault {
-            why: "what has arrived is not what was sent: the digests differ".into(),
+            why: "the received data are not the sent data: the digests differ".into(),
             resumable: false,
         }),
         Err(Broken::Source(e)) => Err(Fault { why: format!("the transfer broke off: {e}"), resumable: true }),
@@ -227,7 +227,7 @@ fn put(
         return Ok(taken);
     }
     let Some(dir) = &args.dir else {
-        return Err("this host takes no files (serve with --dir or --to)".into());
+        return Err("this host does not accept files (serve with --dir or --to)".into());
     };
     let path = dir.join(plain_name(&request.name)?);
     if path.exists() && !args.overwrite {
@@ -262,7 +262,7 @@ fn put_part(
         None => (PartialFile::create(path).map_err(unwritten)?, ReceivedPrefix::of_file()),
         Some((mut part, len)) => {
             let beginning = ReceivedPrefix::read(&mut part.file, len)
-                .map_err(|e| format!("what is held cannot be read: {e}"))?;
+                .map_err(|e| format!("the part held cannot be read: {e}"))?;
             (part, beginning)
         }
     };
@@ -287,7 +287,7 @@ fn get(args: &Serve, mut stream: Patient<'_>, request: &TransferRequest) -> Resu
     };
     let begin = Stopwatch::start();
     let opened = (|| {
-        let dir = args.dir.as_ref().ok_or("this host gives no files (serve with --dir)")?;
+        let dir = args.dir.as_ref().ok_or("this host does not send files (serve with --dir)")?;
         let path = dir.join(plain_name(&request.name)?);
         let meta = fs::symlink_metadata(&path).map_err(|_| "no such file".to_owned())?;
         if !meta.is_file() {
@@ -335,7 +335,7 @@ fn get(args: &Serve, mut stream: Patient<'_>, request: &TransferRequest) -> Resu
             Ok(())
         }
         Ok(Reply::Done(_) | Reply::OtherFile) => {
-            Err("what has arrived is not what was sent: the digests differ".into())
+            Err("the received data are not the sent data: the digests differ".into())
         }
         Ok(Reply::Failed(why)) => Err(format!("the receiver says: {why}")),
         Err(e) => Err(format!("the receiver did not say that all is there: {e}")),

@@ -113,12 +113,12 @@ impl<'a> Patient<'a> {
                         return Err(io::Error::other("interrupted"));
                     }
                     if self.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed)) {
-                        return Err(io::Error::other("another connection goes on with this transfer"));
+                        return Err(io::Error::other("another connection continues this transfer"));
                     }
                     if self.limit.is_some_and(|patience| begin.elapsed() >= patience) {
                         return Err(io::Error::new(
                             io::ErrorKind::TimedOut,
-                            "the peer says nothing for too long",
+                            "no packet of the peer for too long",
                         ));
                     }
                 }
@@ -224,13 +224,13 @@ impl TransferRequest {
     /// Reads a request.
     pub fn take(from: &mut impl Read) -> io::Result<Self> {
         if take::<8>(from)? != *MAGIC {
-            return Err(wrong("what the peer says is no request of \"skyhop stp\""));
+            return Err(wrong("the peer's data are not a request of \"skyhop stp\""));
         }
         let [ask] = take(from)?;
         let ask =
             [Ask::Put, Ask::Get, Ask::Sink, Ask::PutRest, Ask::GetRest].into_iter().find(|a| *a as u8 == ask);
         let size = u64::from_be_bytes(take(from)?);
-        let ask = ask.ok_or_else(|| wrong("the peer asks for what this version does not know"))?;
+        let ask = ask.ok_or_else(|| wrong("the peer's request is unknown to this version"))?;
         Ok(TransferRequest { ask, name: take_raw_text(from)?, size: (size != u64::MAX).then_some(size) })
     }
 }
@@ -259,7 +259,7 @@ impl Reply {
             [0] => Ok(Reply::Done(take(from)?)),
             [1] => Ok(Reply::Failed(take_text(from)?)),
             [2] => Ok(Reply::OtherFile),
-            _ => Err(wrong("what the peer says is no reply of \"skyhop stp\"")),
+            _ => Err(wrong("the peer's data are not a reply of \"skyhop stp\"")),
         }
     }
 }

@@ -344,7 +344,7 @@ impl<R: Read> Blocks<R> {
                 }))
             }
             INTERFACE_DESCRIPTION | ENHANCED_PACKET | OBSOLETE_PACKET | SIMPLE_PACKET => {
-                Err("a block that is too short for what it is")
+                Err("a block that is too short for its type")
             }
             _ => Ok(BlockKind::Other),
         };

@@ -220,7 +220,7 @@ fn some(key: &str, count: Option<u64>, at: &KeyPath, out: &mut FindingList) {
     out.require(
         count != Some(0),
         || at.key(key),
-        || format!("{key} of 0 does nothing; leave it out to go on without end"),
+        || format!("{key} of 0; expected at least 1, or leave it out for no limit"),
     );
 }
 

@@ -31,7 +31,7 @@ pub(super) fn check(scenario: &Scenario, out: &mut FindingList) {
                 || link.mtu.is_some()
                 || link.reverse.as_ref().is_some_and(|r| r.mtu.is_some()),
             || at.key("mtu_black_hole"),
-            || "there is no mtu that packets could be larger than; expected one beside it".into(),
+            || "mtu_black_hole without an mtu; expected both".into(),
         );
         faults(&at, link.duplication, link.corruption, out);
         extras(&at, link.repeat, (&link.schedule, link.trace.as_deref()), late, out);
@@ -75,11 +75,7 @@ pub(super) fn queue(queue: Queue, at: &KeyPath, out: &mut FindingList) {
     out.require(
         !nothing,
         || at("limit"),
-        || {
-            format!(
-                "limit of {limit} lets nothing pass; expected at least 1 packet, which is the one being sent"
-            )
-        },
+        || format!("limit of {limit}; expected at least 1 packet, the one in transmission"),
     );
     if let Queue::Red { min, max, .. } | Queue::Drd { min, max, .. } = queue {
         thresholds([min, max], limit, &at, out);
@@ -396,7 +392,7 @@ pub(super) fn check_ipv6(scenario: &Scenario, network: &NetworkPlan, out: &mut F
                         || {
                             let flow = scenario.flow_name(i);
                             format!(
-                                "mtu of {mtu} on the way of flow \"{flow}\", whose ip is v6; expected at least 1280 B (RFC 8200), or \
+                                "mtu of {mtu} on the path of flow \"{flow}\", whose ip is v6; expected at least 1280 B (RFC 8200), or \
                                  ip = \"v4\""
                             )
                         },

@@ -37,7 +37,7 @@ pub fn check(scenario: &Scenario) -> (Vec<Finding>, usize) {
     out.require(
         scenario.duration > Span::ZERO,
         || at("duration"),
-        || "duration of 0 s leaves nothing to simulate".into(),
+        || "duration of 0 s; expected more than 0 s".into(),
     );
     out.require(
         scenario.record.sample_interval.is_none_or(|interval| interval > Span::ZERO),

@@ -52,7 +52,7 @@ pub(super) fn more_than_shared(scenario: &Scenario, network: &NetworkPlan, out: 
             };
             format!(
                 "{neighbours} offer {:.1} Mbit/s at once, headers included, and a satellite has {most} for all of its terminals: \
-                    what is more is queued and dropped",
+                    the excess is queued and dropped",
                 bps / 1e6
             )
         };

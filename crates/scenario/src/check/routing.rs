@@ -27,12 +27,12 @@ pub(super) fn check(scenario: &Scenario, out: &mut FindingList) {
     out.require(
         routing.scheme == Scheme::Multipath || routing.spread == Spread::default(),
         || at.key("spread"),
-        || format!("scheme \"{name}\" takes one path; \"multipath\" spreads"),
+        || format!("scheme \"{name}\" has no spread; expected \"multipath\" with spread"),
     );
     out.require(
         shortest || routing.metric == Metric::default() || routing.scheme == Scheme::Multipath,
         || at.key("metric"),
-        || format!("scheme \"{name}\" has no metric; \"shortest\" has one"),
+        || format!("scheme \"{name}\" has no metric; expected \"shortest\" with metric"),
     );
     let radius = routing.failure_radius;
     let geographic = scenario.fleets().any(|fleet| fleet.model.scheme == Some(Scheme::Geographic));
@@ -44,7 +44,7 @@ pub(super) fn check(scenario: &Scenario, out: &mut FindingList) {
     out.require(
         radius == 1 || geographic || routing.scheme == Scheme::Geographic,
         || at.key("failure_radius"),
-        || format!("scheme \"{name}\" has no failure_radius; \"geographic\" has one"),
+        || format!("scheme \"{name}\" has no failure_radius; expected \"geographic\" with failure_radius"),
     );
     let several_there = !scenario.constellations.is_empty();
     for (key, given) in
@@ -52,7 +52,7 @@ pub(super) fn check(scenario: &Scenario, out: &mut FindingList) {
     {
         let message = || match several_there {
             true => format!(
-                "{key} among several constellations; expected it with [constellation] and \"hybrid\", \"geographic\" or \"central\""
+                "{key} with several constellations; expected it with [constellation] and \"hybrid\", \"geographic\" or \"central\""
             ),
             false => format!(
                 "scheme \"{name}\" has no {key}; expected \"hybrid\", \"geographic\" or \"central\" with {key}"
@@ -87,7 +87,7 @@ fn several(scenario: &Scenario, out: &mut FindingList) {
         scenario.constellations.is_empty() || routing.scheme.knows_all(),
         || at.key("scheme"),
         || match scenario.constellations.keys().collect::<Vec<_>>()[..] {
-            [only] => format!("scheme \"{scheme}\" is one within a constellation; expected it in constellations.{only}.scheme"),
+            [only] => format!("scheme \"{scheme}\" applies within a constellation; expected it in constellations.{only}.scheme"),
             ref all => format!("scheme \"{scheme}\" stays in one constellation, and there are {}; expected \"shortest\" or \
                 \"multipath\", or constellations.NAME.scheme for one of them", all.len()),
         },
@@ -95,7 +95,7 @@ fn several(scenario: &Scenario, out: &mut FindingList) {
     out.require(
         routing.prefer.is_empty() || routing.scheme == Scheme::Shortest,
         || at.key("prefer"),
-        || format!("scheme \"{scheme}\" has no prefer; \"shortest\" does"),
+        || format!("scheme \"{scheme}\" has no prefer; expected \"shortest\" with prefer"),
     );
     for (i, name) in routing.prefer.iter().enumerate() {
         let at = || at.key("prefer").index(i);

@@ -77,11 +77,11 @@ fn side_by_side(scenario: &Scenario, out: &mut FindingList) {
         ] {
             if given && count > 1 {
                 let instead = if key == "handover_check" {
-                    "it is for one constellation alone"
+                    "expected it with one [constellation] only"
                 } else {
-                    "join gateways by links"
+                    "expected links between gateways"
                 };
-                out.push(|| at.key(key), || format!("{key} among several constellations; {instead}"));
+                out.push(|| at.key(key), || format!("{key} with several constellations; {instead}"));
             }
         }
     }
@@ -254,7 +254,7 @@ fn beam(scenario: &Scenario, terminal: &Terminal, at: &KeyPath, out: &mut Findin
     out.require(
         !terminal.gateway,
         || at.key("beam"),
-        || "a gateway shares no beam; expected beam with terminals that are no gateways".into(),
+        || "beam of a gateway; expected beam for terminals that are not gateways".into(),
     );
 }
 
@@ -313,12 +313,15 @@ fn handover(c: &Constellation, at: &KeyPath, out: &mut FindingList) {
     out.require(
         cells || c.handover == Some(Handover::Synchronous) || c.handover_period.is_none(),
         || at.key("handover_period"),
-        || "only the handovers \"synchronous\" and \"earth-fixed-cells\" have a period".into(),
+        || {
+            "handover_period is for the handovers \"synchronous\" and \"earth-fixed-cells\"; leave it out"
+                .into()
+        },
     );
     out.require(
         cells || c.handover_cell.is_none(),
         || at.key("handover_cell"),
-        || "only the handover \"earth-fixed-cells\" has cells".into(),
+        || "handover_cell is for the handover \"earth-fixed-cells\"; leave it out".into(),
     );
     if let Some(cell) = c.handover_cell {
         between(cell, 0.01, 90.0, "cell", || at.key("handover_cell"), out);
@@ -415,7 +418,7 @@ fn check_shell(shell: &Shell, at: &KeyPath, out: &mut FindingList) {
     out.require(
         shell.walker.is_none() || shell.stagger.is_none(),
         || at.key("stagger"),
-        || "both walker and stagger; a pattern of Walker's has its phasing".into(),
+        || "both walker and stagger; expected one of them, as walker includes the phasing".into(),
     );
     let (planes, each) = (shell.planes.unwrap_or(1), shell.satellites_per_plane.unwrap_or(1));
     for (key, count) in [("planes", planes), ("satellites_per_plane", each)] {

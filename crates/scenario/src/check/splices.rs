@@ -42,8 +42,8 @@ pub(super) fn check(scenario: &Scenario, out: &mut FindingList) {
         );
         let opens = match splice.kind {
             SpliceKind::Split => None,
-            SpliceKind::Spoof => Some("a spoofed SYN goes end to end when it comes"),
-            SpliceKind::Cache => Some("a cache opens a connection onwards for what it does not hold"),
+            SpliceKind::Spoof => Some("a spoofing splice forwards the SYN at once"),
+            SpliceKind::Cache => Some("a cache connects to the server for files that it does not hold"),
         };
         if let (Some(why), Some(_)) = (opens, splice.opens) {
             out.push(|| at.key("opens"), || format!("{why}; leave opens out, or choose kind \"split\""));
@@ -58,7 +58,7 @@ pub(super) fn check(scenario: &Scenario, out: &mut FindingList) {
                     out.require(
                         splice.kind != SpliceKind::Spoof,
                         || at.key(key).key("kind"),
-                        || "spoofing leaves segments as they are; expected tcp, or kind \"split\" with stp on a side".into(),
+                        || "spoofing forwards segments unchanged; expected tcp, or kind \"split\" with stp on a side".into(),
                     );
                 }
                 Some(Transport::Udp) => {
@@ -99,7 +99,7 @@ fn buffer(splice: &Splice, at: &KeyPath, out: &mut FindingList) {
     out.require(
         buffer > Bytes::new(0),
         || at.key("buffer"),
-        || "buffer of 0 B lets nothing through; expected room for a segment at least".into(),
+        || "buffer of 0 B; expected at least a segment".into(),
     );
     let most = tcp::LARGEST_WINDOW;
     out.require(
@@ -132,7 +132,7 @@ fn flows(scenario: &Scenario, splice: &Splice, at: &KeyPath, out: &mut FindingLi
             Some(flow) if splice.kind == SpliceKind::Cache && !scenario.flows[flow].traffic.asks() => {
                 let name = quoted(name);
                 out.push(here, || {
-                    format!("flow {name} asks for nothing that a cache could hold; expected web or request-response")
+                    format!("flow {name} has no replies to cache; expected traffic of kind web or request-response")
                 });
             }
             Some(_) => {}
@@ -306,9 +306,7 @@ impl Crossed<'_> {
                 || self.at.key("kind"),
                 || {
                     let flow = quoted(&scenario.flow_name(flow));
-                    format!(
-                        "flow {flow} goes over stp, of which nothing can be spoofed; expected kind \"split\""
-                    )
+                    format!("flow {flow} uses stp, which cannot be spoofed; expected kind \"split\"")
                 },
             );
         }

@@ -46,7 +46,7 @@ pub(super) fn check(stp: &Stp, at: &KeyPath, out: &mut FindingList) {
         out.require(
             amount.is_none_or(|amount| amount.in_bytes(1) > 0),
             || at.key(key),
-            || "0 packets send nothing; expected at least 1".into(),
+            || "initial window of 0 packets; expected at least 1".into(),
         );
     }
     for (key, number) in [
@@ -129,12 +129,12 @@ fn rates(stp: &Stp, at: &KeyPath, out: &mut FindingList) {
         out.require(
             saved.rtt > Span::ZERO,
             || at.key("saved").key("rtt"),
-            || "an RTT of 0 s was never measured; expected more than 0 s".into(),
+            || "rtt of 0 s; expected more than 0 s".into(),
         );
         out.require(
             congestion != Congestion::Rate,
             || at.key("saved"),
-            || "congestion \"rate\" knows its rate already; leave it out".into(),
+            || "congestion \"rate\" uses max_rate and no saved rate; leave it out".into(),
         );
     }
 }

@@ -50,14 +50,14 @@ pub(super) fn check(tcp: &Tcp, at: &KeyPath, out: &mut FindingList) {
     out.require(
         tcp.recovery_burst != Some(0),
         || at.key("recovery_burst"),
-        || "burst of 0 segments would send nothing new; expected at least 1".into(),
+        || "burst of 0 segments; expected at least 1".into(),
     );
     let most = if tcp.timestamps { 3 } else { 4 };
     out.require(
         (1..=most).contains(&tcp.sack_blocks),
         || at.key("sack_blocks"),
         || {
-            let why = if tcp.timestamps { " beside timestamps" } else { "" };
+            let why = if tcp.timestamps { " with timestamps" } else { "" };
             format!("{} SACK blocks do not fit; expected 1 to {most}{why}", tcp.sack_blocks)
         },
     );
@@ -165,12 +165,12 @@ fn variant(tcp: &Tcp, at: &KeyPath, out: &mut FindingList) {
         out.require(
             !matches!(tcp.variant, Variant::Vegas | Variant::Tahoe),
             || at.key("recovery"),
-            || format!("recovery {given} beside variant {name}, which has only its own; leave it out"),
+            || format!("recovery {given} with variant {name}, which has its own; leave it out"),
         );
         out.require(
             !model || matches!(recovery, R::Rfc6675 | R::Rack),
             || at.key("recovery"),
-            || format!("recovery {given} beside variant {name}, whose model needs rack or rfc6675"),
+            || format!("recovery {given} with variant {name}, whose model needs rack or rfc6675"),
         );
     }
     let positive = |x: f64| x.is_finite() && x > 0.0;
@@ -217,7 +217,7 @@ fn variant(tcp: &Tcp, at: &KeyPath, out: &mut FindingList) {
         || at.key("rate_reduction"),
         || {
             format!(
-                "variant {name} does not know what is in flight; expected recovery \"rfc6675\" or \"rack\""
+                "variant {name} does not count the data in flight; expected recovery \"rfc6675\" or \"rack\""
             )
         },
     );
@@ -244,22 +244,18 @@ fn variant(tcp: &Tcp, at: &KeyPath, out: &mut FindingList) {
     out.require(
         tcp.delayed_ack != DelayedAck::None || !tcp.ack_congestion,
         || at.key("ack_congestion"),
-        || "acknowledgments that are not delayed cannot become fewer; expected delayed_ack of kind \"one-shot\" or \"heartbeat\"".into(),
+        || "ack_congestion needs delayed acknowledgments; expected delayed_ack of kind \"one-shot\" or \"heartbeat\"".into(),
     );
     if let Some(resume) = tcp.resume {
         out.require(
             resume.rtt > Span::ZERO,
             || at.key("resume").key("rtt"),
-            || "an RTT of 0 s was never measured; expected more than 0 s".into(),
+            || "rtt of 0 s; expected more than 0 s".into(),
         );
         out.require(
             !model && tcp.variant != Variant::Vegas,
             || at.key("resume"),
-            || {
-                format!(
-                    "variant {name} builds its window on a model of its own and cannot resume; leave it out"
-                )
-            },
+            || format!("variant {name} has a model of its own and cannot resume; leave it out"),
         );
     }
 }

@@ -33,7 +33,7 @@ pub(super) fn place(
     out.require(
         found == Length::default(),
         || at.key("height"),
-        || format!("height of {found} beside a track; expected it in the track"),
+        || format!("height of {found} with a track; expected it in the track"),
     );
     let key = at.key("track");
     match track {
@@ -97,7 +97,7 @@ fn great_circle(track: &Track, at: &KeyPath, out: &mut FindingList) {
         ),
         Err(error @ CourseError::Opposite { .. }) => out.push(
             || at.key("to"),
-            || format!("{error}, as kind \"points\" has it").replace("the point before", "from"),
+            || format!("{error}, as kind \"points\" has it").replace("the preceding point", "from"),
         ),
         _ => {}
     }
@@ -143,6 +143,6 @@ fn fibre(
     out.require(
         !joined,
         || at.key("track"),
-        || "fibre joins this gateway to others, and it moves; expected fibre_between in [constellation] with the pairs that stand".into(),
+        || "fibre connects this gateway with others, but it moves; expected fibre_between in [constellation] with fixed gateways".into(),
     );
 }

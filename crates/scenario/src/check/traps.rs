@@ -76,8 +76,8 @@ pub(super) fn names(scenario: &Scenario, out: &mut FindingList) {
             || {
                 let (variant, host) = (word(&variant), word(&host));
                 format!(
-                    "variant {variant} is a way of repairing losses, and host {host} keeps its own: its window is then reno's over \
-                        rack. Write host = \"1999\" for the algorithm of that name, or name it as recovery"
+                    "variant {variant} is a loss recovery, which host {host} does not use: it has reno's window and recovers by rack; \
+                        write host = \"1999\" for that variant, or set recovery"
                 )
             },
         );
@@ -142,14 +142,14 @@ fn small_windows(scenario: &Scenario, cases: &[Case], out: &mut FindingList) {
             let most = (window * case.connections) as f64 * 8.0 / leg.rtt.as_secs_f64();
             let most = if repaired { most / 2.0 } else { most };
             let wanted = round_up(needed + leg.queue_bytes().min(product));
-            let repaired = if repaired { " and as much for what losses hold up" } else { "" };
+            let repaired = if repaired { ", and twice that while losses are repaired" } else { "" };
             let path = key(&leg.transport_key);
             out.push(
                 || path,
                 || {
                     format!(
-                        "flow {} may have {} outstanding on {}, and {} times an RTT of {} are {}{repaired}: about {:.3} Mbit/s at \
-                            most; write {}",
+                        "flow {} may have {} outstanding on {}, but {} times an RTT of {} is {}{repaired}: at most about {:.3} \
+                            Mbit/s; write {}",
                         quoted(&scenario.flow_name(case.flow)),
                         about(window * case.connections),
                         leg.bottleneck,
@@ -220,8 +220,8 @@ fn short_queue(case: &Case, out: &mut FindingList) {
         || key(&leg.bottleneck).key("queue").key("limit"),
         || {
             format!(
-                "queue of {} is {:.1} % of rate times RTT, {}: a TCP that takes a loss for congestion leaves the link idle after \
-                    each; write limit = \"{}\"",
+                "queue of {} is {:.1} % of rate times RTT, {}: the link is idle after each loss, as this TCP reduces its window; \
+                    write limit = \"{}\"",
                 leg.queue.limit(),
                 queue as f64 / product as f64 * 100.0,
                 about(product),
@@ -241,8 +241,8 @@ fn hasty_interval(case: &Case, out: &mut FindingList) {
         || key(&leg.bottleneck).key("queue").key("interval"),
         || {
             format!(
-                "interval of {interval} over an RTT of {}: what waits for less than a round trip is dropped; write interval = \
-                    \"{}\" and target = \"{}\"",
+                "interval of {interval} is below the RTT of {}: packets are dropped before the sender can react; write interval \
+                    = \"{}\" and target = \"{}\"",
                 leg.rtt,
                 leg.rtt,
                 leg.rtt / 20,
@@ -268,8 +268,8 @@ fn thin_return(case: &Case, out: &mut FindingList) {
         || key(&leg.transport_key),
         || {
             format!(
-                "acknowledgments for {} need {:.0} kbit/s back, and the way back has {}: they queue and are lost there; write \
-                    ack_every = {every}, or filter or thin them (docs/tcp.md)",
+                "acknowledgments for {} need {:.0} kbit/s, but the return path has {}: they fill its queue and are dropped; write \
+                    ack_every = {every}, or reduce acknowledgments in another way (docs/tcp.md)",
                 leg.rate,
                 needed / 1e3,
                 leg.return_rate,
@@ -287,8 +287,8 @@ fn early_timeout(case: &Case, out: &mut FindingList) {
         || key(&leg.transport_key),
         || {
             format!(
-                "an RTT of {} is more than rto_initial, {}: every SYN is sent twice, as hosts do; write rto_initial = \"3 s\" if \
-                    that is not what is asked",
+                "RTT of {} is above rto_initial, {}: every SYN is sent twice, as by real hosts; write rto_initial = \"3 s\" to \
+                    avoid it",
                 leg.rtt, tcp.rto_initial
             )
         },
@@ -306,8 +306,8 @@ fn broken_promise(leg: &FlowLeg, stp: &Stp, out: &mut FindingList) {
         || {
             let (name, rate) = (&leg.bottleneck, leg.rate);
             format!(
-                "{promised} are promised, and {name} has {rate}: the rest is dropped and sent again; write max_rate = \"{rate}\", \
-                    or congestion = \"delay\""
+                "max_rate of {promised} is above the rate of {name}, {rate}: the excess is dropped and sent again; write max_rate \
+                    = \"{rate}\", or congestion = \"delay\""
             )
         },
     );
@@ -332,7 +332,8 @@ fn cannot_complete(
         || key("flows").index(flow).key("traffic").key("size"),
         || {
             format!(
-                "{size} take {least:.1} s at the {} of {}, and the run leaves {left:.1} s: it cannot complete",
+                "{size} take {least:.1} s at the {} of {}, but only {left:.1} s are left: the transfer cannot complete; write a longer \
+                    duration or a smaller size",
                 leg.rate, leg.bottleneck
             )
         },

@@ -63,7 +63,10 @@ impl Expansion<'_> {
             self.out.require(
                 !in_path,
                 || at.key("path"),
-                || "path beside groups of nodes; expected from and to alone, or a single name in each".into(),
+                || {
+                    "path with groups of nodes; expected from and to without path, or a single name in each"
+                        .into()
+                },
             );
             let largest = groups.iter().flatten().map(Vec::len).max().unwrap_or(1);
             let count = flow.count.map_or(largest, |count| count as usize);
@@ -122,9 +125,15 @@ impl Expansion<'_> {
         let end = Time::ZERO + self.written.duration;
         let left = flow.stop.map_or(end, |stop| stop.min(end)).since(flow.start.min(end));
         let spread = flow.start_spread.unwrap_or(SPREAD.min(left));
-        self.out.require(spread <= left, || at.key("start_spread"), || {
-            format!("{spread}; expected at most {left}, which is what is left from start until stop or the end of the run")
-        });
+        self.out.require(
+            spread <= left,
+            || at.key("start_spread"),
+            || {
+                format!(
+                    "{spread}; expected at most {left}, the time from start until stop or the end of the run"
+                )
+            },
+        );
         let seed = Seed(self.written.seed);
         let first = self.scenario.flows.len();
         for k in 0..count {

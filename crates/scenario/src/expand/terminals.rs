@@ -76,7 +76,7 @@ impl Expansion<'_> {
         out.require(
             around.is_none() || count.is_some(),
             || at.clone(),
-            || "missing key \"count\"; expected how many terminals there are around the place".into(),
+            || "missing key \"count\"; expected the number of terminals around the place".into(),
         );
         out.require(
             (0.0..=FARTHEST_KM).contains(&radius.as_km()),
@@ -86,7 +86,10 @@ impl Expansion<'_> {
         out.require(
             *radius == Length::default() || count.is_some(),
             || at.key("radius"),
-            || "terminals at the places of a table are not scattered; expected count beside it".into(),
+            || {
+                "radius needs count, as terminals of a table have places of their own; expected count too"
+                    .into()
+            },
         );
         if let Some(around) = around {
             let at = at.key("around");

@@ -149,7 +149,7 @@ impl NetworkBuilder<'_> {
             let missing = match ends {
                 (Some(_), None) => "flow with \"from\" but without \"to\"",
                 (None, Some(_)) => "flow with \"to\" but without \"from\"",
-                _ => "flow without a way; expected \"path\", or \"from\" and \"to\"",
+                _ => "flow without ends; expected \"path\", or \"from\" and \"to\"",
             };
             self.out.push(|| at, || missing.into());
             return None;

@@ -94,7 +94,7 @@ pub fn run(args: &TraceExport) -> Result<(), Failure> {
     let mut pieces = pieces(&trace, own, args.duration).map_err(in_file)?;
     let empty = trace.samples.iter().any(|sample| sample.delay.is_none());
     if empty && args.delay.is_none() && !matches!(args.form, ExportForm::Mahimahi | ExportForm::LinkemLoss) {
-        pieces.notes.push("where the trace has no delay it is 0; --delay says the link's own".into());
+        pieces.notes.push("times without a delay in the trace have 0; --delay sets the link's own".into());
     }
     let interval = || {
         let none = || wrong(format!("--interval: missing; {form} has packets, and not times"));

@@ -113,9 +113,7 @@ pub fn run(args: &Import) -> Result<(), Failure> {
     };
     tell(&notes);
     if let Some(length) = trace.length {
-        tell(&[format!(
-            "lasts {length}; repeat = \"{length}\" beside the link's trace begins it again there"
-        )]);
+        tell(&[format!("lasts {length}; repeat = \"{length}\" with the link's trace repeats it from there")]);
     }
     write_or_print(args.out.as_deref(), &table::write(&trace))
 }
@@ -156,7 +154,7 @@ fn single(args: &Import, form: &str) -> Result<Read, Failure> {
         ImportForm::Theaterq => in_file(file, theaterq::read(&read(file)?)),
         ImportForm::Fjordlink => {
             let mut got = measured(LogColumns::fjordlink())?;
-            let note = "no rate: the log has the traffic of that ship, and not what the link could carry";
+            let note = "no rate: the log has the traffic of that ship, not the capacity of the link";
             got.notes.push(note.into());
             Ok(got)
         }

@@ -43,7 +43,7 @@ pub fn run(args: &Decrypt) -> Result<(), Failure> {
     {
         if same(file, &args.out) {
             return Err(Failure::Scenario(format!(
-                "--out: {} is {what}, which stays as it is",
+                "--out: {} is {what}, which is not overwritten",
                 args.out.display()
             )));
         }

@@ -1,4 +1,4 @@
-//! An answered POLL, of which the samples of the rate are made (docs/stp.md §8.3).
+//! An answered POLL, from which samples of the rate are formed (docs/stp.md §8.3).
 
 use skyhop_units::{Span, Time};
 
@@ -7,14 +7,14 @@ use skyhop_units::{Span, Time};
 pub(in super::super) struct PollAnswer {
     pub sent_at: Time,
     pub rtt: Span,
-    /// SDs sent before it, repeats included.
+    /// SDs sent before it, including repeats.
     pub sent: u64,
-    /// Different SDs that had arrived when it came, and the receiver's clock then, in microseconds.
+    /// Different SDs that had arrived when it arrived, and the receiver's clock at that time, in microseconds.
     pub arrived: u64,
     pub clock_us: u64,
-    /// Repeats of packets that were only late.
+    /// Unnecessary repeats of packets that were only late.
     pub needless: u64,
-    /// VT(S) when it left.
+    /// VT(S) when it was sent.
     pub next: u64,
     /// Network-layer bytes of a packet.
     pub size: f64,

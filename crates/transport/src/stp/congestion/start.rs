@@ -1,8 +1,8 @@
-//! The first packets: trains, and what they say of the path's rate.
+//! The first packets: trains, and the rate of the path measured by them.
 //!
-//! Follows docs/stp.md §8.3, and RFC 9959 §4 for what an earlier connection has saved.
-//! Differs from one packet pair: a train is believed when its parts agree, and then only for as many packets as were seen to
-//! arrive, a hundred times over. Leaves out the rate afterwards (`delay`).
+//! Follows docs/stp.md §8.3, and RFC 9959 §4 for the saved rate of an earlier connection.
+//! Differs from one packet pair: a train is accepted if its parts agree, and then only for a hundred times the packets that
+//! arrived. Leaves out the rate afterwards (`delay`).
 
 use super::super::config::{Config, SavedRate};
 use super::samples::PollSamples;
@@ -10,24 +10,24 @@ use skyhop_units::Span;
 
 /// Relative difference up to which parts of a train show the same rate.
 const AGREE: f64 = 0.25;
-/// A sample in less time is the clock's grain.
+/// Shorter samples are limited by the clock's resolution.
 const GRAIN: f64 = 20e-6;
 
-/// Most trains before the result of the last one is taken.
+/// Largest number of trains before the result of the last one is used.
 pub(super) const TRAINS: u32 = 3;
-/// Packets of a train that keeps a slow path busy until it is heard of, at most.
+/// Largest number of packets of a train that keeps a slow path busy until its result arrives.
 const BUSY: f64 = 800.0;
-/// Rate of a train relative to the rate that it is to prove: if the train keeps the path busy, and if not.
+/// Rate of a train relative to the rate that it tests: if the train keeps the path busy, and if not.
 const FASTER: (f64, f64) = (1.25, 2.0);
 
-/// The first packets, and how many trains have followed them.
+/// The first packets, and the number of trains that have followed them.
 #[derive(Debug)]
 pub(super) struct OpeningTrains {
     mss: f64,
-    /// The window until a rate is known, and what has arrived of it.
+    /// The window until a rate is known, and the data that have arrived of it.
     pub cwnd: f64,
     pub heard: u64,
-    /// Packets that leave together, and the first number.
+    /// Number of packets sent together, and the first number.
     pub first_packets: u64,
     pub first: u64,
     pub trains: u32,
@@ -49,10 +49,11 @@ impl OpeningTrains {
         }
     }
 
-    /// Packets of the next train and the pace they leave at, bytes a second: faster than the path is thought to be.
+    /// Packets of the next train and their pace, bytes per second: faster than the assumed rate of the path.
     pub fn next(&mut self, packets: u64, rate: f64, floor: f64, sure: bool) -> (u64, f64) {
         self.trains += 1;
-        // As long as keeps the path busy until it is heard of, if those are few; no longer than half of that if the rate is not sure.
+        // As long as keeps the path busy until the result arrives, if few packets suffice; at most half of that if the rate is
+        // uncertain.
         let fills = rate * floor / self.mss;
         let (packets, faster) = if sure && 1.3 * fills <= BUSY {
             (1.3 * fills, FASTER.0)
@@ -60,7 +61,7 @@ impl OpeningTrains {
             ((packets as f64).min(fills / 2.0), FASTER.1)
         };
         let packets = packets.max(2.0 * self.first_packets as f64) as u64;
-        // A train is paced even where nothing is known about the path.
+        // A train is paced even if nothing is known about the path.
         (packets, faster * rate.min(packets as f64 * self.mss / floor * 100.0))
     }
 }
@@ -70,16 +71,16 @@ impl OpeningTrains {
 pub(super) enum TrainResult {
     /// Its parts agree on this rate, bytes a second.
     Rate(f64),
-    /// The parts disagree: other packets came in between, or the train arrived in a lump. The approximate rate, if any.
+    /// The parts disagree: other packets came in between, or the train arrived in one burst. The approximate rate, if any.
     Unsure(Option<f64>),
-    /// The train arrived at the pace at which it was sent: the path carries this rate or more.
+    /// The train arrived at the pace at which it was sent: the path has this rate or more.
     More(f64),
 }
 
 /// A train: packets sent together as a measurement.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct StartTrain {
-    /// The first number, and the one behind the last.
+    /// The first number, and one past the last.
     pub first: u64,
     pub end: u64,
     /// Time in which it leaves, seconds.
@@ -91,19 +92,19 @@ impl StartTrain {
         self.end - self.first
     }
 
-    /// Returns true if a POLL belongs on the packet of this number: the first, the last, and those that cut the train into four.
+    /// Returns true if a POLL is due on the packet of this number: the first, the last, and those that divide the train into four.
     pub fn asks(&self, number: u64) -> bool {
         let packets = self.packets();
         let cut = |quarter: u64| number == self.first + packets * quarter / 4;
         number + 1 == self.end || (number < self.end && (cut(0) || cut(1) || cut(2) || cut(3)))
     }
 
-    /// Reads the result of the train from the samples.
+    /// Determines the result of the train from the samples.
     pub fn read(&self, samples: &PollSamples) -> TrainResult {
-        // An answer's number is the one behind its packet.
+        // An answer's number is one past that of its packet.
         let (first, end) = (self.first + 1, self.end);
         let Some(begun) = samples.begun(first) else { return TrainResult::Unsure(None) };
-        // Later POLLs measure the pause behind the train.
+        // Later POLLs measure the pause after the train.
         let until = begun + Span::from_secs_f64(1.5 * self.leaves_in + 0.001);
         let spread = |sample: &super::samples::PollSample| {
             sample.arrived >= 3 && sample.arrived_in >= GRAIN && sample.left_in <= 0.85 * sample.arrived_in

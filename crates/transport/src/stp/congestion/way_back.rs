@@ -1,34 +1,35 @@
-//! Delay that the way back adds to a round trip: answers that wait behind what others send that way.
+//! Delay that the return path adds to a round trip: answers that wait behind other packets sent there.
 //!
-//! Follows docs/stp.md §8.3: a report tells when the POLL came by the receiver's clock, so the two ways can be told apart but for a
-//! constant; the least that the way back was seen to take belongs to the path, and what it takes beyond is no queue of this sender's.
-//! Differs from LEDBAT's one-way delay (RFC 6817): the clocks' difference cancels in the round trip, so that a handover still shows.
-//! Leaves out the way there, which is what the law is about (`delay`).
+//! Follows docs/stp.md §8.3: a report has the POLL's arrival by the receiver's clock, so the two directions can be separated except
+//! for a constant; the smallest time seen on the return path is the path's, and the excess is no queue of this sender.
+//! Differs from LEDBAT's one-way delay (RFC 6817): the clocks' difference cancels in the round trip, so a handover is still
+//! visible.
+//! Leaves out the forward path, which the rate law uses (`delay`).
 
 use super::answer::PollAnswer;
 use skyhop_units::{Span, Time};
 
-/// Time for which the smallest value is believed.
+/// Time for which the smallest value is used.
 const LIFE: Span = Span::from_secs(30);
-/// Two clocks drift apart by less, as a part of the time: the least grows by it until it is seen again.
+/// Largest relative drift of two clocks: the minimum grows by it until it is measured again.
 const DRIFT: f64 = 200e-6;
-/// A change that is no drift, microseconds.
+/// A change beyond drift, microseconds.
 const STEP: i64 = 1000;
 
 #[derive(Debug, Default)]
 pub(super) struct WayBack {
-    /// The least that an answer took by two clocks, microseconds, and when it came.
+    /// The smallest time of an answer by two clocks, microseconds, and when it arrived.
     least: Option<(i64, Time)>,
 }
 
-/// Time of an answer by two clocks; it includes their difference, the same for all.
+/// Time of an answer by two clocks; it includes their constant difference.
 fn took(answer: &PollAnswer) -> i64 {
     let came = (answer.sent_at + answer.rtt).as_nanos() / 1000;
     came as i64 - answer.clock_us as i64
 }
 
 impl WayBack {
-    /// Returns by how much the least has changed, microseconds, if not only by the clocks' drift.
+    /// Returns the change of the minimum, microseconds, if it exceeds the clocks' drift.
     pub fn add(&mut self, answer: &PollAnswer) -> i64 {
         let (now, took) = (answer.sent_at + answer.rtt, took(answer));
         let Some((least, at)) = self.least else {
@@ -43,12 +44,12 @@ impl WayBack {
         if moved.abs() > STEP { moved } else { 0 }
     }
 
-    /// The path is another one: what the way back took on the old one says nothing.
+    /// The path has changed: times of the old return path do not apply.
     pub fn restart(&mut self, answer: &PollAnswer) {
         self.least = Some((took(answer), answer.sent_at + answer.rtt));
     }
 
-    /// Wait of this answer on the way back.
+    /// Wait of this answer on the return path.
     pub fn waited(&self, answer: &PollAnswer) -> Span {
         let Some((least, at)) = self.least else { return Span::ZERO };
         let waited = took(answer) - crept(least, at, answer.sent_at + answer.rtt);
@@ -64,7 +65,8 @@ fn crept(least: i64, at: Time, now: Time) -> i64 {
 mod tests {
     use super::*;
 
-    /// An answer to a POLL that took so many ms each way, by a receiver's clock that is an hour ahead and runs fast by so many millionths.
+    /// An answer to a POLL with these times in ms in each direction, by a receiver's clock that is an hour ahead and fast by `fast`
+    /// millionths.
     fn answer(sent_ms: u64, there: u64, back: u64, fast: f64) -> PollAnswer {
         let came_ms = sent_ms + there;
         PollAnswer {
@@ -79,7 +81,7 @@ mod tests {
         }
     }
 
-    /// docs/stp.md §8.3: what waits on the way back is told from what waits on the way there, whatever the clocks show.
+    /// docs/stp.md §8.3: a wait on the return path is distinguished from one on the forward path, whatever the clocks show.
     #[test]
     fn a_queue_on_the_way_back_is_told_from_one_on_the_way_there() {
         let mut way = WayBack::default();
@@ -92,7 +94,7 @@ mod tests {
         assert!((99..=100).contains(&(way.waited(&back).as_nanos() / 1_000_000)), "{:?}", way.waited(&back));
     }
 
-    /// docs/stp.md §8.3: clocks that drift apart make no queue, either way.
+    /// docs/stp.md §8.3: clocks that drift apart do not appear as a queue, in either direction.
     #[test]
     fn a_drift_is_no_queue() {
         for fast in [-150.0, 150.0] {
@@ -107,7 +109,7 @@ mod tests {
         }
     }
 
-    /// docs/stp.md §8.3: a way back that has become shorter is believed at once, one that has become longer after 30 s.
+    /// docs/stp.md §8.3: a shorter return path is accepted at once, a longer one after 30 s.
     #[test]
     fn the_least_follows_the_path() {
         let mut way = WayBack::default();

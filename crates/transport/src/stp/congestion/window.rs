@@ -1,8 +1,8 @@
 //! TCP's window, counted in bytes.
 //!
-//! Follows HT §5.1.2 and RFC 5681 §3.1; RFC 9959 §4 for a window that an earlier connection has saved.
-//! Differs: slow start is never entered again, as no timer expires; silence halves the window instead, until an answer to a POLL that was
-//! taken for lost shows that it was only late (as RFC 4015 undoes a spurious timeout).
+//! Follows HT §5.1.2 and RFC 5681 §3.1; RFC 9959 §4 for the saved window of an earlier connection.
+//! Differs: slow start is never entered again, as no timer expires; unanswered POLLs halve the window instead, until an answer to
+//! such a POLL shows that it was only late (as RFC 4015 undoes a spurious timeout).
 //! Leaves out spreading the window over the round trip (`timers`).
 
 use super::super::config::{Config, SavedRate};
@@ -15,7 +15,7 @@ struct Trial {
     end: u64,
     /// Bytes that have arrived since (PipeSize).
     proven: f64,
-    /// Losses have shown that it was too large.
+    /// Losses have shown that the saved window is too large.
     retreats: bool,
 }
 
@@ -24,14 +24,14 @@ pub(in super::super) struct WindowControl {
     mss: f64,
     cwnd: f64,
     ssthresh: f64,
-    /// A loss below this number is of a window that has been cut already.
+    /// A loss below this number belongs to a window that was already reduced.
     recover: u64,
     saved: Option<SavedRate>,
-    /// The window, threshold and `recover` before the first of the silences that nothing has confirmed.
+    /// The window, threshold and `recover` before the first of the unconfirmed timeouts.
     before_silence: Option<(f64, f64, u64)>,
-    /// While a saved window is on trial.
+    /// The trial of a saved window.
     trial: Option<Trial>,
-    /// The retreat from a trial is over, and the window grows though its losses are not repaired yet.
+    /// The retreat from a trial is complete, and the window grows although its losses are not repaired yet.
     regrows: bool,
     bounds: (f64, f64),
 }
@@ -82,7 +82,7 @@ impl WindowControl {
             self.regrows = false;
             self.cut(next);
             if let Some(trial) = &mut self.trial {
-                // No more than half of what was proven, until it is known what has become of all that was sent.
+                // At most half of the confirmed data, until the state of all data sent is known.
                 self.cwnd = (trial.proven / 2.0).clamp(2.0 * self.mss, self.cwnd);
                 self.ssthresh = self.cwnd;
                 (trial.retreats, trial.end) = (true, next);
@@ -91,7 +91,7 @@ impl WindowControl {
         }
         match self.trial {
             Some(trial) if trial.retreats && feedback.seen.max(acked) >= trial.end => {
-                // The bytes of a round trip are what the path carries; half of that is as safe as after any loss.
+                // The bytes of a round trip are the capacity of the path; half of that is as safe as after any loss.
                 self.ssthresh = (trial.proven / 2.0).max(2.0 * self.mss);
                 self.trial = None;
                 self.regrows = true;
@@ -107,7 +107,7 @@ impl WindowControl {
         }
         if let (Some(saved), Some(rtt)) = (self.saved, feedback.rtt) {
             self.saved = None;
-            // RFC 9959 §4.2: half of what was saved, if the path looks like the one that was saved.
+            // RFC 9959 §4.2: half of the saved window, if the path resembles the saved one.
             let (then, rtt) = (saved.rtt.as_secs_f64(), rtt.as_secs_f64());
             let jump = saved.rate.as_bps() as f64 / 8.0 * rtt / 2.0;
             if rtt >= then / 2.0 && rtt <= 10.0 * then && jump > self.cwnd {

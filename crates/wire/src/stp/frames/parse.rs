@@ -28,9 +28,9 @@ impl fmt::Display for FrameError {
             FrameError::Class => {
                 write!(f, "a class is a priority of 0 to {PRIORITY_LAST} and a weight of 1 to 255")
             }
-            FrameError::Range => f.write_str(
-                "a frame that says nothing, or goes beyond 2^62, or names streams that do not ascend",
-            ),
+            FrameError::Range => {
+                f.write_str("a frame that is empty, exceeds 2^62, or lists streams out of order")
+            }
         }
     }
 }
