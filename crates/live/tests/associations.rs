@@ -1,8 +1,8 @@
-//! Two hosts that open an association, and those who would like to spoil it.
+//! Two hosts that open an association, and attackers.
 //!
-//! Follows RFC 9000 §8.1 and RFC 9147 §5.1 for what a stranger may cost; Noise's patterns for who may come in.
+//! Follows RFC 9000 §8.1 and RFC 9147 §5.1 for the cost of unknown peers; Noise's patterns for authentication.
 //! Differs from a test of the library: everything passes through the datagrams that an attacker sees.
-//! Leaves out sockets: datagrams are handed over by the test, which may lose, repeat and alter them.
+//! Leaves out sockets: the test delivers datagrams, and may lose, repeat and alter them.
 
 use skyhop_chance::{Seed, Stream};
 use skyhop_live::associations::{AssociationFailure, Associations, Config, Event};
@@ -30,7 +30,7 @@ fn server() -> SocketAddr {
     address(2)
 }
 
-/// Entropy that a name is enough for.
+/// Entropy derived from a name.
 struct Seeded(Mutex<Stream>);
 
 impl Entropy for Seeded {
@@ -48,7 +48,7 @@ struct Two {
     now: Time,
     client: Associations,
     server: Associations,
-    /// Every datagram that has passed: from the client or not, and its bytes.
+    /// Every datagram so far: true if from the client, and its bytes.
     seen: Vec<(bool, Vec<u8>)>,
     client_events: Vec<Event>,
     server_events: Vec<Event>,
@@ -67,7 +67,7 @@ impl Two {
         }
     }
 
-    /// Lets packets pass until nobody has anything to do. `path` sees each, and may alter it, or drop it by saying no.
+    /// Delivers packets until both hosts are idle. `path` sees each, and may alter it, or drop it by returning false.
     fn settle(&mut self, mut path: impl FnMut(bool, &mut Vec<u8>) -> bool) {
         for _ in 0..1000 {
             let mut quiet = true;
@@ -99,7 +99,7 @@ impl Two {
         panic!("never at rest");
     }
 
-    /// A sealed packet from the client.
+    /// A sealed packet of the client.
     fn seal(&mut self, id: u32, text: &[u8]) -> Vec<u8> {
         sealed(&mut self.client, id, text)
     }
@@ -175,7 +175,7 @@ fn opens_in_one_round_trip_with_either_kind_of_key_and_cipher() {
     }
 }
 
-/// A capture of what the two say now is opened with the log, piece by piece and several at once.
+/// Decrypts a capture of the current exchange with the log, piece by piece and several at once.
 fn read_along(two: &mut Two, (client_id, server_id): (u32, u32), log: &KeyLog) {
     let mut reader = Reader::new(log);
     let mut see = |packet: &[u8], whole| reader.datagram(client(), server(), packet, whole);
@@ -337,7 +337,7 @@ fn a_sealed_packet_counts_once_and_from_the_peer_only() {
     assert_eq!((counters.forged, counters.too_old), (0, 0));
 }
 
-/// A server that is started anew with the same keys.
+/// A server restarted with the same keys.
 fn restart(two: &mut Two, keys: &Keys) {
     two.server = Associations::new(
         two.now,
@@ -609,8 +609,8 @@ fn arbitrary_bytes_do_nothing() {
     assert!(two.server.handle_datagram(two.now, client(), &mut packet).is_some());
 }
 
-/// Round trips that are longer than the half second between two questions, as over a geostationary satellite, with packets from the
-/// new address all the while and without.
+/// Round trips longer than the half second between two challenges, as over a geostationary satellite, with packets from the new
+/// address throughout, and without.
 #[test]
 fn a_client_that_moves_is_followed_over_any_round_trip() {
     for (rtt_ms, busy) in

@@ -1,8 +1,8 @@
-//! The asynchronous streams: what `streams` says of the blocking ones, under tokio.
+//! The asynchronous streams under tokio: the same behaviour as the blocking ones in `streams`.
 //!
-//! Follows `tokio::net` in habits.
-//! Differs: one thread runs all tasks, so a call that blocked would be noticed.
-//! Leaves out what both kinds of streams share.
+//! Follows the conventions of `tokio::net`.
+//! Differs: one thread runs all tasks, so a blocking call would be detected.
+//! Leaves out properties common to both kinds of streams.
 
 use skyhop_live::associations::Config;
 use skyhop_live::keys::Keys;

@@ -1,9 +1,9 @@
-//! An end of TCP against the kernel's, over a TUN device in a network namespace.
+//! A TCP endpoint and the kernel's, over a TUN device in a network namespace.
 //!
-//! Follows RFC 9293 as Linux has it: the same bytes come out as went in, both ways at once, over a path that loses, delays, doubles and
-//! alters 1 % of the packets each; SACK, timestamps and window scale are agreed on, as the kernel's TCP_INFO tells (`ss`).
-//! Ten megabytes each way, or with SKYHOP_FULL a hundred. Needs root and /dev/net/tun; without, it says why and is skipped.
-//! Leaves out how fast it is.
+//! Follows RFC 9293 as implemented by Linux: the same bytes arrive in both directions at once, over a path that loses, delays,
+//! duplicates and alters 1 % of the packets each; SACK, timestamps and window scale are negotiated, as the kernel's TCP_INFO shows
+//! (`ss`). Ten megabytes in each direction, or with SKYHOP_FULL a hundred. Needs root and /dev/net/tun; without them it prints the
+//! reason and is skipped. Leaves out speed.
 
 #![allow(clippy::disallowed_methods, reason = "real hosts take real time")]
 
@@ -62,7 +62,7 @@ fn tun(errors: Errors, delay: Span, version: Version, seed: u64) -> Option<Tun> 
     }
 }
 
-/// Bytes `from` on of a stream that is the same for both ends.
+/// Bytes from `from` on of a stream known to both ends.
 struct Expected {
     stream: skyhop_chance::Stream,
     left: Vec<u8>,
@@ -82,7 +82,7 @@ impl Expected {
     }
 }
 
-/// The kernel's application: writes a stream and reads one, both at once. What it has read before the end, and what `ss` says.
+/// The kernel's application: writes a stream and reads one, both at once. Returns the number of bytes read, and the output of `ss`.
 fn kernel_end(mut stream: TcpStream, size: usize) -> (usize, String) {
     let patience = Some(Duration::from_secs(60));
     stream.set_read_timeout(patience).unwrap();
@@ -122,7 +122,7 @@ fn ss() -> String {
     String::from_utf8_lossy(&out.stdout).into_owned()
 }
 
-/// Our application: the same, until both have closed. What it has read.
+/// The endpoint's application: the same, until both have closed. Returns the number of bytes read.
 fn our_end(tun: &mut Tun, size: usize) -> usize {
     let (mut to_write, mut expected) = (Expected::new("carry"), Expected::new("kernel"));
     let (mut left, mut read, mut pending) = (size, 0, Vec::new());
@@ -165,7 +165,7 @@ fn our_end(tun: &mut Tun, size: usize) -> usize {
     }
 }
 
-/// Behind `key` of what `ss` says.
+/// The text after `key` in the output of `ss`.
 fn after<'a>(told: &'a str, key: &str) -> &'a str {
     let at = told.find(key).unwrap_or_else(|| panic!("{key} in {told}"));
     told[at + key.len()..].split_whitespace().next().unwrap_or_default()
@@ -248,7 +248,7 @@ fn the_kernel_connects_to_us_over_ipv6() {
     transfer(Version::V6, false, 4);
 }
 
-/// Goes on until `done`, for ten seconds at most. The states that our end has been in, and what it was told.
+/// Runs until `done`, for ten seconds at most. Returns the states of the endpoint, and its events.
 fn until(tun: &mut Tun, mut done: impl FnMut(&mut Tun) -> bool) -> (Vec<State>, Vec<Event>) {
     let (begin, mut states, mut events) = (Instant::now(), Vec::new(), Vec::new());
     loop {
@@ -273,7 +273,7 @@ fn state(tun: &Tun) -> State {
     tun.carry.as_ref().map_or(State::Closed, |carry| carry.machine().state())
 }
 
-/// A connection over a clean path with an RTT of 100 ms, and the kernel's end of it.
+/// A connection over an error-free path with an RTT of 100 ms, and the kernel's end of it.
 fn connection() -> Option<(Tun, TcpStream)> {
     let mut tun = tun(CLEAN, Span::from_millis(50), Version::V4, 5)?;
     let listener = tun.kernel.run(|| TcpListener::bind((KERNEL, PORT)).unwrap());

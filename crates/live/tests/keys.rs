@@ -1,8 +1,8 @@
-//! Key files: what is written reads back, and what is not secret is refused.
+//! Key files: written keys are read back, and files that others may read are refused.
 //!
-//! Follows the habit of ssh with the modes of files.
+//! Follows ssh's rules for the modes of files.
 //! Differs from a test of the parser: everything goes through files.
-//! Leaves out what root may do, who may read everything.
+//! Leaves out the rights of root, who may read everything.
 
 use skyhop_live::keys::{Keys, PublicKey};
 use std::fs;

@@ -1,8 +1,8 @@
-//! This machine's kernel beside the limits of `host = "linux"`: windows and buffers in bytes of payload, read off two namespaces.
+//! This machine's kernel against the limits of `host = "linux"`: windows and buffers in bytes of payload, measured between two
+//! namespaces.
 //!
-//! The numbers are those of Linux 6.18 with its own `tcp_rmem` and `tcp_wmem`; with another kernel or other limits there is nothing to
-//! compare, and the test says so.
-//! Leaves out how fast windows grow, which needs a path.
+//! The numbers are those of Linux 6.18 with its default `tcp_rmem` and `tcp_wmem`; with another kernel or other limits the test
+//! prints that there is nothing to compare. Leaves out the growth of windows, which needs a path.
 
 #![allow(clippy::disallowed_methods, reason = "real hosts take real time")]
 
@@ -13,11 +13,11 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-/// Bytes of window: the first; what of the buffer's memory is window once full frames have come; the largest.
+/// Bytes of window: the first; the largest part of the buffer's memory that is window with full frames; the largest.
 const WINDOW: u64 = 64_240;
 const WINDOW_SHARE: (u64, u64) = (162, 256);
 const WINDOW_MAX: u64 = 21_233_664;
-/// Bytes of payload in the send buffer: the memory of a segment, of which ten segments' window has twenty; the largest.
+/// Bytes of payload in the send buffer: the memory of a segment, of which a window of ten segments has twenty; the largest.
 const SEGMENT_MEMORY: u64 = 2_304;
 const SEND_BUFFER_MAX: u64 = 4_150_000;
 
@@ -26,7 +26,7 @@ fn limits(name: &str) -> Option<Vec<u64>> {
     text.split_whitespace().map(|word| word.parse().ok()).collect()
 }
 
-/// The reason why this is not the kernel that the numbers are of.
+/// The reason if this is not the kernel of the numbers.
 fn other_kernel() -> Option<String> {
     let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     let (rmem, wmem) = (limits("tcp_rmem"), limits("tcp_wmem"));
@@ -36,7 +36,7 @@ fn other_kernel() -> Option<String> {
     (!same).then(|| format!("Linux {}, tcp_rmem {rmem:?}, tcp_wmem {wmem:?}", release.trim()))
 }
 
-/// The thread is in a network namespace of its own from now on.
+/// Moves the thread into a network namespace of its own.
 fn enter_namespace() -> std::io::Result<String> {
     // SAFETY: a namespace for the network changes no memory and no file descriptor of this thread.
     unsafe { rustix::thread::unshare_unsafe(rustix::thread::UnshareFlags::NEWNET) }?;
@@ -50,7 +50,7 @@ fn run(command: &str) -> String {
     String::from_utf8_lossy(&out.stdout).into_owned()
 }
 
-/// Numbers of `ss -tmin`: behind `key` of the only connection here.
+/// Number after `key` in the output of `ss -tmin` for the only connection.
 fn number(ss: &str, key: &str) -> u64 {
     let rest = &ss[ss.find(key).unwrap_or_else(|| panic!("{key} in {ss}")) + key.len()..];
     rest.split(|c: char| !c.is_ascii_digit()).next().unwrap().parse().unwrap()
@@ -61,7 +61,7 @@ fn unacknowledged(ss: &str) -> u64 {
     line.split_whitespace().nth(2).unwrap().parse().unwrap()
 }
 
-/// Two ends of a connection, each in its namespace; `segments` joined at most by the sender. What each of them finds.
+/// Two ends of a connection, each in its namespace; the sender joins at most `segments`. Returns the results of both.
 fn between<A: Send + 'static, B: Send + 'static>(
     segments: u32,
     client: impl FnOnce(TcpStream) -> A + Send + 'static,
@@ -100,7 +100,7 @@ fn read(stream: &mut TcpStream, mut bytes: usize) {
     }
 }
 
-/// Returns true if a share of the receiver's memory, of 256, is what full frames have.
+/// Returns true if a share of the receiver's memory, of 256, is that of full frames.
 fn expected_share(share: u64) -> bool {
     (WINDOW_SHARE.0..WINDOW_SHARE.0 + 2).contains(&share)
 }

@@ -1,8 +1,8 @@
-//! A host behind a NAT: the NAT forgets it, and the server behind the NAT's far side is restarted.
+//! A host behind a NAT: the NAT loses its state, and the server is restarted.
 //!
-//! Follows docs/stp-hosts.md, "The association": who was restarted says so, who moves is followed.
+//! Follows docs/stp-hosts.md, "The association": restarts and changes of address.
 //! Differs: the NAT is a thread that changes a socket or a destination.
-//! Leaves out what packets look like, which `associations` has.
+//! Leaves out the format of packets, which `associations` has.
 
 #![allow(clippy::disallowed_methods, reason = "real hosts take real time")]
 
@@ -25,20 +25,20 @@ fn options(keys: &Keys) -> Options {
     Options::new(Security::Sealed(Box::new(Config::new(keys.clone()))))
 }
 
-/// A server at a port of another address of this host: a listener's port is a part of what it is connected to.
+/// A server at a port of another address of this host: a listener's port is part of the connection's identity.
 fn server(keys: &Keys, host: u8, port: u16) -> Endpoint {
     Endpoint::bind(SocketAddr::from(([127, 0, 0, host], port)), options(keys)).unwrap()
 }
 
-/// Orders to the NAT.
+/// Commands for the NAT.
 enum Change {
-    /// From now on another address outside.
+    /// Use another external address from now on.
     Rebind,
-    /// Packets for the server go to this one.
+    /// Send packets for the server to this one.
     Server(SocketAddr),
 }
 
-/// Returns the address for the client. Ends when nobody can tell it anything.
+/// Returns the address for the client. Ends when its channel is closed.
 fn nat(mut server: SocketAddr) -> (SocketAddr, Sender<Change>) {
     let bind = || {
         let socket = UdpSocket::bind(any()).unwrap();

@@ -1,8 +1,8 @@
-//! STP between two network namespaces, over a relay that delays, drops, repeats, disorders and alters packets.
+//! STP between two network namespaces, over a relay that delays, drops, repeats, reorders and alters packets.
 //!
 //! The path: 100 Mbit/s, round trip 600 ms, a queue of one bandwidth-delay product; 1 % lost, 0.1 % twice, 1 % out of order, 1 %
-//! altered, both ways. Parity: the same scenario simulated, and the same machines and path in virtual time.
-//! Differs: real time, so relay and hosts say how late they were. Leaves out what needs no path, which `streams` has.
+//! altered, in both directions. Compared with the same scenario simulated, and the same machines and path in virtual time.
+//! Differs: real time, so relay and hosts report their lateness. Leaves out tests without a path, which `streams` has.
 
 mod common {
     pub mod lane;
@@ -46,7 +46,7 @@ static SIMULATED: LazyLock<f64> = LazyLock::new(|| simulated_median(BYTES, 5));
 static PUNCTUAL: LazyLock<f64> =
     LazyLock::new(|| median((1..=5).map(|seed| twin(seed, Duration::ZERO)).collect()));
 
-/// Two machines with the path of the relay between them, in virtual time; timers come late by so much on average.
+/// Two machines with the path of the relay between them, in virtual time; timers are late by `late` on average.
 fn twin(seed: u64, late: Duration) -> f64 {
     let mut twin = Twin::new(PATH, seed, &stp::Config::default());
     let mut chance = Seed(seed).stream("lateness");
@@ -74,7 +74,7 @@ fn a_timer_that_comes_late_costs_no_rate() {
     }
 }
 
-/// The relay has done what it is for, and every packet that it has altered or repeated was noticed.
+/// Asserts that the relay had its effects, and that every altered or repeated packet was detected.
 fn check_counts(net: &Net, outcome: &Outcome) {
     let done = *net.done.lock().unwrap();
     let count = |of: fn(&Stats) -> u64| done.iter().map(of).sum::<u64>();
@@ -107,12 +107,12 @@ impl Drop for Load {
     }
 }
 
-/// A relay that is late by so much makes another path: packets come in lumps, which tell nothing of the rate.
+/// A relay as late as this is a different path: packets arrive in bursts, from which no rate can be measured.
 const RELAY_LATE: Duration = Duration::from_micros(250);
-/// So much of a late timer the sender makes up for.
+/// Lateness of a timer for which the sender compensates.
 const HOST_LATE: Duration = Duration::from_millis(20);
 
-/// Goodput as a part of the simulated one, and whether the machine was starved: then it says nothing of the protocol.
+/// Goodput relative to the simulated one, and true if the machine was overloaded, in which case it is not valid.
 fn parity(seed: u64, simulated: f64) -> Option<(f64, bool)> {
     let net = net(seed)?;
     let outcome = transfer(&net, BYTES);

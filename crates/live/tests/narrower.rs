@@ -1,7 +1,7 @@
-//! A path that becomes narrower, and wide again, under a connection: three hosts, of which the one in the middle is the kernel's router.
+//! A path whose MTU decreases and increases under a connection: three hosts, of which the middle one is the kernel's router.
 //!
-//! Follows docs/stp.md §6.4: the size falls, what was cut before is fragmented, and the connection goes on.
-//! Differs from `namespaces`: no delay and no losses; the router's interface changes its MTU, and its ICMP is kept back or not.
+//! Follows docs/stp.md §6.4: the packet size falls, older packets are fragmented, and the connection continues.
+//! Differs from `namespaces`: no delay and no losses; the router's interface changes its MTU, and its ICMP is blocked or not.
 //! Leaves out the search from the start, which `namespaces` has.
 
 #![allow(clippy::disallowed_methods, reason = "real hosts take real time")]
@@ -77,7 +77,7 @@ fn path() -> Option<Path> {
     }
 }
 
-/// A reader that says how many bytes have come, all of them as they were written.
+/// A reader that counts the bytes received, all of them as they were written.
 fn count(mut stream: impl Read + Send + 'static) -> thread::JoinHandle<u64> {
     thread::spawn(move || {
         let (mut buffer, mut came) = (vec![0; 65_536], 0u64);
@@ -99,7 +99,7 @@ fn value(at: u64) -> u8 {
     (at % 251) as u8
 }
 
-/// One transfer, over a path whose MTU changes each half second; the longest time that a block took.
+/// One transfer, over a path whose MTU changes every half second; the longest time for a block.
 fn transfer(path: &Path, far: IpAddr, mtus: &[u32]) -> Duration {
     let keys = Keys::generate_shared();
     let options = || Options::new(Security::Sealed(Box::new(Config::new(keys.clone()))));
@@ -131,7 +131,7 @@ fn transfer(path: &Path, far: IpAddr, mtus: &[u32]) -> Duration {
     longest
 }
 
-/// The size falls to what the path carries, by a third and below what was proven at the start, and rises: nothing is lost, no
+/// The packet size falls to the path MTU, by a third and below the size confirmed at the start, and rises: nothing is lost, no
 /// connection ends.
 #[test]
 fn a_connection_outlives_a_path_that_becomes_narrower() {
@@ -145,7 +145,7 @@ fn a_connection_outlives_a_path_that_becomes_narrower() {
     assert!(longest < Duration::from_secs(8), "{longest:?}");
 }
 
-/// As above where nobody says why: the router's ICMP does not come through.
+/// The same without messages: the router's ICMP is blocked.
 #[test]
 fn nobody_has_to_say_that_a_path_became_narrower() {
     let Some(path) = path() else { return };

@@ -1,7 +1,7 @@
-//! Streams over real sockets on this host: they behave as TCP's do, and tell why when they cannot.
+//! Streams over real sockets on this host: they behave as TCP's, and report the reason of failures.
 //!
-//! Follows `std::net`'s habits: half-close, both directions at once, addresses, refusals as kinds of `io::Error`.
-//! Differs: what is written is known to have arrived when `finish` returns.
+//! Follows the conventions of `std::net`: half-close, both directions at once, addresses, refusals as kinds of `io::Error`.
+//! Differs: when `finish` returns, all written data have arrived.
 //! Leaves out delay and loss, which `namespaces` has.
 
 #![allow(clippy::disallowed_methods, reason = "real hosts take real time")]
@@ -30,7 +30,7 @@ fn options(keys: Option<&Keys>) -> Options {
     options
 }
 
-/// Bytes that differ from place to place.
+/// Bytes that differ by position.
 fn pattern(len: usize, salt: u8) -> Vec<u8> {
     (0..len).map(|n| (n as u8) ^ (n >> 8) as u8 ^ (n >> 16) as u8 ^ salt).collect()
 }
@@ -211,7 +211,7 @@ fn a_slow_reader_holds_the_writer_back() {
 fn an_unproven_address_gets_three_times_what_it_sends() {
     let listener = StpListener::bind(any(), options(None)).unwrap();
     let server = listener.local_addr().unwrap();
-    // A BGN of somebody who does not say more: its answer, and the application's, must stay small.
+    // A BGN of a host that sends nothing else: the answer to it, and the application's, must stay small.
     let mut bgn = Vec::new();
     let begin = skyhop_wire::stp::Begin {
         version: skyhop_wire::stp::VERSION,

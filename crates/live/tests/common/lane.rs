@@ -1,8 +1,8 @@
-//! One direction of a path with the bytes of its packets: `skyhop_link`, and what has been handed to it.
+//! One direction of a path with the bytes of its packets: `skyhop_link`, and the packets passed to it.
 //!
-//! Follows netem for what is done to bytes: a bit is flipped, a copy has the same bytes.
-//! Differs: time is handed in, so that a thread with a clock and a test without one use the same path.
-//! Leaves out how packets come and go.
+//! Follows netem for faults: a bit is inverted, a copy has the same bytes.
+//! Differs: time is an argument, so that a thread with a clock and a test without one use the same path.
+//! Leaves out the transport of packets to and from it.
 
 #![allow(dead_code, reason = "each test has its own use of it")]
 
@@ -11,13 +11,13 @@ use skyhop_link::{Corruption, Duplication, Fixed, Label, Limit, Link, Loss, Reor
 use skyhop_units::{Amount, Bytes, Rate, Span, Time};
 use std::collections::BTreeMap;
 
-/// The faults of a path, each way.
+/// The faults of a path, for each direction.
 #[derive(Debug, Clone, Copy)]
 pub struct Path {
     pub rate: Rate,
     pub delay: Span,
     pub queue: Bytes,
-    /// Bytes in front of what is handed in: a bit that is flipped there spoils the packet.
+    /// Bytes before the packet: an inverted bit there destroys the packet.
     pub headers: u32,
     pub lost: f64,
     pub corrupted: f64,
@@ -32,7 +32,7 @@ pub struct Lane {
     headers: u32,
     packets: BTreeMap<u32, Vec<u8>>,
     next: u32,
-    /// How late each packet left.
+    /// Lateness of each packet.
     pub late: Vec<Span>,
 }
 
@@ -48,7 +48,7 @@ impl Lane {
         Lane { link, medium: Fixed(delay), headers, packets: BTreeMap::new(), next: 0, late: Vec::new() }
     }
 
-    /// Packets that each fault has met.
+    /// Number of packets affected by each fault.
     pub fn stats(&self) -> Stats {
         self.link.stats()
     }
@@ -59,7 +59,7 @@ impl Lane {
         self.next
     }
 
-    /// A packet comes.
+    /// Accepts a packet.
     pub fn take(&mut self, now: Time, packet: &[u8]) {
         let size = packet.len() as u32 + self.headers;
         let id = self.hold(packet.to_vec());
@@ -68,12 +68,12 @@ impl Lane {
         }
     }
 
-    /// When the next packet leaves, or the link has something else to do.
+    /// Time of the next departure or other event of the link.
     pub fn due(&self) -> Option<Time> {
         self.link.poll_timeout()
     }
 
-    /// The next packet that leaves by now.
+    /// The next packet that is due.
     pub fn next(&mut self, now: Time) -> Option<Vec<u8>> {
         loop {
             let due = self.link.poll_timeout()?;

@@ -1,6 +1,6 @@
-//! A network namespace, with a thread in it that does what it is sent.
+//! A network namespace, with a thread that runs jobs in it.
 //!
-//! Follows network_namespaces(7): a namespace vanishes with its last thread and its last file, whatever a test has come to.
+//! Follows network_namespaces(7): a namespace is removed with its last thread and its last file, however a test ends.
 //! Leaves out names: nothing of it is left in /run/netns.
 
 use std::io;
@@ -11,7 +11,7 @@ use std::thread;
 
 type Job = Box<dyn FnOnce() + Send>;
 
-/// A thread in a network namespace of its own, which does what it is sent.
+/// A thread in a network namespace of its own, which runs jobs.
 pub struct Namespace {
     /// The file that is the namespace.
     #[allow(dead_code, reason = "who moves no interfaces does not ask")]
@@ -20,7 +20,7 @@ pub struct Namespace {
 }
 
 impl Namespace {
-    /// A namespace with nothing in it. The error says why there is none.
+    /// An empty namespace. The error has the reason if there is none.
     pub fn new() -> io::Result<Self> {
         let (tell, told) = mpsc::channel();
         let (jobs, inbox) = mpsc::channel::<Job>();
@@ -39,7 +39,7 @@ impl Namespace {
         Ok(Namespace { path: told.recv().expect("the thread tells")?, jobs })
     }
 
-    /// Begins something in the namespace; what comes of it is received later.
+    /// Starts a job in the namespace; its result is received later.
     pub fn begin<T: Send + 'static>(&self, job: impl FnOnce() -> T + Send + 'static) -> mpsc::Receiver<T> {
         let (tell, told) = mpsc::channel();
         let sent = self.jobs.send(Box::new(move || {
@@ -49,7 +49,7 @@ impl Namespace {
         told
     }
 
-    /// Does something in the namespace and waits for it.
+    /// Runs a job in the namespace and waits for it.
     pub fn run<T: Send + 'static>(&self, job: impl FnOnce() -> T + Send + 'static) -> T {
         self.begin(job).recv().expect("the job ends")
     }

@@ -1,7 +1,7 @@
-//! A path between two network namespaces: rate, delay, a queue, and everything that the Internet does to packets.
+//! A path between two network namespaces: rate, delay, a queue, and the faults of the Internet.
 //!
-//! Follows `skyhop_link` for the order of things: queue, transmitter, errors, delay.
-//! Differs: time is the clock's, so packets may leave late; by how much is counted.
+//! Follows `skyhop_link` for the order of effects: queue, transmitter, errors, delay.
+//! Differs: time is real, so packets may leave late; the lateness is measured.
 //! Leaves out more than two hosts.
 
 #![allow(clippy::disallowed_methods, reason = "real hosts take real time")]
@@ -20,7 +20,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// 100 Mbit/s, a round trip of 600 ms, a queue of one bandwidth-delay product, and errors both ways.
+/// 100 Mbit/s, a round trip of 600 ms, a queue of one bandwidth-delay product, and errors in both directions.
 pub const PATH: Path = Path {
     rate: Rate::mbit(100),
     delay: Span::from_millis(300),
@@ -36,13 +36,13 @@ fn time(since: Duration) -> Time {
     Time::from_nanos(since.as_nanos() as u64)
 }
 
-/// Two namespaces with a relay in a third. They vanish with the threads that are in them, whatever happens.
+/// Two namespaces with a relay in a third. They are removed with the threads in them in any case.
 pub struct Net {
-    /// Where hosts of the first namespace reach the second.
+    /// Address at which hosts of the first namespace reach the second.
     pub far: SocketAddr,
     /// The address of the second namespace.
     pub server: SocketAddr,
-    /// Counters of the path, there and back.
+    /// Counters of the path, in both directions.
     pub done: Arc<Mutex<[Stats; 2]>>,
     left: Namespace,
     right: Namespace,
@@ -51,7 +51,8 @@ pub struct Net {
 }
 
 impl Net {
-    /// The namespaces with the path between them; the server is to listen at port 57824. The error says why there are none.
+    /// The namespaces with the path between them; the server should listen at port 57824. The error has the reason if there are
+    /// none.
     pub fn new(path: Path, seed: u64) -> io::Result<Self> {
         let (left, right, middle) = (Namespace::new()?, Namespace::new()?, Namespace::new()?);
         let (left_path, right_path) = (left.path.display().to_string(), right.path.display().to_string());
@@ -86,19 +87,19 @@ impl Net {
         Ok(Net { far, server, done, left, right, stop, relay: Some(relay) })
     }
 
-    /// Does something in the first namespace.
+    /// Runs a job in the first namespace.
     pub fn left<T: Send + 'static>(&self, job: impl FnOnce() -> T + Send + 'static) -> T {
         self.left.run(job)
     }
 
-    /// Does something in the second namespace.
+    /// Runs a job in the second namespace.
     pub fn right<T: Send + 'static>(&self, job: impl FnOnce() -> T + Send + 'static) -> T {
         self.right.run(job)
     }
 }
 
 impl Net {
-    /// Stops the relay. Returns how late the packets left that were not among the latest 1 % of their direction; the worse one.
+    /// Stops the relay. Returns the 99th percentile of the packets' lateness, for the worse direction.
     pub fn stop(mut self) -> Duration {
         self.stop.store(true, Ordering::Relaxed);
         let directions =
@@ -121,20 +122,19 @@ impl Drop for Net {
     }
 }
 
-/// A socket that says when the kernel has received each packet.
+/// A socket with receive timestamps of the kernel.
 fn bind(address: SocketAddr) -> io::Result<Socket> {
     Socket::bind(Carrier::Udp, address, 4 << 20)
 }
 
-/// Has the kernel run this thread at once whenever it has something to do: the path is not to depend on who else computes. False
-/// if that is not allowed.
+/// Gives this thread real-time priority, so that the path does not depend on other load. False if that is not permitted.
 fn run_first() -> bool {
     let tid = rustix::thread::gettid().as_raw_nonzero().to_string();
     let done = Command::new("chrt").args(["--fifo", "--pid", "20", &tid]).output();
     done.is_ok_and(|out| out.status.success())
 }
 
-/// Reads what has come; the time of each packet is the kernel's.
+/// Reads the received packets; the time of each packet is the kernel's.
 fn read(socket: &mut Socket, begin: Instant, mut take: impl FnMut(Duration, SocketAddr, &[u8])) {
     while let Ok(runs @ 1..) = socket.receive() {
         let now = begin.elapsed();
@@ -199,5 +199,5 @@ fn relay(
     [there, back]
 }
 
-/// How long the relay waits for nothing.
+/// Longest wait of the relay without an event.
 const PATIENCE: Duration = Duration::from_millis(20);

@@ -1,8 +1,8 @@
-//! The relay's path as a scenario, and what the simulator says of a transfer over it.
+//! The relay's path as a scenario, and a simulated transfer over it.
 //!
-//! Follows `scenarios/geo.toml` for the path's shape; the errors are many times those of a real one.
-//! Differs: an altered packet is a lost one, disorder and copies are left out; `twin` has them, and shows that they cost nothing.
-//! Leaves out the association, whose 28 bytes a packet slow the link instead.
+//! Follows `scenarios/geo.toml` for the shape of the path; the errors are many times those of a real one.
+//! Differs: an altered packet is lost; reordering and copies are left out; `twin` has them, and shows that they cost nothing.
+//! Leaves out the association, whose 28 bytes per packet slow the link instead.
 
 use skyhop_results::FlowKind;
 use skyhop_sim::Simulation;
@@ -38,7 +38,7 @@ pub fn simulated(bytes: usize, seed: u64) -> f64 {
     transfer.completed_s.expect("it completes")
 }
 
-/// The middle one of simulations with so many seeds.
+/// The median of simulations with this number of seeds.
 pub fn simulated_median(bytes: usize, seeds: u64) -> f64 {
     median((1..=seeds).map(|seed| simulated(bytes, seed)).collect())
 }

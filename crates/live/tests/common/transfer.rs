@@ -1,6 +1,6 @@
-//! A transfer between two namespaces, with all that can be known of it afterwards.
+//! A transfer between two namespaces, with its measurements.
 //!
-//! Follows `skyhop stp send`: what has arrived is compared by SHA-256.
+//! Follows `skyhop stp send`: the received data are compared by SHA-256.
 //! Differs: time runs from connect to the last byte acknowledged, as in the simulator.
 //! Leaves out several connections.
 
@@ -34,11 +34,11 @@ pub struct Outcome {
     pub receiver: Counters,
     /// Of the sender's thread and the receiver's.
     pub lateness: [Lateness; 2],
-    /// Each half second: the pace in Mbit/s, MB acknowledged.
+    /// Every half second: pace in Mbit/s, MB acknowledged.
     pub curve: Vec<(f64, f64)>,
 }
 
-/// Bytes that no two places share, a piece at a time.
+/// Bytes that differ at all positions, one piece at a time.
 fn pattern(bytes: usize) -> impl Iterator<Item = Vec<u8>> {
     const PIECE: usize = 1 << 20;
     let mut state = 1_u64;

@@ -1,8 +1,8 @@
-//! An end of TCP on one side of a TUN device, the kernel of a network namespace on the other, and a path between them.
+//! A TCP endpoint on one side of a TUN device, the kernel of a network namespace on the other, and a path between them.
 //!
-//! Follows the kernel's Documentation/networking/tuntap.rst: a read is a packet that the kernel sends, a write one that it receives. The
-//! path is `skyhop_link`, both ways.
-//! Differs from a network: packets leave when this thread gets round to it.
+//! Follows the kernel's Documentation/networking/tuntap.rst: a read returns a packet that the kernel sends, a write delivers one to
+//! it. The path is `skyhop_link` in both directions.
+//! Differs from a network: packets leave when this thread runs.
 //! Leaves out more than one connection at a time.
 
 #![allow(clippy::disallowed_methods, reason = "real hosts take real time")]
@@ -20,7 +20,7 @@ use std::io::{self, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddrV4};
 use std::time::{Duration, Instant};
 
-/// Where the kernel is, and where the other end; 10.0.0.1 is 2001:db8::a00:1.
+/// Addresses of the kernel and of the other end; 10.0.0.1 is 2001:db8::a00:1.
 pub const KERNEL: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 pub const OURS: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
 pub const PORT: u16 = 57_824;
@@ -36,7 +36,7 @@ pub fn address(of: Ipv4Addr, version: Version) -> IpAddr {
     }
 }
 
-/// `TUNSETIFF`, and the flags of `struct ifreq`: packets without a header of the device's.
+/// `TUNSETIFF`, and the flags of `struct ifreq`: packets without a header of the device.
 const TUNSETIFF: rustix::ioctl::Opcode = 0x4004_54ca;
 const IFF_TUN_NO_PI: u16 = 0x1001;
 
@@ -57,7 +57,7 @@ fn open() -> io::Result<File> {
     Ok(file)
 }
 
-/// Probabilities of what the path does to packets, each way.
+/// Probabilities of the path's effects on packets, in each direction.
 #[derive(Clone, Copy)]
 pub struct Errors {
     pub lost: f64,
@@ -68,10 +68,10 @@ pub struct Errors {
 
 pub const CLEAN: Errors = Errors { lost: 0.0, late: 0.0, doubled: 0.0, corrupted: 0.0 };
 
-/// The end, the path and the device.
+/// The endpoint, the path and the device.
 pub struct Tun {
     pub carry: Option<Carry>,
-    /// Of an end that is made when a SYN comes.
+    /// Configuration of an endpoint created for an arriving SYN.
     pub config: Config,
     pub kernel: Namespace,
     file: File,
@@ -82,7 +82,7 @@ pub struct Tun {
 }
 
 impl Tun {
-    /// A path with a delay one way. The error says why there is none.
+    /// A path with a one-way delay. The error has the reason if there is none.
     pub fn new(errors: Errors, delay: Span, seed: u64) -> io::Result<Self> {
         let kernel = Namespace::new()?;
         let file = kernel.run(open)?;
@@ -119,7 +119,7 @@ impl Tun {
         Time::from_nanos(self.begin.elapsed().as_nanos() as u64)
     }
 
-    /// Takes what has come, sends what is due, and waits for more, but no longer than until something is due.
+    /// Reads received packets, sends those that are due, and waits for more, at most until one is due.
     pub fn step(&mut self) {
         let mut buffer = [0; 2048];
         while let Ok(size @ 1..) = self.file.read(&mut buffer) {
@@ -173,7 +173,7 @@ impl Tun {
     }
 }
 
-/// How long it waits for nothing, nanoseconds: the application may have something to say.
+/// Longest wait without an event, nanoseconds: the application may have data.
 const PATIENCE: u128 = 1_000_000;
 
 impl Drop for Tun {

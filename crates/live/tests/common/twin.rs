@@ -1,7 +1,7 @@
-//! The path of the relay in virtual time, with two machines at its ends: what a transfer takes where no thread is ever late.
+//! The path of the relay in virtual time, with two machines at its ends: the duration of a transfer if no thread is ever late.
 //!
 //! Follows `relay` for the path and `skyhop_live` for the machines' configuration; a seal is 28 bytes that are not encrypted.
-//! Differs: nothing is late, unless the test says by how much.
+//! Differs: nothing is late, except by the lateness that the test sets.
 //! Leaves out the association's handshake.
 
 use super::lane::{Lane, Path};
@@ -19,22 +19,22 @@ pub struct Twin {
     now: Duration,
     ends: [Connection<Bytes>; 2],
     lanes: [Lane; 2],
-    /// How late the timer of each end comes.
+    /// Lateness of each end's timer.
     pub lateness: Box<dyn FnMut() -> Duration>,
     late_until: [Option<Duration>; 2],
 }
 
-/// As the machines count it: not from zero, which they might take for "never".
+/// The machines' time: it does not start at zero, which they might interpret as "never".
 fn time(at: Duration) -> Time {
     Time::from_nanos(at.as_nanos() as u64 + 1_000_000_000)
 }
 
-/// As the path counts it.
+/// The path's time.
 fn path_time(at: Duration) -> Time {
     Time::from_nanos(at.as_nanos() as u64)
 }
 
-/// Tells altered packets, as a seal does.
+/// Detects altered packets, as a seal does.
 fn sum(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0, |sum: u64, byte| sum.wrapping_mul(257).wrapping_add(u64::from(*byte)))
 }
@@ -79,7 +79,7 @@ impl Twin {
         }
     }
 
-    /// Seconds until all is acknowledged.
+    /// Seconds until all data are acknowledged.
     pub fn transfer(&mut self, bytes: usize) -> f64 {
         self.ends[0].write(Bytes::from(vec![0; bytes]));
         self.ends[0].shutdown();
