@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Packets and runs per CPU second beside ns-2's, what a packet costs on a long fat pipe, and what constellations cost.
+"""Packets and runs per CPU second compared with ns-2, and the costs of a packet on a long fat pipe and of constellations.
 
-Follows cases.py and thompson.py. Both programs simulate the same network; goodputs side by side show that they do the same work.
-User and system time of each process are counted, runs alternate, and medians are told: wall time on a shared
-machine is noise. ns-2's packet-hops are counted by monitors in a run of their own, which is not timed.
-Differs from a profile: it says how fast, not why. Leaves out memory.
+Follows cases.py and thompson.py. Both programs simulate the same network; equal goodputs show that they do the same work. User
+and system time of each process are counted, runs alternate, and medians are printed: wall time on a shared machine is noise.
+ns-2's packet-hops are counted by monitors in a run of their own, which is not timed.
+Differs from a profile: it measures speed, without causes. Leaves out memory.
 """
 
 import argparse

@@ -1,7 +1,7 @@
 """The benchmark's cases: the same network for skyhop (a scenario) and for ns-2 (a script).
 
 Follows the cases a, b, c1 and c2 of the project's ns-2 reference, and a long fat geostationary pipe.
-Differs from an experiment: nothing is sampled or recorded, so that the engine is what is timed.
+Differs from an experiment: nothing is sampled or recorded, so only the engine is timed.
 Leaves out running them, which bench.py does.
 """
 

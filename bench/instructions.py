@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Instructions per packet hop, by cachegrind: a cost that a busy machine does not move.
+"""Instructions per packet hop, by cachegrind: a cost that does not depend on the load of the machine.
 
-Each case is run for two durations; the difference of instructions over the difference of hops leaves out what starting costs.
+Each case is run for two durations; the difference of instructions over the difference of hops excludes the cost of starting.
 With `--against REV` the same of another revision, built in a worktree under target/instructions, and the ratio.
-Differs from bench.py: no clock is read, so that one run is enough and two per cent can be told apart.
-Leaves out what instructions do not show: caches, branches, and the memory that they wait for.
+Differs from bench.py: no clock is read, so one run is sufficient and differences of two per cent are visible.
+Leaves out costs that instructions do not show: caches, branches, and waits for memory.
 """
 
 import argparse

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Cost of moving data over STP on one host, beside kernel TCP (iperf3) and a maintained QUIC stack (quinn).
+"""Cost of transfers over STP on one host, compared with kernel TCP (iperf3) and a maintained QUIC stack (quinn).
 
 Follows quinn's bench: one connection, one direction, both ends on this host; medians of several runs that alternate.
-Differs from a race: what counts is CPU time per Gbit of both ends together, kernel's share included; wall time on a shared machine
-is noise. TCP here is not encrypted and has segments of 64 kB: a bound from below. Then a gigabyte over a relay with a satellite's
-delay and many errors, beside the simulator; as root only.
+Differs from a race: the measure is CPU time per Gbit of both ends together, including the kernel; wall time on a shared machine
+is noise. TCP here is not encrypted and has segments of 64 kB: a bound from below. Then a gigabyte over a relay with a
+satellite's delay and many errors, beside the simulator; as root only.
 """
 
 import argparse

@@ -1,8 +1,8 @@
-"""The benchmark of sweeps: runs per CPU second beside ns-2's, what a second thread brings, and 675 points.
+"""The benchmark of sweeps: runs per CPU second compared with ns-2, the gain of a second thread, and 675 points.
 
 Follows TH chapters 4 and 5: two nodes, one link, bit errors of 1e-6, packets of 500 bytes, 20,000 packets' time a run (300 to 2000 s).
-Differs from bench.py's cases: many short runs, so what a process and a simulation take to begin counts as well.
-Leaves out how good the numbers are beyond the mean utilisation of both; python/tests/test_equivalence.py has that.
+Differs from bench.py's cases: many short runs, so the starting time of processes and simulations counts too.
+Leaves out the accuracy beyond the mean utilisation of both; python/tests/test_equivalence.py has that.
 """
 
 from __future__ import annotations

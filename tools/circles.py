@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Circles of files: `use crate::` between the files of a crate that leads back to where it began.
+"""Cycles between files: chains of `use crate::` between the files of a crate that return to their start.
 
-Follows no rule of Rust, which allows them: a file that can be read without those that use it is what is wanted. Exits with 1 if there are
-more than are known. With names of crates, prints those that are known too.
+Follows no rule of Rust, which allows cycles: the aim is that a file can be read without the files that use it. Exits with 1 if
+there are more than are known. With names of crates, prints those that are known too.
 Differs from a checker of modules: a name that a crate's lib.rs passes on counts for the file that it is from.
 Leaves out paths without `use`, `super` in tests' modules, and modules within a file.
 """

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Mutation testing by lot: changes one place of the code at a time, and says which changes no test notices.
+"""Random mutation testing: changes one place of the code at a time, and lists the changes that no test detects.
 
 Follows cargo-mutants, which lists the changes (`cargo mutants --list --json`); here a few of each part are drawn with a stated seed,
 and test binaries run one by one, the fastest first, with a limit of CPU time, until one fails twice: the crate's own, then some of

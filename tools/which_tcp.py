@@ -1,7 +1,7 @@
-"""Which TCP, which options, which queue: the table of docs/tcp.md from a sweep of scenarios/which-tcp.toml.
+"""Comparison of TCP variants, options and queues: the table of docs/tcp.md from a sweep of scenarios/which-tcp.toml.
 
 For each path the settings whose pages take at most a quarter longer than the fastest setting's, and of those the one with the
-most download; beside it what Reno has behind 100 packets of drop-tail. Below, all settings.
+most download; next to it Reno's with a drop-tail queue of 100 packets. Below, all settings.
 Differs from a plot: every number that the document quotes is printed. Leaves out the spread over seeds, which the sweep's table has.
 
     skyhop sweep scenarios/which-tcp.toml --out which-tcp && python tools/which_tcp.py which-tcp

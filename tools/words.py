@@ -3,7 +3,7 @@
 
 Follows CONTRIBUTING.md. Prints each count beside its limit, and exits with 1 if one is above it. `--list` prints the places as well;
 `--draw 200 --seed 22` prints so many doc comments, and `--draw-paragraphs 60 --seed 22` so many paragraphs of documents, at random.
-Differs from a checker of grammar: the four words are counted because they open a riddle where a noun would name the thing.
+Differs from a checker of grammar: the four words are counted because a noun that names the thing is clearer.
 Leaves out comments inside a line of code, and types within functions and tests.
 """
 

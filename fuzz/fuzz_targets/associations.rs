@@ -1,8 +1,9 @@
-//! Any order of datagrams, losses, repeats, forgeries, moves and restarts between two hosts' associations: what opens was sealed
-//! by the peer and opens once, memory is bounded, and strangers get no more than they send.
+//! Any order of datagrams, losses, repeats, forgeries, address changes and restarts between two hosts' associations: packets that
+//! can be decrypted were sealed by the peer and are accepted once, memory is bounded, and unknown hosts receive no more than they
+//! send.
 //!
-//! Follows docs/stp-hosts.md and RFC 9000 §8.1. The first byte is the configuration, then each thing that happens has two.
-//! Differs from the tests: nothing is fair. The pairs of keys come from the operating system, all else from the case.
+//! Follows docs/stp-hosts.md and RFC 9000 §8.1. The first byte is the configuration, then each event has two.
+//! Differs from the tests: nothing is fair. The key pairs come from the operating system, everything else from the case.
 //! Leaves out sockets and STP's packets, which `stp_pair` drives.
 
 #![no_main]

@@ -1,8 +1,8 @@
-//! Any bytes as a capture to be decrypted, and as a key log: both are refused in line, or the capture is written again.
+//! Any bytes as a capture to be decrypted, and as a key log: both are rejected in order, or the capture is rewritten.
 //!
-//! The key log stands first if the first byte says so, up to a NUL; the capture follows it.
-//! Differs from the tests: of what is written only this is expected, that it reads again with as many packets.
-//! Leaves out packets that open: no bytes of chance do, so replacements are made up too.
+//! If the first byte selects it, the key log comes first, up to a NUL; then the capture.
+//! Differs from the tests: the only expectation is that the output can be read with as many packets.
+//! Leaves out packets that can be decrypted: random bytes never can, so replacements are invented too.
 
 #![no_main]
 

@@ -1,8 +1,8 @@
-//! Any bytes as a distribution file: it is refused with its line, or is a distribution.
+//! Any bytes as a distribution file: it is rejected with its line, or is a distribution.
 //!
-//! The first byte chooses what lies between two values; the rest is the file.
-//! Differs from the tests: expected is only what holds for every distribution.
-//! Leaves out what is drawn from it.
+//! The first byte selects the interpolation between two values; the rest is the file.
+//! Differs from the tests: only properties of every distribution are expected.
+//! Leaves out draws.
 
 #![no_main]
 

@@ -1,8 +1,8 @@
-//! Any bytes as a folder of Hypatia: it is refused with file and line, or its forwarding can be stepped.
+//! Any bytes as a folder of Hypatia: it is rejected with file and line, or its forwarding can be stepped.
 //!
-//! The texts of the four files, divided by NUL; a file of forwarding state may follow.
-//! Differs from the tests: nothing is expected of distances but that a network that was read can be written and read again.
-//! Leaves out large networks: what is stepped has few satellites.
+//! The texts of the four files, separated by NUL; a file of forwarding state may follow.
+//! Differs from the tests: the only expectation is that a network that was read can be written and read again.
+//! Leaves out large networks: those that are stepped have few satellites.
 
 #![no_main]
 

@@ -1,8 +1,8 @@
-//! Any bytes as a key file: it is refused with its name and nothing of what stands in it, or it is the same key when written.
+//! Any bytes as a key file: it is rejected with its name but none of its contents, or gives the same key when written.
 //!
-//! The file of a host's key, and divided by NUL that of its peers' public keys.
+//! The file of a host's key, and separated by NUL those of its peers' public keys.
 //! Differs from the tests: no file here was written by the command.
-//! Leaves out who may read a file, which does not depend on its bytes.
+//! Leaves out the permissions of files, which do not depend on their bytes.
 
 #![no_main]
 

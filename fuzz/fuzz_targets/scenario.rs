@@ -1,8 +1,8 @@
-//! Any bytes as a scenario: parse, set, check and resolve must answer, and answer in line.
+//! Any bytes as a scenario: parse, set, check and resolve must return a result or an error in order.
 //!
 //! The first line, if it begins with '#', is `--set` text; the rest is the file.
-//! Differs from the tests: nothing is expected but that errors have a place and a message of one line.
-//! Leaves out running what is found right.
+//! Differs from the tests: the only expectation is that errors have a place and a message of one line.
+//! Leaves out running valid scenarios.
 
 #![no_main]
 

@@ -1,8 +1,8 @@
 //! Any order of packets, losses, repeats, reordering and lies between two ends and the splice that joins them.
 //!
-//! Either side speaks TCP or STP. The first eight bytes are the configuration, each further byte is one thing that happens.
-//! Differs from the properties: nothing is fair, headers may lie, and time passes as the bytes say.
-//! Leaves out that everything arrives, which needs a path that lets something through; it is asked for where the bytes end.
+//! Either side uses TCP or STP. The first eight bytes are the configuration, each further byte is an event.
+//! Differs from the properties: nothing is fair, headers may lie, and time advances as the bytes specify.
+//! Leaves out complete delivery during the case, which needs a path that lets packets through; it is asserted after the bytes end.
 
 #![no_main]
 

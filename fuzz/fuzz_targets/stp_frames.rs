@@ -1,7 +1,8 @@
-//! Any bytes as the data of an association's packet: the parser must answer, and what it takes must read the same when it is written again.
+//! Any bytes as the data of an association's packet: the parser must return, and accepted frames must read the same when written
+//! again.
 //!
 //! Follows docs/stp.md §15.2.
-//! Differs from the tests: nothing is expected of the bytes.
+//! Differs from the tests: there are no expectations on the bytes.
 //! Leaves out the packet around them, which `stp_packet` has.
 
 #![no_main]

@@ -1,7 +1,7 @@
-//! Any bytes as an STP packet: the parser must answer, and what it takes must read the same when it is written again.
+//! Any bytes as an STP packet: the parser must return, and accepted packets must read the same when written again.
 //!
-//! Follows docs/stp.md §3 and §9. The checksum is made right first, so that what lies behind it is reached.
-//! Differs from the tests: nothing is expected of the bytes.
+//! Follows docs/stp.md §3 and §9. The checksum is corrected first, so that the code after it is reached.
+//! Differs from the tests: there are no expectations on the bytes.
 //! Leaves out the machine, which `stp_pair` drives.
 
 #![no_main]

@@ -1,4 +1,4 @@
-//! Any bytes as a case for two machines of STP: what is written, and what the channel does to each packet.
+//! Any bytes as a case for two machines of STP: the data written, and the channel's effect on each packet.
 //!
 //! Follows docs/stp.md §9; the plan, the channel and the observer are those of the transport crate's tests.
 //! Differs from them: the fuzzer looks for cases that reach new code.

@@ -1,7 +1,7 @@
-//! Any bytes as orbital elements: both parsers must answer, and what they accept must be propagated without a panic.
+//! Any bytes as orbital elements: both parsers must return, and accepted elements must be propagated without a panic.
 //!
-//! Follows the way of a file named in a scenario.
-//! Differs from the tests: nothing is expected of positions but that they are numbers.
+//! Follows the processing of a file named in a scenario.
+//! Differs from the tests: positions are only expected to be numbers.
 //! Leaves out accuracy.
 
 #![no_main]

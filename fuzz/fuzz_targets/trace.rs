@@ -1,8 +1,8 @@
-//! Any bytes as a link's trace: it is refused with its line, or a transfer and pings over that link come to an end.
+//! Any bytes as a link's trace: it is rejected with its line, or a transfer and pings over that link end.
 //!
-//! The first byte chooses the queue and whether the trace repeats; the rest is the file.
-//! Differs from the tests: nothing is expected of the numbers but that no packet is made or lost track of.
-//! Leaves out speed: runs are short, and stop after so many events.
+//! The first byte selects the queue and whether the trace repeats; the rest is the file.
+//! Differs from the tests: the only expectation is the conservation of packets.
+//! Leaves out speed: runs are short, and stop after a number of events.
 
 #![no_main]
 

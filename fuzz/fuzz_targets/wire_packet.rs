@@ -1,10 +1,10 @@
-//! Any bytes as packets of IPv4 or IPv6 with TCP, ICMP or UDP inside: the parser must answer, what it takes must read the same when it is
-//! written again, what is no packet here still has its length and a mark, and a compressing link makes no packet longer.
+//! Any bytes as packets of IPv4 or IPv6 with TCP, ICMP or UDP inside: the parser must return, accepted packets must read the same
+//! when written again, other packets still have a length and a mark, and a compressing link makes no packet longer.
 //!
-//! Follows RFC 791, 8200, 793, 792, 4443, 1191, 768 and 1144. Lengths and checksums are made right first, so that what lies behind them
-//! is reached.
-//! Differs from the tests: nothing is expected of the bytes. Packets follow one another, each behind its length.
-//! Leaves out STP, which is `stp_packet`'s.
+//! Follows RFC 791, 8200, 793, 792, 4443, 1191, 768 and 1144. Lengths and checksums are corrected first, so that the code after
+//! them is reached.
+//! Differs from the tests: there are no expectations on the bytes. Packets follow one another, each after its length.
+//! Leaves out STP, which `stp_packet` has.
 
 #![no_main]
 

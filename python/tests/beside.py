@@ -1,4 +1,4 @@
-"""Data beside the repository: where they are, or a word that the test is skipped, or with SKYHOP_REQUIRE_SHARED a failure.
+"""Data next to the repository: their location, or a message that the test is skipped, or with SKYHOP_REQUIRE_SHARED a failure.
 
 Follows tools/testing.rs, which is the same for Rust. Leaves out libraries that may be missing.
 """

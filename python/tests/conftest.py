@@ -1,7 +1,7 @@
 """Two small scenarios that the tests share.
 
 Follows the shapes in `scenarios/`: a fixed path, and a path of pings.
-Differs: seconds instead of minutes, so that a test is over before it is noticed.
+Differs: seconds instead of minutes, so that tests are short.
 Leaves out constellations; `papers/` runs those.
 """
 

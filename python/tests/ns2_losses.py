@@ -1,4 +1,4 @@
-"""Which packets ns-2 lost in the reference's runs of Thompson's experiment: the draws of its generator, one for each packet.
+"""Packets lost by ns-2 in the reference's runs of Thompson's experiment: the draws of its generator, one for each packet.
 
 Follows L'Ecuyer 1999, MRG32k3a, which ns-2.35 has: two recursions of order three modulo 2^32 - 209 and 2^32 - 22853.
 Differs from drawing one by one: as many lanes as there are blocks, each begun where the one before ends, by powers of the matrices.

@@ -2,7 +2,7 @@
 
 Follows docs/stp.md; the numbers in brackets are its sections.
 Differs from crates/wire/src/stp/frames: frames are tuples, a type's name and its fields in the document's order.
-Leaves out streams, credit and whatever else frames do.
+Leaves out streams, credit and other effects of frames.
 """
 
 MOST = (1 << 62) - 1

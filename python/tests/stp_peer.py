@@ -1,7 +1,8 @@
 """A second STP: packets and machine in Python, written from the document alone, for interoperability tests.
 
 Follows docs/stp.md §3 to §7; the numbers in brackets are its sections.
-Differs from crates/transport/src/stp in all that the documents leave open: a fixed window, no pacing, answers ride on data.
+Differs from crates/transport/src/stp in everything that the documents leave open: a fixed window, no pacing, answers combined
+with data.
 Leaves out congestion control (8), the search for the path's MTU (6.4; it answers the other's), keep-alives, lingering, replay windows.
 """
 

@@ -2,8 +2,8 @@
 
 Follows KG tables 5 to 13, Crampton's growth of teeth (1947; R's ToothGrowth), and Montgomery's filtration rates (Design and Analysis of
 Experiments, the 2^4 design without replications).
-Differs from the crate's tests, which hold its messages.
-Leaves out pictures but for what they show.
+Differs from the crate's tests, which check its messages.
+Leaves out pictures, except their data.
 """
 
 import csv

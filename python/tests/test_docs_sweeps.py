@@ -1,4 +1,4 @@
-"""The user guide of sweeps: its scenario and its Python, run as they stand there.
+"""The user guide of sweeps: its scenario and its Python code, run unchanged.
 
 Follows docs/sweeps.md, block after block, in an empty folder.
 Differs from the examples of other documents, which are scenarios that crates/scenario checks.

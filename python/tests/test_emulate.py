@@ -1,8 +1,8 @@
-"""Emulations from Python: what comes back, what is wrong, and what is left.
+"""Emulations from Python: results, errors, and cleaning up.
 
-Follows `crates/cli/tests/emulate.rs`, which holds the emulator itself.
-Differs from it: here it is seen what a user of Python sees. Programs in the hosts are this Python and `sh`.
-Leaves out how exact times are. Where there are neither namespaces nor TUN devices, each test that needs them says so and is skipped.
+Follows `crates/cli/tests/emulate.rs`, which tests the emulator itself.
+Differs from it: the interface of Python is tested. Programs in the hosts are this Python and `sh`.
+Leaves out the accuracy of times. Without namespaces and TUN devices, each test that needs them prints a message and is skipped.
 """
 
 import json

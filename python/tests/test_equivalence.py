@@ -1,4 +1,5 @@
-"""The equivalence metric against ns-2's levels and the thesis's, and our simulator against both: five stacks, two bit error rates.
+"""The equivalence metric against ns-2's levels and the thesis's, and the simulator against both: five stacks, two bit error
+rates.
 
 Follows ../shared/reference/ns2/README.md section 3, TH table 5.1, and ns-2's own numbers in thompson_ns2.csv (bench/thompson_ns2.py).
 Differs: by default strips of the grid around the levels and an eighth of the public points, two minutes of one core; `SKYHOP_FULL=1`

@@ -1,6 +1,6 @@
 """A gateway that intercepts: kernels' TCP, the firewall and routes, in network namespaces (bench/lab.py).
 
-Follows docs/gateway.md. The satellite link is short here, so that the whole takes seconds; bench/gateway.py has the thesis's path.
+Follows docs/gateway.md. The satellite link is short here, so that a test takes seconds; bench/gateway.py has the thesis's path.
 """
 
 import os

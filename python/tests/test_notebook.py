@@ -1,8 +1,8 @@
 """The notebook of python/examples, executed as a reader would.
 
 Follows nbclient: a kernel of its own, cell after cell, in an empty folder.
-Differs from a look at it: what the cells wrote and showed is checked.
-Leaves out how figures look.
+Differs from reading it: the cells' files and output are checked.
+Leaves out the look of figures.
 """
 
 from pathlib import Path

@@ -1,7 +1,7 @@
-"""The harness of the publications: rows that cannot fail are refused, and wrong implementations are noticed.
+"""The harness of the publications: rows that cannot fail are rejected, and wrong implementations are detected.
 
 Follows `papers/harness.py` and `papers/mutate.py`, which are run as `make papers` and `make papers-mutate` do.
-Differs from those: rows made up here, and five of the mutations.
+Differs from those: invented rows, and five of the mutations.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Plots: axes with units, and lines that a grey printer keeps apart.
 
-Follows `skyhop.plot`; what the pictures look like is for eyes.
+Follows `skyhop.plot`; the look of pictures is judged by people.
 Differs from image comparison: labels and styles are checked, pixels are not.
 Leaves out saving, which is matplotlib's.
 """

@@ -1,8 +1,9 @@
-"""Pictures in grey: what a black-and-white print leaves of them, pixel by pixel.
+"""Pictures printed in black and white, pixel by pixel.
 
-Follows `skyhop.plot`: each picture is rendered, its colours become lightness, and what was told apart must still be.
+Follows `skyhop.plot`: each picture is rendered, its colours become lightness, and different elements must remain
+distinguishable.
 Differs from test_plot.py, which checks labels and numbers.
-Leaves out beauty, which is for eyes.
+Leaves out beauty, which people judge.
 """
 
 import itertools

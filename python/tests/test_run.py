@@ -1,8 +1,8 @@
 """Running from Python: the command's numbers, files and errors.
 
-Follows the summary's promise: keys that stay, SI units in the keys.
-Differs from the Rust tests: here it is seen what a user of Python sees.
-Leaves out the numbers' truth, which the simulator's tests hold.
+Follows the summary's guarantee: stable keys, with SI units.
+Differs from the Rust tests: the interface of Python is tested.
+Leaves out the correctness of numbers, which the simulator's tests have.
 """
 
 import json

@@ -1,7 +1,7 @@
-"""Terminals that move, flows of which there are many, and constellations side by side, from Python without a file.
+"""Moving terminals, populations of flows, and several constellations, from Python without a file.
 
 Follows closed forms: a parallel of latitude, shares of members, the height of a geostationary satellite.
-Leaves out what packets do on the way, which the Rust tests of `sim` hold.
+Leaves out the packets on the path, which the Rust tests of `sim` have.
 """
 
 import tomllib

@@ -1,8 +1,8 @@
-"""Scenarios without a file: as text, as keys and values, with files beside them.
+"""Scenarios without a file: as text, as keys and values, with additional files.
 
 Follows the file: the same scenario gives the same numbers, and the same mistakes.
-Differs from the tests of the file: errors of keys name no line, as nobody has seen one.
-Leaves out what a mistake is told, which the Rust tests list.
+Differs from the tests of the file: errors of keys have no line.
+Leaves out the messages for mistakes, which the Rust tests list.
 """
 
 import tomllib

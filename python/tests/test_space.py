@@ -1,6 +1,6 @@
-"""Satellites without a run: what the functions return, and what they refuse.
+"""Satellites without a run: results of the functions, and rejected arguments.
 
-Follows the commands of the same names, whose rows must be the same; ns-2's rows where they are beside the repository.
+Follows the commands of the same names, whose rows must be the same; ns-2's rows if they are next to the repository.
 Differs from the library's tests: it goes through the bindings.
 Leaves out numbers that the library's tests bound already.
 """

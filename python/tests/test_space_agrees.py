@@ -1,8 +1,8 @@
-"""`skyhop delay`, `skyhop.delay` and a run of the same satellites, with nothing said but which: the same delays.
+"""`skyhop delay`, `skyhop.delay` and a run of the same satellites, with defaults only: the same delays.
 
-Follows what somebody does first: a constellation's name or a file of elements, two cities, and the question how far.
+Follows a user's first step: a constellation's name or a file of elements, and two cities.
 Differs from the other tests: no key, option or keyword is given that has a default.
-Leaves out what the delays are; ns-2's and Hypatia's rows hold those elsewhere.
+Leaves out the delays themselves, which other tests compare with ns-2 and Hypatia.
 """
 
 from __future__ import annotations

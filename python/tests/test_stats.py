@@ -1,7 +1,7 @@
 """Statistics against scipy, statsmodels and coverage by simulation.
 
 Follows `skyhop.stats`.
-Differs from its own formulas: the numbers are other libraries', or counts of intervals that held.
+Differs from its own formulas: the numbers are other libraries', or counts of intervals that contain the true value.
 Leaves out pictures of intervals.
 """
 

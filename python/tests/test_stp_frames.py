@@ -1,8 +1,8 @@
-"""The frames that docs/stp.md §15.9 shows byte by byte, against what it says of them, in a second implementation.
+"""The frames in docs/stp.md §15.9, byte by byte, compared with its descriptions by a second implementation.
 
 Follows docs/stp.md §15.2; crates/wire/tests/stp_frames.rs reads the same bytes.
 Differs from test_stp_peer: no process is started, and nothing is sent.
-Leaves out what frames do to streams.
+Leaves out the effects of frames on streams.
 """
 
 import random

@@ -1,7 +1,8 @@
-"""skyhop's STP against a peer that was written from docs/stp.md alone, through a relay that drops, doubles, reorders and alters.
+"""skyhop's STP against a peer that was written from docs/stp.md alone, through a relay that drops, duplicates, reorders and
+alters packets.
 
-Follows docs/stp.md and docs/stp-hosts.md; what skyhop sends is held against their rules, packet by packet.
-Differs from crates/live/tests, whose both ends are one machine: a misreading of the document cannot agree with itself here.
+Follows docs/stp.md and docs/stp-hosts.md; skyhop's packets are checked against their rules, one by one.
+Differs from crates/live/tests, in which both ends are the same machine: here a misinterpretation of the document is detected.
 Leaves out rates and times; nothing is measured.
 """
 

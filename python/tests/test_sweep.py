@@ -1,6 +1,6 @@
 """Sweeps from Python: the command's folder, threads, a Dask cluster that loses a worker.
 
-Follows the promise that Python and the command write the same bytes.
+Follows the guarantee that Python and the command write the same bytes.
 Differs from the command's tests: results are read by pandas, polars and duckdb.
 Leaves out kills of the whole process, which the command's tests do.
 """

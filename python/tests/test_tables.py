@@ -1,6 +1,6 @@
 """Tables: the same values through numpy, pandas, polars and pyarrow.
 
-Follows the Arrow PyCapsule protocol, which is what lets the libraries in without skyhop knowing them.
+Follows the Arrow PyCapsule protocol, by which these libraries read skyhop's tables.
 Differs from a round trip through files, which `test_run` has.
 Leaves out duckdb, which takes the same stream.
 """

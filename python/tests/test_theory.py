@@ -1,7 +1,7 @@
-"""Closed forms against what the theses print.
+"""Closed forms against numbers printed in the theses.
 
 Follows HT 4.2.4, figure 4.21 and the minimum and median of table 4.2, and RFC 2414.
-Differs: the table's median is held at 2112 bytes, the median of Mah's replies.
+Differs: the table's median is set to 2112 bytes, the median of Mah's replies.
 Leaves out its means, which `papers/henderson1999/table_4_2.py` has.
 """
 

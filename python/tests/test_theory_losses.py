@@ -1,8 +1,8 @@
-"""Closed forms of losses beside simulations, and pictures of two dimensions.
+"""Closed forms of losses compared with simulations, and pictures of two dimensions.
 
 Follows `skyhop.theory` and `skyhop.plot`.
 Differs from the papers' figures: a few points, for each of which the formula and the simulator must agree.
-Leaves out what the formulas leave out: queues and slow start.
+Leaves out queues and slow start, as the formulas do.
 """
 
 import numpy as np

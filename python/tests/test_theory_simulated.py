@@ -1,4 +1,4 @@
-"""Closed forms of windows, headers, web transfers and full pipes, each beside a simulation.
+"""Closed forms of windows, headers, web transfers and full pipes, each compared with a simulation.
 
 Follows TH 1.1 (figure 1.1), 3.5.7 (figure 3.3) and Cardwell et al. 2000.
 Differs from the papers' figures: a few points, for each of which the formula and the simulator must agree.
