@@ -1,13 +1,13 @@
-//! Names that are looked up while the gateway goes on.
+//! Name resolution while the gateway runs.
 //!
-//! Follows getaddrinfo(3), which waits: so a few threads wait, and what is asked beyond a bound is refused.
-//! Leaves out a cache, which the host's resolver is.
+//! Follows getaddrinfo(3), which blocks: so a few threads wait for it, and requests beyond a limit are refused.
+//! Leaves out a cache, which the host's resolver has.
 
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::sync::{Arc, Mutex};
 
-/// A flow's slot and generation, and its addresses, none if the name is not known.
+/// Slot and generation of a flow, and its addresses; none if the name does not exist.
 pub type Found = ((usize, u64), Vec<SocketAddr>);
 
 const THREADS: usize = 8;
@@ -15,14 +15,14 @@ const QUEUE: usize = 256;
 
 type Question = ((usize, u64), String, u16);
 
-/// The threads that wait.
+/// The resolver threads.
 pub struct Names {
     ask: SyncSender<Question>,
     found: Receiver<Found>,
 }
 
 impl Names {
-    /// Starts them; `wake` is called when something has been found.
+    /// Starts the threads; `wake` is called for each result.
     pub fn start(wake: impl Fn() + Send + Sync + 'static) -> std::io::Result<Self> {
         let (ask, questions) = sync_channel::<Question>(QUEUE);
         let (tell, found) = channel();
@@ -37,12 +37,12 @@ impl Names {
         Ok(Names { ask, found })
     }
 
-    /// Asks for a name. False if too many wait.
+    /// Requests the resolution of a name. False if too many are waiting.
     pub fn ask(&self, flow: (usize, u64), name: String, port: u16) -> bool {
         self.ask.try_send((flow, name, port)).is_ok()
     }
 
-    /// The next that was found.
+    /// The next result.
     pub fn found(&self) -> Option<Found> {
         self.found.try_recv().ok()
     }

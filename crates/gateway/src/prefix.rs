@@ -1,6 +1,6 @@
-//! Ranges of addresses, and those that a gateway connects nobody to unless it is told so.
+//! Ranges of addresses, and those to which a gateway does not connect by default.
 //!
-//! Follows RFC 4632 for the notation and RFC 6890 for addresses of special purpose.
+//! Follows RFC 4632 for the notation and RFC 6890 for special-purpose addresses.
 //! Leaves out lists of addresses that are looked up.
 
 use std::fmt;
@@ -15,12 +15,12 @@ pub struct Prefix {
 }
 
 impl Prefix {
-    /// Returns true if it is of IPv4.
+    /// Returns true if it is a range of IPv4.
     pub fn is_ipv4(&self) -> bool {
         self.address.is_ipv4()
     }
 
-    /// Returns true if the address lies in it.
+    /// Returns true if it contains the address.
     pub fn contains(&self, address: IpAddr) -> bool {
         match (self.address, plain(address)) {
             (IpAddr::V4(own), IpAddr::V4(other)) => {
@@ -32,12 +32,12 @@ impl Prefix {
     }
 }
 
-/// Returns true if two addresses differ in their last bits only.
+/// Returns true if two addresses differ at most in their last bits.
 fn same(a: u128, b: u128, last: u8) -> bool {
     (a ^ b).checked_shr(u32::from(last)).unwrap_or(0) == 0
 }
 
-/// The address without the form that IPv6 has for those of IPv4.
+/// The address, with an IPv4-mapped IPv6 address converted to IPv4.
 pub fn plain(address: IpAddr) -> IpAddr {
     match address {
         IpAddr::V6(v6) => v6.to_ipv4_mapped().map_or(address, IpAddr::V4),
@@ -78,7 +78,7 @@ impl FromStr for Prefix {
     }
 }
 
-/// Ranges to which no connection goes unless the file names them: this host, this network, groups and nobody.
+/// Ranges to which no connection is opened unless the file names them: this host, this network, multicast, unassigned.
 pub const SPECIAL: [&str; 12] = [
     "0.0.0.0/8",
     "127.0.0.0/8",
@@ -94,7 +94,7 @@ pub const SPECIAL: [&str; 12] = [
     "ff00::/8",
 ];
 
-/// Returns true if an address is of a special purpose.
+/// Returns true if an address has a special purpose.
 pub fn is_special(address: IpAddr) -> bool {
     match plain(address) {
         IpAddr::V4(v4) => {
@@ -114,7 +114,7 @@ pub fn is_special(address: IpAddr) -> bool {
     }
 }
 
-/// The address of IPv4 in one of 6to4 or of NAT64, which leads there.
+/// The IPv4 address embedded in an address of 6to4 or NAT64.
 fn embedded(v6: Ipv6Addr) -> Option<Ipv4Addr> {
     let o = v6.octets();
     if o[..2] == [0x20, 0x02] {

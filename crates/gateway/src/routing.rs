@@ -1,17 +1,17 @@
-//! The route by which packets that were handed over reach this host, whatever their destination.
+//! The route by which intercepted packets reach this host, whatever their destination.
 //!
 //! Follows the kernel's tproxy.txt: a rule for the mark, and a table in which everything is local.
-//! Differs: the rule and the table have the mark's number, so that those of a run that was killed are found and used again.
-//! Leaves out the mark's setting (`rules`).
+//! Differs: the rule and the table have the mark's number, so those of a killed run are found and reused.
+//! Leaves out setting the mark (`rules`).
 
 use std::io;
 use std::process::Command;
 
-/// Adds rule and route for both versions of IP. Those that are there already stay.
+/// Adds rule and route for both versions of IP, unless they exist.
 pub fn add(mark: u32) -> io::Result<()> {
     for family in ["-4", "-6"] {
         let (mark, table) = (format!("{mark:#x}"), mark.to_string());
-        // Twice the same rule would need to be removed twice.
+        // A duplicate rule would have to be removed twice.
         let _ = ip(&[family, "rule", "del", "fwmark", &mark, "lookup", &table]);
         ip(&[family, "rule", "add", "fwmark", &mark, "lookup", &table])?;
         ip(&[family, "route", "replace", "local", "default", "dev", "lo", "table", &table])?;

@@ -1,15 +1,15 @@
 //! A socket and a stream as the two sides of a join.
 //!
-//! Follows `skyhop_splice::join`. Differs between the two: a kernel takes what fits its buffer, a stream no more than keeps the path
-//! busy, so that what comes later can still go first.
-//! Leaves out opening and failures beyond a read's.
+//! Follows `skyhop_splice::join`. Differs between the two: a kernel accepts data up to its buffer, a stream only as much as keeps
+//! the path busy, so that later data of higher priority can still be sent first.
+//! Leaves out opening and failures, except of a read.
 
 use crate::kernel::KernelSocket;
 use bytes::{Bytes, BytesMut};
 use skyhop_splice::join::{Input, SplitSide};
 use skyhop_transport::stp::Trunk;
 
-/// The kernel's side, lent with the memory that it reads into.
+/// The kernel's side, with the memory into which it reads.
 pub struct KernelSide<'a> {
     pub socket: &'a mut KernelSocket,
     pub arena: &'a mut BytesMut,
@@ -46,19 +46,19 @@ impl SplitSide<Bytes> for KernelSide<'_> {
 pub struct StreamSide<'a> {
     pub trunk: &'a mut Trunk<Bytes>,
     pub id: u64,
-    /// Bytes that may wait to leave.
+    /// Limit of bytes that wait to be sent.
     pub unsent_max: u64,
     /// The peer has ended its direction.
     pub finished: bool,
-    /// The far gateway's answer has not come, and what it sends is not the server's.
+    /// The far gateway has not answered yet, so its data are not the server's.
     pub unanswered: bool,
 }
 
-/// Bytes that are handed to the kernel in one call: copying packets together costs less than a call for each.
+/// Bytes passed to the kernel in one call: copying packets together costs less than a call for each.
 const WRITE_MAX: usize = 64 << 10;
 
 impl StreamSide<'_> {
-    /// A piece with those behind it that are in order too.
+    /// A piece joined with those after it that are also in order.
     fn joined(&mut self, first: Bytes, most: usize) -> Bytes {
         let more = usize::try_from(self.trunk.readable(self.id)).unwrap_or(most).min(most - first.len());
         if more == 0 {
@@ -75,7 +75,7 @@ impl StreamSide<'_> {
     }
 }
 
-/// Less room is not worth a call of the kernel.
+/// Less room does not justify a call of the kernel.
 const ROOM_MIN: u64 = 4096;
 
 impl SplitSide<Bytes> for StreamSide<'_> {

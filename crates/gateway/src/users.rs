@@ -1,14 +1,14 @@
 //! The users of a gateway, and their shares of the link.
 //!
-//! Follows deficit round robin by weights (docs/stp.md §15.6): who has many connections has a small weight for each, so that users share
-//! the link, and then their connections.
+//! Follows deficit round robin by weights (docs/stp.md §15.6): a user's weight is divided among the user's connections, so that
+//! first users, then their connections share the link.
 //! Leaves out rates of single users.
 
 use crate::flow::StreamName;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
-/// The weight of a user's only connection.
+/// The weight of a single connection of a user.
 const WHOLE: usize = 128;
 
 /// The connections of each user, by association.
@@ -23,7 +23,7 @@ fn weight(connections: usize) -> u8 {
 }
 
 impl Users {
-    /// A user has one more connection. Returns the weight of it, and whether that of the user's others has changed.
+    /// Adds a connection of a user. Returns its weight, and true if that of the user's other connections has changed.
     pub fn add(&mut self, user: IpAddr, stream: StreamName) -> (u8, bool) {
         self.streams.insert((user, stream));
         let count = self.counts.entry((stream.0, user)).or_default();
@@ -31,7 +31,7 @@ impl Users {
         (weight(*count), weight(*count) != weight(*count - 1) && *count > 1)
     }
 
-    /// A connection is over. Returns the weight of the user's others if that has changed.
+    /// Removes a connection. Returns the new weight of the user's other connections if it has changed.
     pub fn remove(&mut self, user: IpAddr, stream: StreamName) -> Option<u8> {
         if !self.streams.remove(&(user, stream)) {
             return None;
