@@ -13,9 +13,9 @@ from harness import KINDS, Done, Row, counts
 
 HEAD = """# Publications, figure by figure
 
-For readers of the papers who want to see each figure drawn anew, and how its numbers fare. Written by `make papers-gallery`; each
-entry is a script in [papers/](../papers) with the command that stands beside it. [papers/mutations.md](../papers/mutations.md) says
-which wrong implementations the verdicts notice.
+For readers of the papers who want to see each figure reproduced, with its verdicts. `make papers-gallery` writes this page; each
+entry is a script in [papers/](../papers), followed by its command. [papers/mutations.md](../papers/mutations.md) lists the wrong
+implementations that the verdicts detect.
 """
 #: Numbers and figures that no row has, and why, by publication.
 NOT_COMPARED = {
