@@ -47,16 +47,17 @@ pub fn emit<P: Contents>(packet: &Packet<P>, out: &mut Vec<u8>) {
 pub(super) fn checksum(bytes: &[u8]) -> u16 {
     let mut sum: u64 = 0;
     let (words, rest) = bytes.as_chunks::<4>();
+    // In the machine's own order (RFC 1071 §2 (B)): no word has to be turned round, so that several are added at once.
     for word in words {
-        sum += u64::from(u32::from_be_bytes(*word));
+        sum += u64::from(u32::from_ne_bytes(*word));
     }
     let mut last = [0; 4];
     last[..rest.len()].copy_from_slice(rest);
-    sum += u64::from(u32::from_be_bytes(last));
+    sum += u64::from(u32::from_ne_bytes(last));
     while sum > 0xffff {
         sum = (sum & 0xffff) + (sum >> 16);
     }
-    !(sum as u16)
+    !u16::from_be(sum as u16)
 }
 
 /// Appends one byte and a 24-bit number.
