@@ -23,4 +23,4 @@ pub use connection::{Connection, Ends, Event};
 pub use sender::Stats;
 pub use skyhop_wire::stp::{Class, Features, Frames, Packet, Payload, PayloadLength, Reason};
 pub use state::State;
-pub use trunk::{Budgets, DatagramStats, Trunk, TrunkEvent, TrunkStats};
+pub use trunk::{Budgets, DatagramDelay, DatagramStats, Trunk, TrunkEvent, TrunkStats};

@@ -96,6 +96,7 @@ impl Plan {
             first_window: [u64::MAX, 1, 40_000][c.some(3) as usize],
             streams: [1, 16, 18, 4096][c.some(4) as usize],
             datagram_window: [300, 2_000, 256 << 10][c.some(3) as usize],
+            datagram_delay: None,
             send_buffer: [500, 10_000, u64::MAX][c.some(3) as usize],
         });
         let configs = std::array::from_fn(|_| Config {

@@ -4,8 +4,19 @@
 //! Differs from `Config`, which has the limits of the path, such as the association's window; these are for streams and datagrams.
 //! Leaves out packets held by the path.
 
+use skyhop_units::Span;
+
 /// Smallest receive window of any end for all its streams together, bytes; a peer assumes it until it is announced more.
 pub(super) const LEAST_WINDOW: u64 = 64 << 10;
+
+/// The delay of datagrams that wait to leave, beyond which the oldest are dropped (CoDel, RFC 8289).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DatagramDelay {
+    /// Acceptable delay.
+    pub target: Span,
+    /// Time for which the delay may exceed the target: about the round trip of what is sent in them.
+    pub interval: Span,
+}
 
 /// Budgets of one end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,6 +30,8 @@ pub struct Budgets {
     pub streams: u64,
     /// Largest number of bytes of datagrams that wait to be read, and that wait to be sent.
     pub datagram_window: u64,
+    /// The delay of datagrams that wait to leave, if it is to be bounded.
+    pub datagram_delay: Option<DatagramDelay>,
     /// Largest number of bytes written to a stream and not known to have arrived.
     pub send_buffer: u64,
 }
@@ -30,6 +43,7 @@ impl Default for Budgets {
             first_window: 48 << 20,
             streams: 4096,
             datagram_window: 256 << 10,
+            datagram_delay: None,
             send_buffer: u64::MAX,
         }
     }
@@ -42,6 +56,7 @@ impl Budgets {
         first_window: 16 << 10,
         streams: 16,
         datagram_window: 4 << 10,
+        datagram_delay: None,
         send_buffer: u64::MAX,
     };
 
@@ -54,6 +69,7 @@ impl Budgets {
             first_window: self.first_window.clamp(least.first_window, stream_window),
             streams: self.streams.max(least.streams),
             datagram_window: self.datagram_window.max(least.datagram_window),
+            datagram_delay: self.datagram_delay,
             send_buffer: self.send_buffer.max(1),
         }
     }

@@ -4,8 +4,9 @@
 //! Differs from a socket's: credit keeps the sender from filling the receiver's queue, so that drops happen at the sender.
 //! Leaves out fragments: a datagram fits one packet, or is refused.
 
+use super::budgets::DatagramDelay;
 use super::rounds::Turn;
-use skyhop_units::Time;
+use skyhop_units::{Span, Time};
 use skyhop_wire::stp::{Class, Payload};
 use std::collections::VecDeque;
 
@@ -26,9 +27,59 @@ pub struct DatagramStats {
 
 #[derive(Debug)]
 struct WaitingDatagram<P> {
+    /// Since when it waits; what was written a moment ago is told at the next look at the clock.
+    since: Option<Time>,
     until: Time,
     channel: u64,
     data: P,
+}
+
+/// The law by which the oldest are dropped of a queue that stands (RFC 8289).
+#[derive(Debug)]
+struct StandingQueue {
+    delay: DatagramDelay,
+    /// When the delay will have been above the target for an interval.
+    first_above: Option<Time>,
+    dropping: bool,
+    drop_next: Time,
+    count: u32,
+}
+
+impl StandingQueue {
+    fn new(delay: DatagramDelay) -> Self {
+        Self { delay, first_above: None, dropping: false, drop_next: Time::ZERO, count: 0 }
+    }
+
+    /// RFC 8289 §5.4.
+    fn law(&self, at: Time) -> Time {
+        let step = self.delay.interval.as_nanos() as f64 / f64::from(self.count.max(1)).sqrt();
+        at + Span::from_nanos(step as u64)
+    }
+
+    /// RFC 8289 §5.5 and §5.6: true if the first, which has waited so long, is to be dropped.
+    fn drops(&mut self, now: Time, waited: Span) -> bool {
+        if waited < self.delay.target {
+            (self.first_above, self.dropping) = (None, false);
+            return false;
+        }
+        let first = *self.first_above.get_or_insert(now + self.delay.interval);
+        if now < first {
+            return false;
+        }
+        if !self.dropping {
+            // Soon after the last episode drops go on at nearly the rate at which they stopped.
+            let recent = now.since(self.drop_next) < self.delay.interval * 16;
+            self.count = if self.count > 2 && recent { self.count - 2 } else { 1 };
+            (self.dropping, self.drop_next) = (true, self.law(now));
+            return true;
+        }
+        let due = now >= self.drop_next;
+        if due {
+            self.count += 1;
+            self.drop_next = self.law(self.drop_next);
+        }
+        due
+    }
 }
 
 /// Datagrams that wait to be sent.
@@ -37,6 +88,7 @@ pub(super) struct Departures<P> {
     queue: VecDeque<WaitingDatagram<P>>,
     bytes: u64,
     most: u64,
+    standing: Option<StandingQueue>,
     /// Bytes sent so far.
     pub next: u64,
     /// First offset that the peer does not accept.
@@ -46,11 +98,12 @@ pub(super) struct Departures<P> {
 }
 
 impl<P: Payload> Departures<P> {
-    pub fn new(most: u64, limit: u64) -> Self {
+    pub fn new(most: u64, delay: Option<DatagramDelay>, limit: u64) -> Self {
         Self {
             queue: VecDeque::new(),
             bytes: 0,
             most,
+            standing: delay.map(StandingQueue::new),
             next: 0,
             limit,
             turn: Turn::new(Class::default()),
@@ -62,7 +115,7 @@ impl<P: Payload> Departures<P> {
     pub fn push(&mut self, channel: u64, data: P, until: Time) {
         self.stats.written += 1;
         self.bytes += data.len() as u64;
-        self.queue.push_back(WaitingDatagram { until, channel, data });
+        self.queue.push_back(WaitingDatagram { since: None, until, channel, data });
         while self.bytes > self.most && self.queue.len() > 1 {
             self.drop_first();
         }
@@ -75,8 +128,12 @@ impl<P: Payload> Departures<P> {
         }
     }
 
-    /// Drops datagrams that are late.
+    /// Drops datagrams that are late, and the oldest of a standing queue.
     pub fn expire(&mut self, now: Time) {
+        // Those without a time are the last.
+        for waiting in self.queue.iter_mut().rev().take_while(|waiting| waiting.since.is_none()) {
+            waiting.since = Some(now);
+        }
         let before = self.queue.len();
         let bytes = &mut self.bytes;
         self.queue.retain(|waiting| {
@@ -85,6 +142,14 @@ impl<P: Payload> Departures<P> {
             kept
         });
         self.stats.late += (before - self.queue.len()) as u64;
+        while let (Some(standing), Some(first)) = (&mut self.standing, self.queue.front()) {
+            let waited = first.since.map_or(Span::ZERO, |since| now.since(since));
+            // The last one is always let through.
+            if !standing.drops(now, waited) || self.queue.len() == 1 {
+                break;
+            }
+            self.drop_first();
+        }
     }
 
     /// Channel and size of the first datagram, if the peer accepts it.
@@ -177,5 +242,53 @@ impl<P: Payload> Arrivals<P> {
             self.told = limit;
             limit
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use skyhop_wire::stp::PayloadLength;
+
+    fn ms(ms: u64) -> Time {
+        Time::ZERO + Span::from_millis(ms)
+    }
+
+    /// Datagrams of 1,000 bytes come at each millisecond, and one leaves at each `every`. The longest wait at the end, and how many were
+    /// dropped.
+    fn run(delay: Option<DatagramDelay>, every: u64) -> (u64, u64) {
+        let mut departures = Departures::new(1 << 20, delay, u64::MAX);
+        let mut sent = VecDeque::new();
+        for now in 0..40_000 {
+            departures.push(now, PayloadLength(1000), Time::MAX);
+            departures.expire(ms(now));
+            if now % every == 0 {
+                sent.extend(departures.take().map(|(at, ..)| now - at));
+            }
+        }
+        (sent.into_iter().rev().take(1000).max().unwrap(), departures.stats.late)
+    }
+
+    #[test]
+    fn a_queue_that_stands_is_shortened_and_one_that_does_not_is_left_alone() {
+        let delay = DatagramDelay { target: Span::from_millis(20), interval: Span::from_millis(100) };
+        let (waits, dropped) = run(None, 2);
+        assert!(waits > 900 && dropped > 18_000, "bounded by its bytes alone: {waits} ms, {dropped}");
+        let (waits, dropped) = run(Some(delay), 2);
+        assert!(waits < 200 && (19_500..21_000).contains(&dropped), "{waits} ms, {dropped}");
+        assert_eq!(run(Some(delay), 1), (0, 0));
+    }
+
+    #[test]
+    fn what_comes_after_a_pause_has_not_waited() {
+        let delay = DatagramDelay { target: Span::from_millis(20), interval: Span::from_millis(100) };
+        let mut departures = Departures::new(1 << 20, Some(delay), u64::MAX);
+        for now in [0, 10_000, 20_000] {
+            departures.push(now, PayloadLength(1000), Time::MAX);
+            departures.push(now, PayloadLength(1000), Time::MAX);
+            departures.expire(ms(now));
+            assert!(departures.take().is_some() && departures.take().is_some());
+        }
+        assert_eq!(departures.stats.late, 0);
     }
 }

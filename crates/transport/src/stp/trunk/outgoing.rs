@@ -76,7 +76,11 @@ impl<P: Payload> Outgoing<P> {
             first_bytes: 0,
             ready: 0,
             credit: Credit { all, each: assumed.first_window, streams: assumed.streams, ..Credit::default() },
-            datagrams: Departures::new(budgets.datagram_window, assumed.datagram_window),
+            datagrams: Departures::new(
+                budgets.datagram_window,
+                budgets.datagram_delay,
+                assumed.datagram_window,
+            ),
             progress: VecDeque::new(),
             packet,
             split: 0,
