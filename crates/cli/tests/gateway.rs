@@ -564,6 +564,94 @@ fn a_terminal_that_is_taken_out_of_the_file_is_out() {
 }
 
 #[test]
+fn a_quota_that_is_used_up_refuses_new_connections_and_is_kept_over_a_restart() {
+    let mut lab = Lab::new("quota");
+    let file = lab.folder.0.join("hub.toml");
+    let text = fs::read_to_string(&file).unwrap();
+    fs::write(&file, format!("{text}quota = \"1 MB\"\nquota_period = \"1 h\"\n")).unwrap();
+    lab.hub.signal("-HUP");
+    lab.wait(|lab| lab.log("hub.toml").contains("reloaded"), "no reload");
+    let (mut client, mut server) = lab.pair();
+    let hub_status = |lab: &Lab| lab.get(lab.hub_metrics, "/status");
+    assert!(hub_status(&lab).contains("\"quota_bytes\": 1000000"), "{}", hub_status(&lab));
+    let down = content(2_000_000, 5);
+    let writer = send(server.try_clone().unwrap(), down.clone());
+    assert!(read_all(&mut client).unwrap() == down, "what is open goes on");
+    writer.join().unwrap().unwrap();
+    let used = |lab: &Lab| {
+        let text = hub_status(lab);
+        let at = text.find("\"quota_used_bytes\": ").map(|at| at + 20);
+        at.and_then(|at| text[at..].split([',', '\n']).next()?.parse::<u64>().ok()).unwrap_or(0)
+    };
+    // Once a second it is counted; the seal, headers and acknowledgments are a tenth at most.
+    lab.wait(|lab| used(lab) > 2_000_000, "not counted");
+    assert!(used(&lab) < 2_400_000, "{}", used(&lab));
+    let refused = |lab: &Lab| {
+        let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, lab.forward)).unwrap();
+        read_to_any_end(stream).recv_timeout(Duration::from_secs(10)).unwrap() == (0, true)
+    };
+    assert!(refused(&lab));
+    drop(client);
+    assert!(read_all(&mut server).unwrap().is_empty());
+    lab.hub.signal("-TERM");
+    assert_eq!(lab.hub.wait(Duration::from_secs(15)), Some(0));
+    assert!(fs::read_to_string(lab.folder.0.join("hub.usage")).unwrap().contains("\"home\""));
+    lab.hub = Running::start(&lab.folder.0, "hub.toml");
+    lab.wait(|lab| lab.status().contains("\"up\": false"), "the association stays");
+    lab.wait_until_up();
+    assert!(used(&lab) > 2_000_000 && refused(&lab), "forgotten: {}", used(&lab));
+    let metrics = lab.get(lab.metrics, "/metrics");
+    assert!(metrics.contains("skyhop_gateway_refused_total{reason=\"over-quota\"} 2"), "{metrics}");
+}
+
+#[test]
+fn a_capture_has_the_packets_in_the_clear_and_ends_at_its_size() {
+    let mut lab = Lab::new("capture");
+    lab.terminal.signal("-TERM");
+    assert_eq!(lab.terminal.wait(Duration::from_secs(15)), Some(0));
+    let folder = lab.folder.0.clone();
+    let log = fs::File::create(folder.join("captured.log")).unwrap();
+    let mut command = Command::new(SKYHOP);
+    command.args(["gateway", "run", "home.toml", "--capture", "home.pcapng", "--capture-size", "300 kB"]);
+    lab.terminal = Running(command.current_dir(&folder).stderr(log).stdout(Stdio::null()).spawn().unwrap());
+    lab.wait(|lab| lab.status().contains("\"up\": true"), "no association");
+    let (mut client, mut server) = lab.pair();
+    let secret = b"this can be read in the capture and nowhere else";
+    client.write_all(secret).unwrap();
+    let mut got = vec![0; secret.len()];
+    server.read_exact(&mut got).unwrap();
+    let writer = send(server, content(2_000_000, 6));
+    assert_eq!(read_all(&mut client).unwrap().len(), 2_000_000);
+    writer.join().unwrap().unwrap();
+    let said = fs::read_to_string(folder.join("captured.log")).unwrap();
+    assert!(said.contains("the capture ends: home.pcapng is as large as it may be"), "{said}");
+    let bytes = fs::read(folder.join("home.pcapng")).unwrap();
+    assert!((200_000..300_000).contains(&bytes.len()), "{}", bytes.len());
+    assert!(bytes.windows(secret.len()).any(|window| window == secret));
+    // Blocks of pcapng, and packets of UDP over IPv4 with good checksums in them.
+    let (mut at, mut packets) = (0, 0);
+    while at + 12 <= bytes.len() {
+        let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
+        let (kind, len) = (word(at), word(at + 4) as usize);
+        if kind == 6 {
+            let packet = &bytes[at + 28..at + 28 + word(at + 20) as usize];
+            let sum = |bytes: &[u8]| {
+                let words = bytes
+                    .chunks(2)
+                    .map(|pair| u64::from(pair[0]) << 8 | u64::from(*pair.get(1).unwrap_or(&0)));
+                words.sum::<u64>() % 0xffff
+            };
+            let udp = &packet[20..];
+            let pseudo = sum(&packet[12..20]) + 17 + udp.len() as u64;
+            assert_eq!((packet[0], sum(&packet[..20]), (sum(udp) + pseudo) % 0xffff), (0x45, 0, 0));
+            packets += 1;
+        }
+        at += len;
+    }
+    assert!(packets > 100, "{packets}");
+}
+
+#[test]
 fn told_to_end_it_lets_connections_end() {
     let mut lab = Lab::new("drain");
     let (mut client, mut server) = lab.pair();
@@ -605,6 +693,43 @@ fn mistakes_are_told_with_their_lines() {
             home.lines().filter(|l| !l.starts_with("hub = ")).collect::<Vec<_>>().join("\n"),
             "a terminal needs `hub`",
             "",
+        ),
+        (format!("{hub}quota = \"many\"\n"), "terminals.home.quota: ", "many"),
+        (format!("{hub}quota_period = \"1 d\"\n"), "terminals.home.quota_period: ", "`quota`"),
+        (format!("{hub}quota = \"1 GB\"\nquota_period = \"1 ms\"\n"), "quota_period: ", "at least 1 s"),
+        (format!("{hub}qouta = \"1 GB\"\n"), "unknown field `qouta`", "did you mean \"quota\"?"),
+        (hub.replace("memory =", "congestion = \"bbr\"\nmemory ="), "congestion: ", "role = \"alone\""),
+        (hub.replace("role = \"hub\"", "role = \"alone\""), "terminals: ", "a hub alone has none"),
+        ("role = \"alone\"\nkey = \"hub.key\"\n".into(), "key: ", "no far gateway"),
+        ("role = \"alone\"\nlisten = \"0.0.0.0:1\"\n".into(), "listen: ", "no far gateway"),
+        ("role = \"alone\"\n".into(), "a hub alone needs [intercept]", ""),
+        (hub.replace("key = \"hub.key\"", ""), "a hub and a terminal need `key`", ""),
+        (format!("{hub}[[dscp]]\nclient = [\"eff\"]\n"), "dscp.client: ", "\"af41\""),
+        (
+            format!("{hub}[[dscp]]\nclient = [\"ef\", \"46\"]\n[[dscp]]\nclient = [\"ef\"]\n"),
+            "dscp.client: ",
+            "before",
+        ),
+        (format!("{hub}[[dscp]]\nclient = [\"ef\"]\npriority = 8\n"), "dscp.priority: ", "0 to 7"),
+        (
+            format!("{home}[intercept]\ninterfaces = [\"e\"]\nquic = \"limit\"\n"),
+            "intercept.quic: ",
+            "quic_rate",
+        ),
+        (
+            format!("{home}[intercept]\ninterfaces = [\"e\"]\nquic_rate = \"1 Mbit/s\"\n"),
+            "intercept.quic_rate: ",
+            "limit",
+        ),
+        (
+            format!("{home}[intercept]\ninterfaces = [\"e\"]\ndns = \"cashe\"\n"),
+            "unknown variant `cashe`",
+            "did you mean \"cache\"?",
+        ),
+        (
+            format!("{hub}[intercept]\ninterfaces = [\"e\"]\nudp = \"carry\"\n"),
+            "intercept.udp: ",
+            "of a terminal only",
         ),
         (home.replace("127.0.0.1:1080", "0.0.0.0:1080"), "socks.listen: ", "open to everybody"),
         (

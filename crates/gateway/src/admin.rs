@@ -127,6 +127,18 @@ fn metrics(now: Time, gateway: &Gateway) -> String {
         gateway.flows.len(),
         gateway.users.len()
     );
+    let dns = &gateway.dns;
+    for (name, kind, help, value) in [
+        ("udp_flows", "gauge", "Flows of UDP now.", gateway.udp.len() as u64),
+        ("dns_kept", "gauge", "Answers of name servers in the cache.", dns.len() as u64),
+        ("dns_known_total", "counter", "Questions answered out of the cache.", dns.counters.known),
+        ("dns_asked_total", "counter", "Questions that were sent to name servers.", dns.counters.asked),
+    ] {
+        let _ = writeln!(
+            out,
+            "# HELP skyhop_gateway_{name} {help}\n# TYPE skyhop_gateway_{name} {kind}\nskyhop_gateway_{name} {value}"
+        );
+    }
     let sealed = gateway.engine.counters();
     let _ = writeln!(
         out,
@@ -147,6 +159,8 @@ fn metrics(now: Time, gateway: &Gateway) -> String {
         ("up", "gauge", "1 if the peer's association is open."),
         ("rtt_s", "gauge", "Smoothed round trip of the association, seconds."),
         ("rate_bps", "gauge", "Sending rate of the association, bits of the network layer per second."),
+        ("quota_bytes", "gauge", "Bytes of the link that the terminal may use in its period."),
+        ("quota_used_bytes", "gauge", "Bytes of the link that the terminal has used in its period."),
         ("streams", "gauge", "Connections inside the association."),
         ("in_flight_bytes", "gauge", "Bytes sent and not acknowledged."),
         ("held_bytes", "gauge", "Bytes received that connections here have not taken."),
@@ -171,13 +185,17 @@ fn metrics(now: Time, gateway: &Gateway) -> String {
 }
 
 fn peer(now: Time, gateway: &Gateway, name: &str, link: Option<u32>) -> Value {
+    let quota = gateway.peers.quota(name);
+    let (quota, used) = (quota.map(|(quota, _)| quota), quota.map(|(_, used)| used));
     let Some(link) = link.and_then(|id| gateway.engine.link(id)) else {
-        return json!({ "name": name, "up": false });
+        return json!({ "name": name, "up": false, "quota_bytes": quota, "quota_used_bytes": used });
     };
     let (trunk, path) = (&link.trunk, link.trunk.path_stats());
     json!({
         "name": name,
         "up": true,
+        "quota_bytes": quota,
+        "quota_used_bytes": used,
         "address": link.peer.to_string(),
         "since_s": now.since(link.since).as_secs_f64(),
         "rtt_s": trunk.srtt().map(|rtt| rtt.as_secs_f64()),
@@ -203,7 +221,8 @@ fn status(now: Time, gateway: &Gateway) -> Value {
         let [up, down] = flow.join.carried();
         let blocked = flow.socket.as_ref().is_some_and(|socket| !socket.writable);
         // The end that holds the connection up now, as seen from here.
-        let limit = match (unsent.unwrap_or(0) > 0, blocked, flow.opener) {
+        let crowded = flow.user.as_ref().is_some_and(|user| !user.writable);
+        let limit = match (unsent.unwrap_or(0) > 0 || crowded, blocked, flow.opener) {
             (true, ..) => "link",
             (_, true, true) => "client",
             (_, true, false) => "server",

@@ -4,7 +4,9 @@
 //! Differs: the files of keys that it names are read too, relative to itself.
 //! Leaves out defaults that depend on the machine.
 
+use crate::dscp::{Dscp, DscpRow, DscpTable};
 use crate::prefix::Prefix;
+use crate::quotas::Quota;
 use serde::Deserialize;
 use skyhop_live::UDP_PORT;
 use skyhop_live::keys::{Keys, PublicKey};
@@ -38,6 +40,8 @@ pub enum Role {
     Hub,
     /// On the users' side.
     Terminal,
+    /// On the Internet's side, of users who have no terminal that is a gateway.
+    Alone,
 }
 
 impl fmt::Display for Role {
@@ -45,6 +49,7 @@ impl fmt::Display for Role {
         f.write_str(match self {
             Role::Hub => "hub",
             Role::Terminal => "terminal",
+            Role::Alone => "hub alone",
         })
     }
 }
@@ -64,11 +69,37 @@ pub enum Fail {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Quic {
-    /// QUIC passes.
+    /// QUIC passes beside the association.
     #[default]
     Pass,
+    /// QUIC is carried in the association, as other datagrams are.
+    Carry,
+    /// QUIC passes beside the association, at `quic_rate` each way.
+    Limit,
     /// QUIC is refused, so that browsers fall back to TCP.
     Refuse,
+}
+
+/// UDP of the users, but for QUIC and DNS.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Udp {
+    /// UDP passes beside the association.
+    #[default]
+    Pass,
+    /// UDP is carried in the association.
+    Carry,
+}
+
+/// Questions of the users to name servers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Dns {
+    /// They are as other UDP.
+    #[default]
+    Pass,
+    /// They are answered out of a cache, and what it does not know is asked in a stream that goes before all others.
+    Cache,
 }
 
 /// The address that a server sees.
@@ -99,10 +130,23 @@ pub struct Intercept {
     pub fail: Fail,
     /// QUIC of the users.
     pub quic: Quic,
+    /// The most that QUIC takes each way, if it is limited.
+    pub quic_rate: Option<Rate>,
+    /// Other UDP of the users.
+    pub udp: Udp,
+    /// Questions of the users to name servers.
+    pub dns: Dns,
     /// The port at which they arrive.
     pub port: u16,
     /// The mark of their packets, and the number of their table of routes.
     pub mark: u32,
+}
+
+impl Intercept {
+    /// Returns true if datagrams are handed over too.
+    pub fn takes_datagrams(&self) -> bool {
+        self.udp == Udp::Carry || self.quic == Quic::Carry || self.dns == Dns::Cache
+    }
 }
 
 /// A port that leads to a server at the far end.
@@ -123,6 +167,8 @@ pub struct Terminal {
     pub prefixes: Vec<Prefix>,
     /// The most that leaves for it, in place of the hub's `rate`.
     pub rate: Option<Rate>,
+    /// What it may use of the link.
+    pub quota: Option<Quota>,
 }
 
 /// A gateway.
@@ -138,6 +184,8 @@ pub struct Config {
     pub keys: Keys,
     /// The most that this end sends.
     pub rate: Option<Rate>,
+    /// Congestion control of the kernel's connections towards users, of a hub alone.
+    pub congestion: Option<String>,
     /// True if the network has promised that rate.
     pub promised: bool,
     /// Bytes that the connections of an association hold, each way.
@@ -154,6 +202,8 @@ pub struct Config {
     pub source: SourceAddress,
     /// Ranges of special addresses that may be connected to all the same.
     pub allow: Vec<Prefix>,
+    /// Code points and priorities of connections.
+    pub dscp: DscpTable,
     /// Connections that the firewall hands over.
     pub intercept: Option<Intercept>,
     /// A SOCKS5 proxy, with its password if it has one.
@@ -172,9 +222,10 @@ struct File {
     role: Role,
     listen: Option<Spanned<String>>,
     hub: Option<Spanned<String>>,
-    key: Spanned<String>,
+    key: Option<Spanned<String>>,
     hub_key: Option<Spanned<String>>,
     rate: Option<Spanned<String>>,
+    congestion: Option<Spanned<String>>,
     #[serde(default)]
     promised: bool,
     memory: Option<Spanned<String>>,
@@ -186,6 +237,8 @@ struct File {
     source: SourceAddress,
     #[serde(default)]
     allow: Vec<Spanned<String>>,
+    #[serde(default)]
+    dscp: Vec<DscpFile>,
     intercept: Option<InterceptFile>,
     socks: Option<SocksFile>,
     #[serde(default)]
@@ -210,6 +263,9 @@ struct InterceptFile {
     fail: Fail,
     #[serde(default)]
     quic: Quic,
+    quic_rate: Option<Spanned<String>>,
+    udp: Option<Spanned<Udp>>,
+    dns: Option<Spanned<Dns>>,
     port: Option<Spanned<i64>>,
     mark: Option<Spanned<i64>>,
 }
@@ -236,6 +292,17 @@ struct TerminalFile {
     #[serde(default)]
     prefixes: Vec<Spanned<String>>,
     rate: Option<Spanned<String>>,
+    quota: Option<Spanned<String>>,
+    quota_period: Option<Spanned<String>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct DscpFile {
+    client: Vec<Spanned<String>>,
+    server: Option<Spanned<String>>,
+    back: Option<Spanned<String>>,
+    priority: Option<Spanned<i64>>,
 }
 
 /// Ports of tunnels that are sealed themselves, which a split would only delay: ssh is no tunnel, so it is split.
@@ -363,13 +430,19 @@ impl Config {
         let folder = path.parent().unwrap_or(Path::new(""));
         let terminals = terminals(&text, &file)?;
         let keys = keys(&text, &file, folder, &terminals)?;
-        let any = SocketAddr::from(([0, 0, 0, 0], if file.role == Role::Hub { UDP_PORT } else { 0 }));
+        let any = match file.role {
+            Role::Hub => SocketAddr::from(([0, 0, 0, 0], UDP_PORT)),
+            Role::Terminal => SocketAddr::from(([0, 0, 0, 0], 0)),
+            // Nobody is to reach a socket that is not used.
+            Role::Alone => SocketAddr::from(([127, 0, 0, 1], 0)),
+        };
         if file.role == Role::Terminal && file.hub.is_none() {
             return Err(text.error(0, "a terminal needs `hub`, the hub's address"));
         }
         if let (Role::Hub, Some(hub)) = (file.role, &file.hub) {
             return Err(text.error(hub.span().start, "hub: this is the hub; terminals name it"));
         }
+        alone(&text, &file)?;
         if let Some(hub) = &file.hub
             && host_and_port(&with_port(hub.get_ref())).is_none()
         {
@@ -399,6 +472,7 @@ impl Config {
             hub: file.hub.as_ref().map(|hub| with_port(hub.get_ref())),
             keys,
             rate: file.rate.as_ref().map(|rate| text.value("rate", rate)).transpose()?,
+            congestion: file.congestion.as_ref().map(|name| name.get_ref().clone()),
             promised: file.promised,
             memory,
             connections: text.number("connections", &file.connections, 1..=1_000_000, 16_384)? as usize,
@@ -407,7 +481,8 @@ impl Config {
             silence: span(&text, "silence", &file.silence, 120)?,
             source: file.source,
             allow: text.values("allow", &file.allow)?,
-            intercept: file.intercept.as_ref().map(|from| intercept(&text, from)).transpose()?,
+            dscp: dscp(&text, &file.dscp)?,
+            intercept: file.intercept.as_ref().map(|from| intercept(&text, file.role, from)).transpose()?,
             socks: file.socks.as_ref().map(|from| socks(&text, from)).transpose()?,
             forwards: file.forward.iter().map(|from| forward(&text, from)).collect::<Result<_, _>>()?,
             metrics: file.metrics.as_ref().map(|at| text.address("metrics", at, Some(9464))).transpose()?,
@@ -423,6 +498,11 @@ impl Config {
             return Err(text.error(value.span().start, message));
         }
         Ok(config)
+    }
+
+    /// What is done with questions to name servers.
+    pub fn dns(&self) -> Dns {
+        self.intercept.as_ref().map_or(Dns::Pass, |intercept| intercept.dns)
     }
 
     /// Rates of single terminals.
@@ -465,8 +545,8 @@ fn terminals(text: &Text<'_>, file: &File) -> Result<BTreeMap<String, Terminal>,
     let mut keys = BTreeMap::new();
     for (name, from) in &file.terminals {
         let at = from.key.span().start;
-        if file.role == Role::Terminal {
-            return Err(text.error(at, "terminals: a terminal has none; the hub does"));
+        if file.role != Role::Hub {
+            return Err(text.error(at, format_args!("terminals: a {} has none; a hub does", file.role)));
         }
         let key = PublicKey::parse(from.key.get_ref()).ok_or_else(|| {
             text.error(
@@ -480,9 +560,85 @@ fn terminals(text: &Text<'_>, file: &File) -> Result<BTreeMap<String, Terminal>,
         let prefixes = text.values(&format!("terminals.{name}.prefixes"), &from.prefixes)?;
         let rate =
             from.rate.as_ref().map(|rate| text.value(&format!("terminals.{name}.rate"), rate)).transpose()?;
-        terminals.insert(name.clone(), Terminal { key, prefixes, rate });
+        let quota = quota(text, name, from)?;
+        terminals.insert(name.clone(), Terminal { key, prefixes, rate, quota });
     }
     Ok(terminals)
+}
+
+fn quota(text: &Text<'_>, name: &str, from: &TerminalFile) -> Result<Option<Quota>, ConfigError> {
+    let Some(value) = &from.quota else {
+        return match &from.quota_period {
+            Some(period) => {
+                let message =
+                    format!("terminals.{name}.quota_period: of no `quota`; give the bytes as `quota`");
+                Err(text.error(period.span().start, message))
+            }
+            None => Ok(None),
+        };
+    };
+    let bytes: Bytes = text.value(&format!("terminals.{name}.quota"), value)?;
+    let key = format!("terminals.{name}.quota_period");
+    let period = span(text, &key, &from.quota_period, 30 * 86_400)?;
+    Ok(Some(Quota { bytes: bytes.get(), period }))
+}
+
+fn dscp(text: &Text<'_>, rows: &[DscpFile]) -> Result<DscpTable, ConfigError> {
+    let mut table = DscpTable::default();
+    for row in rows {
+        let client: Vec<Dscp> = text.values("dscp.client", &row.client)?;
+        for (dscp, value) in client.iter().zip(&row.client) {
+            if table.0.iter().any(|before| before.client.contains(dscp)) {
+                let message = format!("dscp.client: {dscp} is in a row before this one too");
+                return Err(text.error(value.span().start, message));
+            }
+        }
+        let one = |key: &str, value: &Option<Spanned<String>>| {
+            value.as_ref().map(|value| text.value(key, value)).transpose()
+        };
+        let priority = match &row.priority {
+            Some(_) => Some(text.number("dscp.priority", &row.priority, 0..=7, 0)? as u8),
+            None => None,
+        };
+        let (server, back) = (one("dscp.server", &row.server)?, one("dscp.back", &row.back)?);
+        table.0.push(DscpRow { client, server, back, priority });
+    }
+    Ok(table)
+}
+
+/// A hub alone takes intercepted connections, and knows no other gateway; its kernel's congestion control is nobody else's.
+fn alone(text: &Text<'_>, file: &File) -> Result<(), ConfigError> {
+    let forward = file.forward.first().map(|forward| &forward.listen);
+    let socks = file.socks.as_ref().map(|socks| &socks.listen);
+    if file.role != Role::Alone {
+        return file.congestion.as_ref().map_or(Ok(()), |congestion| {
+            let message =
+                "congestion: of a hub alone only (role = \"alone\"); between two gateways it is STP's";
+            Err(text.error(congestion.span().start, message))
+        });
+    }
+    let far = "a hub alone has no far gateway";
+    let others = [
+        ("hub", &file.hub),
+        ("hub_key", &file.hub_key),
+        ("listen", &file.listen),
+        ("silence", &file.silence),
+    ];
+    let others = others.into_iter().filter_map(|(key, value)| Some((key, value.as_ref()?)));
+    let more =
+        [("forward", forward), ("socks", socks)].into_iter().filter_map(|(key, value)| Some((key, value?)));
+    if let Some((key, value)) = others.chain(more).next() {
+        return Err(text.error(value.span().start, format_args!("{key}: {far}")));
+    }
+    if file.intercept.is_none() {
+        return Err(text.error(0, "a hub alone needs [intercept] with the devices over which users come in"));
+    }
+    if file.promised {
+        return Err(
+            text.error(0, "promised: a hub alone sends by the kernel's TCP, which is promised nothing")
+        );
+    }
+    Ok(())
 }
 
 fn keys(
@@ -491,9 +647,16 @@ fn keys(
     folder: &Path,
     terminals: &BTreeMap<String, Terminal>,
 ) -> Result<Keys, ConfigError> {
-    let at = file.key.span().start;
-    let path = folder.join(file.key.get_ref());
+    let Some(key) = &file.key else {
+        return match file.role {
+            Role::Alone => Ok(Keys::generate_pair().0),
+            _ => Err(text.error(0, "a hub and a terminal need `key`, the file of their private key")),
+        };
+    };
+    let at = key.span().start;
+    let path = folder.join(key.get_ref());
     match file.role {
+        Role::Alone => Err(text.error(at, "key: a hub alone has no far gateway, and needs no key")),
         Role::Terminal => {
             let Some(hub_key) = &file.hub_key else {
                 return Err(text.error(at, "a terminal needs `hub_key`, the hub's public key"));
@@ -518,7 +681,7 @@ fn keys(
     }
 }
 
-fn intercept(text: &Text<'_>, from: &InterceptFile) -> Result<Intercept, ConfigError> {
+fn intercept(text: &Text<'_>, role: Role, from: &InterceptFile) -> Result<Intercept, ConfigError> {
     let interfaces: Vec<String> =
         from.interfaces.get_ref().iter().map(|name| name.get_ref().clone()).collect();
     for name in from.interfaces.get_ref() {
@@ -535,6 +698,34 @@ fn intercept(text: &Text<'_>, from: &InterceptFile) -> Result<Intercept, ConfigE
     let ports = |key: &str, values: &[Spanned<String>]| -> Result<Vec<RangeInclusive<u16>>, ConfigError> {
         Ok(text.values::<Ports>(key, values)?.into_iter().map(|ports| ports.0).collect())
     };
+    // Datagrams of a hub's users come in their terminals' streams, and a hub alone has no far gateway to carry them to.
+    if role != Role::Terminal {
+        let udp = from.udp.as_ref().filter(|udp| *udp.get_ref() != Udp::Pass).map(|udp| ("udp", udp.span()));
+        let dns = from.dns.as_ref().filter(|dns| *dns.get_ref() != Dns::Pass).map(|dns| ("dns", dns.span()));
+        if let Some((key, span)) = udp.or(dns) {
+            let message =
+                format!("intercept.{key}: of a terminal only, which carries its users' datagrams to the hub");
+            return Err(text.error(span.start, message));
+        }
+        if from.quic == Quic::Carry {
+            let at = from.interfaces.span().start;
+            return Err(text.error(at, "intercept.quic: \"carry\" is of a terminal only"));
+        }
+    }
+    let quic_rate =
+        from.quic_rate.as_ref().map(|rate| text.value::<Rate>("intercept.quic_rate", rate)).transpose()?;
+    let at = from.quic_rate.as_ref().unwrap_or(&from.interfaces.get_ref()[0]).span().start;
+    match (from.quic, quic_rate) {
+        (Quic::Limit, None) => {
+            let message = "intercept.quic: \"limit\" needs `quic_rate`, the most that QUIC takes each way";
+            return Err(text.error(at, message));
+        }
+        (Quic::Limit, Some(rate)) if rate.as_bps() < 8_000 => {
+            return Err(text.error(at, format_args!("intercept.quic_rate: {rate}; at least 8 kbit/s")));
+        }
+        (Quic::Limit, Some(_)) | (_, None) => {}
+        (_, Some(_)) => return Err(text.error(at, "intercept.quic_rate: of quic = \"limit\" only")),
+    }
     Ok(Intercept {
         interfaces,
         ports: ports("intercept.ports", &from.ports)?,
@@ -546,6 +737,9 @@ fn intercept(text: &Text<'_>, from: &InterceptFile) -> Result<Intercept, ConfigE
         except: text.values("intercept.except", &from.except)?,
         fail: from.fail,
         quic: from.quic,
+        quic_rate,
+        udp: from.udp.as_ref().map_or(Udp::default(), |udp| *udp.get_ref()),
+        dns: from.dns.as_ref().map_or(Dns::default(), |dns| *dns.get_ref()),
         port: text.number("intercept.port", &from.port, 1..=65_535, i64::from(UDP_PORT) + 1)? as u16,
         mark: text.number("intercept.mark", &from.mark, 1..=i64::from(u32::MAX), i64::from(MARK))? as u32,
     })

@@ -6,6 +6,17 @@
 use skyhop_splice::preamble::Answer;
 use std::fmt::Write as _;
 
+/// Datagrams of UDP so far.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct DatagramCounters {
+    /// Given to an association.
+    pub to_link: u64,
+    /// Given to a client or a server.
+    pub from_link: u64,
+    /// Dropped here: no association, no room, nobody who takes them.
+    pub refused: u64,
+}
+
 /// Connections and bytes so far.
 #[derive(Debug, Clone, Default)]
 pub struct Counters {
@@ -23,6 +34,8 @@ pub struct Counters {
     pub refused: [u64; Answer::ALL.len()],
     /// Bytes of connections that are over, from the satellite link and to it.
     pub bytes: [u64; 2],
+    /// Datagrams of UDP.
+    pub datagrams: DatagramCounters,
 }
 
 impl Counters {
@@ -58,6 +71,15 @@ impl Counters {
             "connection_bytes_total",
             "Bytes of connections that are over.",
             &[("{direction=\"from-link\"}", self.bytes[0]), ("{direction=\"to-link\"}", self.bytes[1])],
+        );
+        counter(
+            "datagrams_total",
+            "Datagrams of UDP, by what became of them here.",
+            &[
+                ("{to=\"link\"}", self.datagrams.to_link),
+                ("{to=\"host\"}", self.datagrams.from_link),
+                ("{to=\"nobody\"}", self.datagrams.refused),
+            ],
         );
         let labels: Vec<String> =
             Answer::ALL.iter().skip(1).map(|answer| format!("{{reason=\"{}\"}}", answer.name())).collect();

@@ -6,11 +6,13 @@
 
 use crate::admin::Admin;
 use crate::config::{Config, Role, SourceAddress};
-use crate::gateway::{FIRST_FLOW, Gateway};
-use crate::kernel::{Listener, raise_file_limit};
+use crate::gateway::{FIRST_FLOW, FIRST_UDP, Gateway, UDP_LISTENERS};
+use crate::kernel::{Listener, congestion_controls, raise_file_limit};
+use crate::usage::UsageFile;
 use crate::{routing, rules};
 use polling::{Event, Events, PollMode, Poller};
 use skyhop_live::batch::Batch;
+use skyhop_live::engine::Tap;
 use skyhop_live::socket::{Carrier, Socket};
 use skyhop_splice::preamble::Destination;
 use skyhop_units::{Span, Time};
@@ -20,7 +22,7 @@ use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Why a gateway cannot run.
 #[derive(Debug)]
@@ -84,11 +86,24 @@ struct Daemon {
     /// When to end, whatever is still open.
     ends_at: Option<Time>,
     rules: bool,
+    /// What terminals have used, if any has a quota.
+    usage: Option<UsageFile>,
+    counted_at: Time,
     log: Box<dyn FnMut(&str)>,
 }
 
 /// Runs a gateway until it is told to end by SIGTERM or SIGINT; SIGHUP has it read its file again. Lines for the log go to `log`.
-pub fn run(path: PathBuf, config: Config, log: Box<dyn FnMut(&str)>) -> Result<(), DaemonError> {
+/// Packets of associations go to `tap` in the clear.
+///
+/// # Errors
+///
+/// The file asks for what this host does not have, or the gateway cannot go on.
+pub fn run(
+    path: PathBuf,
+    config: Config,
+    tap: Option<Tap>,
+    log: Box<dyn FnMut(&str)>,
+) -> Result<(), DaemonError> {
     // Before any thread is started: all inherit it.
     let signals = block_signals().map_err(|e| DaemonError::Run(format!("signals: {e}")))?;
     let files = raise_file_limit();
@@ -103,6 +118,7 @@ pub fn run(path: PathBuf, config: Config, log: Box<dyn FnMut(&str)>) -> Result<(
         );
         (daemon.log)(&message);
     }
+    daemon.gateway.engine.set_tap(tap);
     daemon.tell_ready();
     let ended = daemon.run();
     daemon.clean_up();
@@ -182,8 +198,11 @@ impl Daemon {
             heard_at: Time::ZERO,
             ends_at: None,
             rules: false,
+            usage: None,
+            counted_at: Time::ZERO,
             log,
         };
+        daemon.open_usage().map_err(DaemonError::Config)?;
         daemon.listen().map_err(DaemonError::Config)?;
         daemon.install_rules().map_err(DaemonError::Config)?;
         Ok(daemon)
@@ -195,6 +214,38 @@ impl Daemon {
     )]
     fn now(&self) -> Time {
         Time::ZERO + Span::from_secs(1) + Span::from_nanos(self.started.elapsed().as_nanos() as u64)
+    }
+
+    /// Reads what terminals have used of their quotas.
+    fn open_usage(&mut self) -> Result<(), String> {
+        if self.usage.is_some() || self.gateway.config.terminals.values().all(|t| t.quota.is_none()) {
+            return Ok(());
+        }
+        let now = self.now();
+        let path = UsageFile::place(&self.path);
+        let opened = UsageFile::open(path.clone(), now, &mut self.gateway.peers.quotas);
+        self.usage = Some(opened.map_err(|e| format!("{}: {e}", path.display()))?);
+        Ok(())
+    }
+
+    /// Counts what associations have carried, once a second, and writes it down from time to time.
+    #[expect(clippy::disallowed_methods, reason = "a quota's period is of the wall's clock")]
+    fn count_usage(&mut self, at_end: bool) {
+        let now = self.now();
+        if self.usage.is_none() || !at_end && now.since(self.counted_at) < Span::from_secs(1) {
+            return;
+        }
+        self.counted_at = now;
+        let wall = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+        let engine = &self.gateway.engine;
+        let carried =
+            |id| engine.link(id).map_or(0, |link| link.traffic.bytes_sent + link.traffic.bytes_received);
+        self.gateway.peers.count(wall, carried);
+        if let Some(usage) = &mut self.usage
+            && let Err(e) = usage.write(now, &self.gateway.peers.quotas, at_end)
+        {
+            (self.log)(&format!("{}: {e}", usage.path().display()));
+        }
     }
 
     /// Opens the listeners that a file names; those for intercepted connections are there while the association is.
@@ -221,6 +272,15 @@ impl Daemon {
             self.add_listener(listener, purpose).map_err(|e| format!("{what}: {e}"))?;
         }
         if self.gateway.config.intercept.is_some() {
+            if let Some(name) = &self.gateway.config.congestion {
+                let known = congestion_controls();
+                if !known.is_empty() && !known.contains(name) {
+                    let known = known.join(", ");
+                    return Err(format!(
+                        "congestion: \"{name}\": this kernel has {known} (modprobe tcp_{name})"
+                    ));
+                }
+            }
             // A try, so that a missing right is told at the start.
             self.intercept(true).map_err(|e| format!("intercept: {e}"))?;
             if self.gateway.config.role == Role::Terminal {
@@ -245,9 +305,10 @@ impl Daemon {
     /// Opens the listeners for intercepted connections, or closes them: without them the firewall lets new connections pass, or refuses
     /// them, as its rules say.
     fn intercept(&mut self, open: bool) -> io::Result<()> {
-        let Some(port) = self.gateway.config.intercept.as_ref().map(|intercept| intercept.port) else {
-            return Ok(());
-        };
+        let Some(intercept) = &self.gateway.config.intercept else { return Ok(()) };
+        let port = intercept.port;
+        let datagrams = (open && intercept.takes_datagrams()).then_some(port);
+        self.gateway.intercept_datagrams(datagrams)?;
         let is_open = self.listeners.iter().flatten().any(|l| matches!(l.purpose, Purpose::Intercept));
         if open && !is_open {
             for v4 in [true, false] {
@@ -288,6 +349,7 @@ impl Daemon {
     }
 
     fn clean_up(&mut self) {
+        self.count_usage(true);
         if self.rules {
             if let Err(e) = rules::remove() {
                 (self.log)(&e.to_string());
@@ -307,6 +369,11 @@ impl Daemon {
         let config = &self.gateway.config;
         let message = match (&config.hub, config.terminals.len()) {
             (Some(hub), _) => format!("terminal of {hub}"),
+            (None, _) if config.role == Role::Alone => {
+                let devices =
+                    config.intercept.as_ref().map_or(String::new(), |from| from.interfaces.join(", "));
+                format!("hub alone, for users who come in by {devices}")
+            }
             (None, terminals) => format!("hub on {} of {terminals} terminals", self.socket.local_addr()),
         };
         (self.log)(&message);
@@ -354,6 +421,14 @@ impl Daemon {
         match event.key {
             SOCKET => {}
             SIGNALS => self.handle_signals(),
+            key if key >= FIRST_UDP => {
+                let now = self.now();
+                self.gateway.handle_server_datagrams(now, key - FIRST_UDP);
+            }
+            key if (UDP_LISTENERS..UDP_LISTENERS + 2).contains(&key) => {
+                let now = self.now();
+                self.gateway.handle_datagrams(now, key - UDP_LISTENERS);
+            }
             key if key >= FIRST_FLOW => self.gateway.handle_ready(event),
             key if key >= LISTENERS => self.accept(key - LISTENERS),
             _ => {
@@ -391,6 +466,7 @@ impl Daemon {
             (self.log)(&line);
         }
         self.adjust();
+        self.count_usage(false);
         Ok(more)
     }
 
@@ -448,8 +524,8 @@ impl Daemon {
                 let _ = self.poller.modify_with_mode(&listening.listener, interest, PollMode::Level);
             }
         }
-        let up =
-            self.ends_at.is_none() && (self.gateway.config.role == Role::Hub || self.gateway.peers.any_up());
+        let alone = self.gateway.config.role != Role::Terminal;
+        let up = self.ends_at.is_none() && (alone || self.gateway.peers.any_up());
         if let Err(e) = self.intercept(up) {
             (self.log)(&format!("intercept: {e}"));
         }
@@ -541,6 +617,9 @@ impl Daemon {
             return (self.log)(&format!("not reloaded: {e}"));
         }
         self.gateway.reload(config);
+        if let Err(e) = self.open_usage() {
+            (self.log)(&e);
+        }
         (self.log)("reloaded");
     }
 }

@@ -3,6 +3,7 @@
 //! Follows docs/stp.md §16: a preamble goes ahead of the client's data, and one byte of answer ahead of the server's.
 //! Leaves out what is done at each step, which is `gateway`'s.
 
+use crate::dscp::{Dscp, DscpTable};
 use crate::kernel::KernelSocket;
 use crate::socks::Socks;
 use bytes::Bytes;
@@ -14,6 +15,10 @@ use std::net::{IpAddr, SocketAddr};
 /// A stream: the number of its association, and its own.
 pub type StreamName = (u32, u64);
 
+/// Priorities of connections that are new, and of those that have carried much.
+const NEW: u8 = 3;
+const LONG: u8 = 5;
+
 /// The state of a connection through the gateway.
 #[derive(Debug)]
 pub enum Phase {
@@ -21,6 +26,8 @@ pub enum Phase {
     Asking(Socks),
     /// The peer takes no more streams for now.
     Waiting(Preamble),
+    /// There is no far gateway, and the server has not been asked.
+    Intercepted(SocketAddr),
     /// The preamble is on its way, and the client's data behind it; the far gateway has not answered.
     Opening,
     /// The far gateway's preamble is not complete.
@@ -39,6 +46,7 @@ impl Phase {
         match self {
             Phase::Asking(_) => "asking",
             Phase::Waiting(_) => "waiting",
+            Phase::Intercepted(_) => "intercepted",
             Phase::Opening => "opening",
             Phase::Reading(_) => "reading",
             Phase::Resolving => "resolving",
@@ -53,6 +61,8 @@ impl Phase {
 pub struct SplitConnection {
     pub phase: Phase,
     pub socket: Option<KernelSocket>,
+    /// The client's socket, where there is no far gateway and `socket` is the server's.
+    pub user: Option<KernelSocket>,
     pub stream: Option<StreamName>,
     /// True if the client's socket is here, and the server's at the far end.
     pub opener: bool,
@@ -66,8 +76,10 @@ pub struct SplitConnection {
     pub since: Time,
     pub client: Option<SocketAddr>,
     pub destination: Option<Destination>,
+    /// The code point of the client's packets.
+    pub dscp: Dscp,
     /// The user whose share of the link it uses, if it was opened here.
-    pub user: Option<IpAddr>,
+    pub sharer: Option<IpAddr>,
     /// Its weight within that share.
     pub weight: u8,
     /// Checks of the socket that found no new acknowledgment.
@@ -80,6 +92,22 @@ impl SplitConnection {
         SplitConnection { socket: Some(socket), opener: true, client: Some(client), ..Self::new(now, phase) }
     }
 
+    /// The priority of its stream: the table's, or that of its age.
+    pub fn priority(&self, table: &DscpTable) -> u8 {
+        table.priority(self.dscp).unwrap_or(if self.bulk { LONG } else { NEW })
+    }
+
+    /// A client's connection to a server, with no far gateway in between.
+    pub fn intercepted(now: Time, user: KernelSocket, client: SocketAddr, to: SocketAddr) -> Self {
+        let destination = Some(Destination::Address(to));
+        SplitConnection {
+            user: Some(user),
+            client: Some(client),
+            destination,
+            ..Self::new(now, Phase::Intercepted(to))
+        }
+    }
+
     /// A stream that the far gateway has opened.
     pub fn accepted(now: Time, stream: StreamName) -> Self {
         SplitConnection { stream: Some(stream), ..Self::new(now, Phase::Reading(Vec::new())) }
@@ -89,6 +117,7 @@ impl SplitConnection {
         SplitConnection {
             phase,
             socket: None,
+            user: None,
             stream: None,
             opener: false,
             replies: false,
@@ -98,7 +127,8 @@ impl SplitConnection {
             since,
             client: None,
             destination: None,
-            user: None,
+            dscp: Dscp::default(),
+            sharer: None,
             weight: 16,
             looks: 0,
         }

@@ -4,16 +4,21 @@
 //! Differs from the simulated splice: the path's acknowledgments and retransmissions are the association's, whose streams share it.
 //! Leaves out waiting and the clock, which are the daemon's, and acceptance, which its listeners do.
 
-use crate::config::{Config, Role, SourceAddress};
+use crate::config::{Config, Role};
 use crate::counters::Counters;
+use crate::datagram_socket::DatagramSocket;
+use crate::dns::DnsCache;
+use crate::dscp::Dscp;
 use crate::flow::{Phase, SplitConnection};
 use crate::flows::Flows;
 use crate::kernel::KernelSocket;
+use crate::name_streams::NameServers;
 use crate::names::Names;
 use crate::peers::Peers;
-use crate::prefix::{is_special, plain};
 use crate::sides::{KernelSide, StreamSide};
 use crate::socks::{self, Asked, Socks};
+use crate::udp_flows::UdpFlows;
+use crate::udp_loads::UdpLoads;
 use crate::users::Users;
 use bytes::{Bytes, BytesMut};
 use polling::{Event as PollEvent, PollMode, Poller};
@@ -21,15 +26,21 @@ use skyhop_live::engine::{self, Engine, Link};
 use skyhop_live::entropy::SystemEntropy;
 use skyhop_splice::join::Progress;
 use skyhop_splice::preamble::{Answer, Destination, Preamble};
-use skyhop_transport::stp::{Budgets, Class, Congestion, Reason, TrunkEvent};
+use skyhop_transport::stp::{Budgets, Class, Congestion, DatagramDelay, Reason, TrunkEvent};
 use skyhop_units::{Span, Time};
 use std::collections::VecDeque;
 use std::io;
-use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-/// The poller's keys from here on are connections.
+/// The poller's keys from here on are connections, two keys each: its socket, and the client's if there is no far gateway.
 pub const FIRST_FLOW: usize = 1024;
+/// Keys of the sockets for datagrams that the firewall hands over, of both versions of IP.
+pub const UDP_LISTENERS: usize = 8;
+/// The poller's keys from here on are flows of UDP.
+pub const FIRST_UDP: usize = 1 << 40;
+pub(crate) const FAR: usize = 0;
+const USER: usize = 1;
 /// Connections that get a turn before the association's socket is looked after again.
 const TURNS: usize = 64;
 /// Bytes of a connection that may wait to leave: the most, and the least if there are very many.
@@ -37,17 +48,14 @@ const UNSENT_MAX: u64 = 512 << 10;
 const UNSENT_MIN: u64 = 16 << 10;
 /// Bytes after which a connection yields to others.
 const BULK: u64 = 256 << 10;
-/// Priorities of connections that are new, and of those that have carried much.
-const NEW: u8 = 3;
-const LONG: u8 = 5;
 /// A program says within this where it wants to go, and a far gateway completes its preamble.
-const ASKING_MAX: Span = Span::from_secs(30);
+pub(crate) const ASKING_MAX: Span = Span::from_secs(30);
 /// How soon an acknowledgment is looked for again, and how long that may become.
 const LOOK_MIN: Span = Span::from_millis(2);
 const LOOK_MAX: Span = Span::from_millis(256);
 
 /// The end of a connection's turn.
-enum Fate {
+pub(crate) enum Fate {
     Stays,
     /// More at once.
     Again,
@@ -56,7 +64,7 @@ enum Fate {
 
 /// How a connection ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum End {
+pub(crate) enum End {
     /// Both ends have everything.
     Closed,
     /// The socket here is reset, and so is the stream.
@@ -67,6 +75,8 @@ enum End {
     Refused(Answer),
     /// The far gateway's client is not served, and is told so.
     Answered(Answer),
+    /// The stream is of datagrams, and another's.
+    HandedOver,
 }
 
 /// The gateway.
@@ -83,12 +93,23 @@ pub struct Gateway {
     waiting: VecDeque<usize>,
     /// Connections that this process has files for.
     pub files_max: usize,
-    poller: Arc<Poller>,
-    names: Names,
-    arena: BytesMut,
+    pub(crate) poller: Arc<Poller>,
+    pub(crate) names: Names,
+    /// Memory that sockets are read into: of either direction, where both ends are the kernel's.
+    pub(crate) arenas: [BytesMut; 2],
+    pub(crate) udp: UdpFlows,
+    pub(crate) udp_loads: UdpLoads,
+    pub(crate) datagram_listeners: [Option<DatagramSocket>; 2],
+    pub(crate) datagram_buffer: Vec<u8>,
+    pub(crate) dns: DnsCache,
+    pub(crate) name_servers: NameServers,
     /// Lines for the log.
     pub log: VecDeque<String>,
 }
+
+/// A queue of datagrams that stands for longer than a round trip over a geostationary satellite is shortened.
+const DATAGRAM_DELAY: DatagramDelay =
+    DatagramDelay { target: Span::from_millis(25), interval: Span::from_millis(500) };
 
 /// Configuration of associations.
 fn engine_config(config: &Config) -> engine::Config {
@@ -110,6 +131,7 @@ fn engine_config(config: &Config) -> engine::Config {
         // So that hundreds of clients that read nothing leave room for those that do.
         first_window: (config.memory / 1024).clamp(16 << 10, 256 << 10),
         streams: config.connections as u64,
+        datagram_delay: Some(DATAGRAM_DELAY),
         ..Budgets::default()
     };
     engine
@@ -131,7 +153,13 @@ impl Gateway {
             files_max: usize::MAX,
             poller,
             names,
-            arena: BytesMut::new(),
+            arenas: [BytesMut::new(), BytesMut::new()],
+            udp: UdpFlows::default(),
+            udp_loads: UdpLoads::default(),
+            datagram_listeners: [None, None],
+            datagram_buffer: Vec::new(),
+            dns: DnsCache::default(),
+            name_servers: NameServers::default(),
             log: VecDeque::new(),
             config,
         })
@@ -159,10 +187,16 @@ impl Gateway {
         to: Destination,
         transparent: bool,
     ) {
+        if let (Role::Alone, Destination::Address(to)) = (self.config.role, &to) {
+            return self.accept_alone(now, socket, client, *to);
+        }
+        let dscp = socket.dscp();
+        let marked = (dscp != Dscp::default()).then_some(dscp.number());
         let source = transparent.then_some(client);
-        let preamble = Preamble { destination: to, source };
-        let mut flow = SplitConnection::opened(now, Phase::Waiting(preamble.clone()), socket, client);
-        flow.destination = Some(preamble.destination);
+        let preamble = Preamble { source, dscp: marked, ..Preamble::to(to.clone()) };
+        self.mark(&socket, self.config.dscp.back(dscp));
+        let mut flow = SplitConnection::opened(now, Phase::Waiting(preamble), socket, client);
+        (flow.destination, flow.dscp) = (Some(to), dscp);
         self.insert(now, flow);
     }
 
@@ -177,11 +211,14 @@ impl Gateway {
         }
     }
 
-    fn insert(&mut self, now: Time, flow: SplitConnection) -> Option<usize> {
+    pub(crate) fn insert(&mut self, now: Time, flow: SplitConnection) -> Option<usize> {
         self.counters.opened += 1;
         let slot = self.flows.insert(flow);
         let flow = self.flows.take(slot)?;
-        match flow.socket.as_ref().map_or(Ok(()), |socket| self.watch(slot, socket)) {
+        let watched = [(FAR, &flow.socket), (USER, &flow.user)].into_iter().try_for_each(|(end, socket)| {
+            socket.as_ref().map_or(Ok(()), |socket| self.watch(slot, end, socket))
+        });
+        match watched {
             Ok(()) => {
                 self.flows.put(slot, flow);
                 Some(slot)
@@ -195,15 +232,18 @@ impl Gateway {
     }
 
     /// Has the poller tell of a connection's socket.
-    fn watch(&self, slot: usize, socket: &KernelSocket) -> io::Result<()> {
+    pub(crate) fn watch(&self, slot: usize, end: usize, socket: &KernelSocket) -> io::Result<()> {
+        let key = FIRST_FLOW + 2 * slot + end;
         // SAFETY: a socket is taken out of the poller before it is closed.
-        unsafe { self.poller.add_with_mode(socket, PollEvent::all(FIRST_FLOW + slot), PollMode::Edge) }
+        unsafe { self.poller.add_with_mode(socket, PollEvent::all(key), PollMode::Edge) }
     }
 
     /// The poller has news of a connection's socket.
     pub fn handle_ready(&mut self, event: &PollEvent) {
-        let slot = event.key - FIRST_FLOW;
-        if let Some(socket) = self.flows.get_mut(slot).and_then(|flow| flow.socket.as_mut()) {
+        let (slot, end) = ((event.key - FIRST_FLOW) / 2, (event.key - FIRST_FLOW) % 2);
+        let Some(flow) = self.flows.get_mut(slot) else { return };
+        let socket = if end == USER { &mut flow.user } else { &mut flow.socket };
+        if let Some(socket) = socket {
             socket.readable |= event.readable;
             socket.writable |= event.writable;
             self.flows.touch(slot);
@@ -232,16 +272,23 @@ impl Gateway {
                 trunk.reset(stream, Reason::Aborted);
             }
         }
+        self.sweep_datagrams(now);
         self.take_events(now);
     }
 
     /// When something is due.
     pub fn poll_timeout(&self) -> Option<Time> {
         let refused = self.refused.front().map(|(at, ..)| *at);
-        [self.engine.poll_timeout(), self.flows.poll_timeout(), self.peers.poll_timeout(), refused]
-            .into_iter()
-            .flatten()
-            .min()
+        [
+            self.engine.poll_timeout(),
+            self.flows.poll_timeout(),
+            self.peers.poll_timeout(),
+            refused,
+            self.udp.poll_timeout(),
+        ]
+        .into_iter()
+        .flatten()
+        .min()
     }
 
     /// Gives connections their turns. True if some are left.
@@ -277,6 +324,10 @@ impl Gateway {
             let went_on = match &flow.phase {
                 Phase::Asking(_) => self.ask(now, slot, flow),
                 Phase::Waiting(_) => self.open(slot, flow),
+                Phase::Intercepted(to) => {
+                    let to = vec![*to];
+                    self.connect(now, slot, flow, to)
+                }
                 Phase::Opening => self.hear(flow),
                 Phase::Reading(_) => self.read_preamble(now, slot, flow),
                 Phase::Resolving => Ok(false),
@@ -300,7 +351,7 @@ impl Gateway {
         let (Phase::Asking(program), Some(socket)) = (&mut flow.phase, &mut flow.socket) else {
             return Ok(false);
         };
-        let read = match socket.read(512, &mut self.arena) {
+        let read = match socket.read(512, &mut self.arenas[0]) {
             Ok(Some(bytes)) if bytes.is_empty() => return Err(End::Reset),
             Ok(Some(bytes)) => bytes,
             Ok(None) if now.since(flow.since) >= ASKING_MAX => return Err(End::Refused(Answer::TimedOut)),
@@ -318,7 +369,7 @@ impl Gateway {
             Asked::Refused => Err(End::Refused(Answer::NotUnderstood)),
             Asked::Connect(destination) => {
                 flow.destination = Some(destination.clone());
-                let preamble = Preamble { destination, source: None };
+                let preamble = Preamble::to(destination);
                 let Phase::Asking(program) = std::mem::replace(&mut flow.phase, Phase::Waiting(preamble))
                 else {
                     return Err(End::Reset);
@@ -345,7 +396,8 @@ impl Gateway {
         };
         let link = link.ok_or(End::Refused(Answer::Unreachable))?;
         let trunk = self.engine.trunk(link).ok_or(End::Refused(Answer::Unreachable))?;
-        let Some(id) = trunk.open(Class { priority: NEW, ..Class::default() }) else {
+        let priority = flow.priority(&self.config.dscp);
+        let Some(id) = trunk.open(Class { priority, ..Class::default() }) else {
             self.waiting.push_back(slot);
             return Ok(false);
         };
@@ -357,14 +409,14 @@ impl Gateway {
             (Destination::Address(to), Role::Hub) => Some(to.ip()),
             _ => flow.client.map(|client| client.ip()),
         };
-        flow.user = user;
+        flow.sharer = user;
         flow.phase = Phase::Opening;
         self.flows.bind(slot, (link, id));
         if let Some(user) = user {
             let (weight, others) = self.users.add(user, (link, id));
             flow.weight = weight;
             if let Some(trunk) = self.engine.trunk(link) {
-                trunk.prioritize(id, Class { priority: NEW, weight });
+                trunk.prioritize(id, Class { priority, weight });
             }
             if others {
                 self.share(user, link, weight);
@@ -373,16 +425,22 @@ impl Gateway {
         Ok(true)
     }
 
+    /// Marks a socket's packets, unless they are to have no mark.
+    pub(crate) fn mark(&self, socket: &KernelSocket, dscp: Dscp) {
+        if dscp != Dscp::default() {
+            // A socket that cannot be marked serves all the same.
+            let _ = socket.mark(dscp);
+        }
+    }
+
     /// Gives all connections of a user this weight.
     fn share(&mut self, user: IpAddr, link: u32, weight: u8) {
         let Some(trunk) = self.engine.trunk(link) else { return };
         for stream in self.users.streams(user, link) {
             let flow = self.flows.of_stream(stream).and_then(|slot| self.flows.get_mut(slot));
-            let bulk = flow.is_some_and(|flow| {
-                flow.weight = weight;
-                flow.bulk
-            });
-            trunk.prioritize(stream.1, Class { priority: if bulk { LONG } else { NEW }, weight });
+            let Some(flow) = flow else { continue };
+            flow.weight = weight;
+            trunk.prioritize(stream.1, Class { priority: flow.priority(&self.config.dscp), weight });
         }
     }
 
@@ -404,138 +462,11 @@ impl Gateway {
         Ok(true)
     }
 
-    /// The preamble of a stream that the far gateway has opened. Nothing behind it is read.
-    fn read_preamble(&mut self, now: Time, slot: usize, flow: &mut SplitConnection) -> Result<bool, End> {
-        let (Phase::Reading(bytes), Some((link, id))) = (&mut flow.phase, flow.stream) else {
-            return Ok(false);
-        };
-        let trunk = self.engine.trunk(link).ok_or(End::Lost)?;
-        let preamble = loop {
-            match Preamble::parse(bytes) {
-                Ok(Some((preamble, _))) => break preamble,
-                Ok(None) => {}
-                Err(_) => return Err(End::Answered(Answer::NotUnderstood)),
-            }
-            let wanted = match bytes.first_chunk::<3>() {
-                Some(&[_, high, low]) if bytes.len() >= 4 => 4 + usize::from(u16::from_be_bytes([high, low])),
-                _ => 4,
-            };
-            match trunk.read(id, wanted - bytes.len()) {
-                Some(more) => bytes.extend_from_slice(&more),
-                None if flow.finished || now.since(flow.since) >= ASKING_MAX => {
-                    return Err(End::Answered(Answer::NotUnderstood));
-                }
-                None => return Ok(false),
-            }
-        };
-        flow.destination = Some(preamble.destination.clone());
-        flow.client = preamble.source;
-        // This one is among them already.
-        if self.flows.len() > self.config.connections.min(self.files_max) {
-            return Err(End::Answered(Answer::Full));
-        }
-        match preamble.destination {
-            Destination::Address(address) => self.connect(now, slot, flow, vec![address]),
-            Destination::Name(name, port) => {
-                if !self.names.ask(self.flows.name(slot), name, port) {
-                    return Err(End::Answered(Answer::Full));
-                }
-                flow.phase = Phase::Resolving;
-                Ok(false)
-            }
-        }
-    }
-
-    fn resolved(&mut self, now: Time, slot: usize, addresses: Vec<SocketAddr>) {
-        let Some(mut flow) = self.flows.take(slot) else { return };
-        let begun = match addresses.is_empty() {
-            true => Err(End::Answered(Answer::NoSuchName)),
-            false => self.connect(now, slot, &mut flow, addresses),
-        };
-        match begun {
-            Ok(_) => {
-                self.flows.put(slot, flow);
-                self.flows.touch(slot);
-            }
-            Err(end) => self.finish(now, slot, flow, end),
-        }
-    }
-
-    /// Begins a connection to the first of these addresses that is allowed and can be tried; others remain for later.
-    fn connect(
-        &mut self,
-        now: Time,
-        slot: usize,
-        flow: &mut SplitConnection,
-        mut addresses: Vec<SocketAddr>,
-    ) -> Result<bool, End> {
-        let mut answer = Answer::Unreachable;
-        while !addresses.is_empty() {
-            let to = addresses.remove(0);
-            let to = SocketAddr::new(plain(to.ip()), to.port());
-            if !self.allowed(to) {
-                answer = Answer::Forbidden;
-                continue;
-            }
-            let link = flow.stream.map_or(0, |(link, _)| link);
-            let source = flow.client.filter(|client| {
-                self.config.source == SourceAddress::Client
-                    && client.is_ipv4() == to.is_ipv4()
-                    && self.peers.has_user(link, client.ip())
-            });
-            match KernelSocket::connect(to, source) {
-                Ok(socket) => {
-                    self.watch(slot, &socket).map_err(|_| End::Answered(Answer::Full))?;
-                    flow.socket = Some(socket);
-                    flow.phase = Phase::Connecting(addresses);
-                    self.flows.set_timer(slot, Some(now + self.config.connect_timeout));
-                    return Ok(false);
-                }
-                Err(e) => answer = answer_to(&e),
-            }
-        }
-        Err(End::Answered(answer))
-    }
-
-    /// Returns true if connections may go there: to no special address and none of this host's, unless the file says so. A terminal
-    /// connects to what the file names only.
-    fn allowed(&self, to: SocketAddr) -> bool {
-        let named = self.config.allow.iter().any(|prefix| prefix.contains(to.ip()));
-        let open = self.config.role == Role::Hub && !is_special(to.ip()) && !is_own(to.ip());
-        to.port() != 0 && (named || open)
-    }
-
-    fn connected(&mut self, now: Time, slot: usize, flow: &mut SplitConnection) -> Result<bool, End> {
-        let (Phase::Connecting(others), Some(socket)) = (&mut flow.phase, &flow.socket) else {
-            return Ok(false);
-        };
-        let failed = if socket.writable {
-            socket.take_error().map(|e| answer_to(&e))
-        } else if now.since(flow.since) >= self.config.connect_timeout {
-            Some(Answer::TimedOut)
-        } else {
-            return Ok(false);
-        };
-        let others = std::mem::take(others);
-        let Some(answer) = failed else {
-            let (link, id) = flow.stream.ok_or(End::Reset)?;
-            let trunk = self.engine.trunk(link).ok_or(End::Lost)?;
-            trunk.write(id, Bytes::copy_from_slice(&[Answer::Connected.number()]));
-            flow.phase = Phase::Open;
-            self.flows.set_timer(slot, None);
-            return Ok(true);
-        };
-        if let Some(socket) = flow.socket.take() {
-            let _ = self.poller.delete(&socket);
-        }
-        if others.is_empty() || answer == Answer::TimedOut {
-            return Err(End::Answered(answer));
-        }
-        self.connect(now, slot, flow, others)
-    }
-
     /// Carries what can be carried.
-    fn pump(&mut self, now: Time, slot: usize, flow: &mut SplitConnection) -> Fate {
+    pub(crate) fn pump(&mut self, now: Time, slot: usize, flow: &mut SplitConnection) -> Fate {
+        if flow.user.is_some() {
+            return self.pump_alone(now, slot, flow);
+        }
         let (Some((link, id)), Some(socket)) = (flow.stream, &mut flow.socket) else {
             return Fate::Over(End::Reset);
         };
@@ -544,7 +475,7 @@ impl Gateway {
         let Some(trunk) = self.engine.trunk(link) else { return Fate::Over(End::Lost) };
         let unanswered = matches!(flow.phase, Phase::Opening);
         let (finished, opener) = (flow.finished, flow.opener);
-        let mut kernel = KernelSide { socket, arena: &mut self.arena };
+        let mut kernel = KernelSide { socket, arena: &mut self.arenas[0] };
         let mut stream = StreamSide { trunk, id, unsent_max, finished, unanswered };
         let progress = if opener {
             flow.join.pump(&mut kernel, &mut stream)
@@ -556,8 +487,20 @@ impl Gateway {
         }
         if opener && !flow.bulk && flow.join.carried().iter().sum::<u64>() > BULK {
             flow.bulk = true;
-            trunk.prioritize(id, Class { priority: LONG, weight: flow.weight });
+            let priority = flow.priority(&self.config.dscp);
+            trunk.prioritize(id, Class { priority, weight: flow.weight });
         }
+        self.fate(now, slot, flow, progress)
+    }
+
+    /// What a join's progress means for its connection.
+    pub(crate) fn fate(
+        &mut self,
+        now: Time,
+        slot: usize,
+        flow: &mut SplitConnection,
+        progress: Progress,
+    ) -> Fate {
         match progress {
             Progress::Waits => Fate::Stays,
             Progress::More => Fate::Again,
@@ -573,29 +516,31 @@ impl Gateway {
     }
 
     /// Ends a connection, and counts how.
-    fn finish(&mut self, now: Time, slot: usize, flow: SplitConnection, end: End) {
+    pub(crate) fn finish(&mut self, now: Time, slot: usize, flow: SplitConnection, end: End) {
         let [up, down] = flow.join.carried();
         let [from_link, to_link] = if flow.opener { [down, up] } else { [up, down] };
         self.counters.bytes[0] += from_link;
         self.counters.bytes[1] += to_link;
         self.flows.remove(slot, flow.stream);
-        if let (Some(user), Some(stream)) = (flow.user, flow.stream)
+        if end == End::HandedOver {
+            return;
+        }
+        if let (Some(user), Some(stream)) = (flow.sharer, flow.stream)
             && let Some(weight) = self.users.remove(user, stream)
         {
             self.share(user, stream.0, weight);
         }
-        let (mut socket, stream) = (flow.socket, flow.stream);
-        if let Some(socket) = &socket {
+        let (mut socket, user, stream) = (flow.socket, flow.user, flow.stream);
+        for socket in [&socket, &user].into_iter().flatten() {
             let _ = self.poller.delete(socket);
         }
         match end {
             End::Closed => {
                 self.counters.closed += 1;
-                if let Some(socket) = socket.take() {
-                    socket.close();
-                }
+                [socket, user].into_iter().flatten().for_each(KernelSocket::close);
                 return;
             }
+            End::HandedOver => return,
             End::Reset => self.counters.reset += 1,
             End::Lost => self.counters.lost += 1,
             End::Refused(answer) => {
@@ -676,6 +621,8 @@ impl Gateway {
                 self.finish(now, slot, flow, End::Lost);
             }
         }
+        self.lose_datagrams(link);
+        self.lose_name_servers(link);
         self.try_waiting();
     }
 
@@ -699,11 +646,12 @@ impl Gateway {
             | TrunkEvent::Writable(id)
             | TrunkEvent::PeerFinished(id)
             | TrunkEvent::Reset(id, _) => id,
-            TrunkEvent::Connected | TrunkEvent::Closed(_) | TrunkEvent::Datagram | TrunkEvent::Ended(_) => {
-                return;
-            }
+            TrunkEvent::Datagram => return self.read_datagrams(now, link),
+            TrunkEvent::Connected | TrunkEvent::Closed(_) | TrunkEvent::Ended(_) => return,
         };
-        let Some(slot) = self.flows.of_stream((link, id)) else { return };
+        let Some(slot) = self.flows.of_stream((link, id)) else {
+            return self.handle_other_stream(now, (link, id), event);
+        };
         match event {
             TrunkEvent::Reset(..) => {
                 if let Some(flow) = self.flows.take(slot) {
@@ -718,19 +666,5 @@ impl Gateway {
             }
             _ => self.flows.touch(slot),
         }
-    }
-}
-
-/// Returns true if the address is one of this host's: nobody else can bind to it.
-fn is_own(address: IpAddr) -> bool {
-    UdpSocket::bind((address, 0)).is_ok()
-}
-
-fn answer_to(e: &io::Error) -> Answer {
-    match e.kind() {
-        io::ErrorKind::ConnectionRefused | io::ErrorKind::ConnectionReset => Answer::Refused,
-        io::ErrorKind::TimedOut => Answer::TimedOut,
-        io::ErrorKind::PermissionDenied => Answer::Forbidden,
-        _ => Answer::Unreachable,
     }
 }

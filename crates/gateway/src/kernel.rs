@@ -4,7 +4,9 @@
 //! until its end was earned; so a gateway that is killed cannot make a truncated stream look whole.
 //! Leaves out waiting, which is the daemon's.
 
+use crate::dscp::Dscp;
 use bytes::{Buf, Bytes, BytesMut};
+use skyhop_units::Rate;
 use socket2::{Domain, Protocol, Socket, TcpKeepalive, Type};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -52,6 +54,12 @@ impl Listener {
         socket.set_nonblocking(true)?;
         // Accepted sockets inherit it: also one that is never accepted is reset.
         socket.set_linger(Some(Duration::ZERO))?;
+        // Accepted sockets then know the code point of the first packets.
+        let (level, name) = match address.is_ipv4() {
+            true => (libc::IPPROTO_IP, libc::IP_RECVTOS),
+            false => (libc::IPPROTO_IPV6, libc::IPV6_RECVTCLASS),
+        };
+        set_integer(&socket, level, name, 1)?;
         socket.bind(&address.into())?;
         socket.listen(BACKLOG)?;
         Ok(Listener { socket })
@@ -83,12 +91,12 @@ impl AsFd for Listener {
     }
 }
 
-fn not_ip() -> io::Error {
+pub fn not_ip() -> io::Error {
     io::Error::other("the address is not of IP")
 }
 
 /// Lets a socket have addresses that are not this host's.
-fn set_transparent(socket: &Socket, v4: bool) -> io::Result<()> {
+pub fn set_transparent(socket: &Socket, v4: bool) -> io::Result<()> {
     let done = if v4 { socket.set_ip_transparent_v4(true) } else { socket.set_ip_transparent_v6(true) };
     done.map_err(|e| match e.kind() {
         io::ErrorKind::PermissionDenied => io::Error::new(
@@ -123,8 +131,8 @@ impl KernelSocket {
         Ok(KernelSocket { socket, readable: true, writable: true, failed: None })
     }
 
-    /// Begins a connection to a server, under the client's address if that is given.
-    pub fn connect(to: SocketAddr, source: Option<SocketAddr>) -> io::Result<Self> {
+    /// Begins a connection to a server, with this code point, and under the client's address if that is given.
+    pub fn connect(to: SocketAddr, source: Option<SocketAddr>, dscp: Dscp) -> io::Result<Self> {
         let socket = Socket::new(Domain::for_address(to), Type::STREAM, Some(Protocol::TCP))?;
         if let Some(source) = source {
             socket.set_reuse_address(true)?;
@@ -133,10 +141,76 @@ impl KernelSocket {
         }
         let mut side = Self::new(socket)?;
         (side.readable, side.writable) = (false, false);
+        if dscp != Dscp::default() {
+            // A socket that cannot be marked serves all the same.
+            let _ = side.mark(dscp);
+        }
         match side.socket.connect(&to.into()) {
             Err(e) if e.raw_os_error() != Some(libc::EINPROGRESS) => Err(e),
             _ => Ok(side),
         }
+    }
+
+    /// The code point with which the client has opened the connection.
+    pub fn dscp(&self) -> Dscp {
+        // The structures of control messages, which the kernel writes here, are aligned to longs.
+        let mut space = [0_u64; 16];
+        let mut len = size_of_val(&space) as libc::socklen_t;
+        let (level, name) = match self.socket.domain() {
+            Ok(Domain::IPV6) => (libc::IPPROTO_IPV6, IPV6_2292PKTOPTIONS),
+            _ => (libc::IPPROTO_IP, libc::IP_PKTOPTIONS),
+        };
+        // SAFETY: the kernel writes at most as many bytes as are said to be there.
+        let got = unsafe {
+            libc::getsockopt(self.socket.as_raw_fd(), level, name, space.as_mut_ptr().cast(), &raw mut len)
+        };
+        if got != 0 {
+            return Dscp::default();
+        }
+        let wanted = if level == libc::IPPROTO_IP { libc::IP_TOS } else { libc::IPV6_TCLASS };
+        let bytes: Vec<u8> = space.iter().flat_map(|word| word.to_ne_bytes()).take(len as usize).collect();
+        let mut rest = &bytes[..];
+        // Length, level, type, and the value behind them.
+        while let Some((head, behind)) = rest.split_at_checked(16) {
+            let field = |at: usize| i32::from_ne_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
+            let whole = usize::from_ne_bytes(head[..8].try_into().expect("of eight bytes"));
+            if (field(8), field(12)) == (level, wanted) && !behind.is_empty() {
+                // One byte in IPv4, an integer in IPv6.
+                let low = if cfg!(target_endian = "big") && whole >= 20 { 3 } else { 0 };
+                return Dscp::of_byte(behind.get(low).copied().unwrap_or(0));
+            }
+            let Some(next) = rest.get(whole.max(16).next_multiple_of(8)..) else { break };
+            rest = next;
+        }
+        Dscp::default()
+    }
+
+    /// Marks what is sent from now on.
+    pub fn mark(&self, dscp: Dscp) -> io::Result<()> {
+        let value = libc::c_int::from(dscp.byte());
+        match self.socket.domain()? {
+            Domain::IPV6 => set_integer(&self.socket, libc::IPPROTO_IPV6, libc::IPV6_TCLASS, value),
+            _ => set_integer(&self.socket, libc::IPPROTO_IP, libc::IP_TOS, value),
+        }
+    }
+
+    /// Prepares a connection that crosses the satellite link.
+    ///
+    /// # Errors
+    ///
+    /// The kernel knows no such congestion control. The other settings are made as far as this process may.
+    pub fn tune(&self, tuning: &Tuning<'_>) -> io::Result<()> {
+        // Beyond the kernel's own limit with CAP_NET_ADMIN. Half of what is accounted for is data.
+        let buffer = libc::c_int::try_from(tuning.buffer).unwrap_or(libc::c_int::MAX);
+        set_integer(&self.socket, libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, buffer)
+            .or_else(|_| self.socket.set_send_buffer_size(buffer as usize))?;
+        // What has not been sent waits at the server, and not here.
+        set_integer(&self.socket, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, UNSENT)?;
+        if let Some(rate) = tuning.rate {
+            let bytes = libc::c_int::try_from(rate.as_bps() / 8).unwrap_or(libc::c_int::MAX);
+            set_integer(&self.socket, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, bytes)?;
+        }
+        tuning.congestion.map_or(Ok(()), |name| self.socket.set_tcp_congestion(name.as_bytes()))
     }
 
     /// The error of a connection attempt that the poller says is over.
@@ -221,6 +295,41 @@ impl AsFd for KernelSocket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
+}
+
+/// Settings of a connection that crosses the satellite link.
+#[derive(Debug, Clone, Copy)]
+pub struct Tuning<'a> {
+    /// Congestion control, if not the kernel's default.
+    pub congestion: Option<&'a str>,
+    /// The send buffer, bytes.
+    pub buffer: u64,
+    /// The most that leaves.
+    pub rate: Option<Rate>,
+}
+
+/// The kernel's number of the option by which RFC 2292 read control messages of TCP; libc does not name it.
+const IPV6_2292PKTOPTIONS: libc::c_int = 6;
+
+/// Bytes of a connection over the satellite link that are handed to the kernel before it can send them.
+const UNSENT: libc::c_int = 256 << 10;
+
+pub fn set_integer(
+    socket: &Socket,
+    level: libc::c_int,
+    name: libc::c_int,
+    value: libc::c_int,
+) -> io::Result<()> {
+    let len = size_of::<libc::c_int>() as libc::socklen_t;
+    // SAFETY: the kernel reads an integer, which outlives the call.
+    let done = unsafe { libc::setsockopt(socket.as_raw_fd(), level, name, (&raw const value).cast(), len) };
+    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Congestion controls that this kernel has loaded.
+pub fn congestion_controls() -> Vec<String> {
+    let text = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control");
+    text.unwrap_or_default().split_whitespace().map(str::to_owned).collect()
 }
 
 /// Lets the process have as many files open as its hard limit allows; returns how many.

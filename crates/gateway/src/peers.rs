@@ -6,6 +6,7 @@
 
 use crate::config::{Config, Role, Terminal};
 use crate::prefix::Prefix;
+use crate::quotas::{Quota, Quotas};
 use skyhop_live::keys::PublicKey;
 use skyhop_units::{Span, Time};
 use std::collections::BTreeMap;
@@ -40,6 +41,15 @@ struct Peer {
     key: Option<PublicKey>,
     prefixes: Vec<Prefix>,
     link: Option<u32>,
+    quota: Option<Quota>,
+    /// Bytes that its association has carried and that were counted.
+    counted: u64,
+}
+
+impl Peer {
+    fn new(key: Option<PublicKey>) -> Self {
+        Peer { key, prefixes: Vec::new(), link: None, quota: None, counted: 0 }
+    }
 }
 
 /// The peers, by name.
@@ -47,6 +57,8 @@ struct Peer {
 pub struct Peers {
     hub: Option<Hub>,
     peers: BTreeMap<String, Peer>,
+    /// What terminals with quotas have used.
+    pub quotas: Quotas,
 }
 
 /// The name of a terminal's only peer.
@@ -58,9 +70,10 @@ impl Peers {
         let mut peers = Peers {
             hub: hub.map(|address| Hub { address, attempt: HubAttempt::At(now), pause: RETRY_MIN }),
             peers: BTreeMap::new(),
+            quotas: Quotas::default(),
         };
         if config.role == Role::Terminal {
-            peers.peers.insert(HUB.into(), Peer { key: None, prefixes: Vec::new(), link: None });
+            peers.peers.insert(HUB.into(), Peer::new(None));
         }
         peers.set_terminals(&config.terminals);
         peers
@@ -73,11 +86,8 @@ impl Peers {
             None => name == HUB && peer.key.is_none(),
         });
         for (name, terminal) in terminals {
-            let peer = self.peers.entry(name.clone()).or_insert(Peer {
-                key: Some(terminal.key),
-                prefixes: Vec::new(),
-                link: None,
-            });
+            let peer = self.peers.entry(name.clone()).or_insert_with(|| Peer::new(Some(terminal.key)));
+            peer.quota = terminal.quota;
             peer.prefixes.clone_from(&terminal.prefixes);
         }
     }
@@ -122,6 +132,7 @@ impl Peers {
             None => self.peers.iter_mut().find(|(_, peer)| peer.key == key)?,
         };
         let before = peer.link.replace(id).filter(|before| *before != id);
+        peer.counted = 0;
         Some((name.clone(), before))
     }
 
@@ -141,6 +152,28 @@ impl Peers {
             hub.pause = (hub.pause * 2).min(RETRY_MAX);
         }
         lost
+    }
+
+    /// Counts what associations have carried so far, `carried` being told by their numbers; the wall's clock says `wall`.
+    pub fn count(&mut self, wall: u64, carried: impl Fn(u32) -> u64) {
+        for (name, peer) in &mut self.peers {
+            let (Some(quota), Some(link)) = (&peer.quota, peer.link) else { continue };
+            let all = carried(link);
+            self.quotas.carried(wall, name, quota, all.saturating_sub(peer.counted));
+            peer.counted = all;
+        }
+    }
+
+    /// Returns true if the terminal of an association has used up its quota.
+    pub fn is_over_quota(&self, link: u32) -> bool {
+        let peer = self.peers.iter().find(|(_, peer)| peer.link == Some(link));
+        peer.and_then(|(name, peer)| Some(self.quotas.used(name) >= peer.quota?.bytes)).unwrap_or(false)
+    }
+
+    /// A terminal's quota, and what it has used of it.
+    pub fn quota(&self, name: &str) -> Option<(u64, u64)> {
+        let quota = self.peers.get(name)?.quota?;
+        Some((quota.bytes, self.quotas.used(name)))
     }
 
     /// The association by which an address is reached: a terminal's hub has all, a hub's terminals those of their users.

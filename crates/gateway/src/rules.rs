@@ -4,7 +4,7 @@
 //! Differs from iptables scripts: nothing but the table `inet skyhop` is read or written, and what has ended leaves it behind at worst.
 //! Leaves out routes (`routing`).
 
-use crate::config::{Config, Fail, Intercept, Quic, Role, SourceAddress};
+use crate::config::{Config, Dns, Fail, Intercept, Quic, Role, SourceAddress, Udp};
 use crate::prefix::{Prefix, SPECIAL};
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
@@ -23,6 +23,7 @@ pub fn ruleset(config: &Config) -> Option<String> {
     let _ = writeln!(out, "    meta l4proto tcp socket transparent 1 meta mark set {mark:#x} counter accept");
     if let Some(intercept) = &config.intercept {
         selection(config, intercept, &mut out);
+        datagrams(intercept, &mut out);
         let (port, refused) = (intercept.port, intercept.fail == Fail::Closed);
         for family in ["ip", "ip6"] {
             let version = if family == "ip" { "ipv4" } else { "ipv6" };
@@ -41,24 +42,79 @@ pub fn ruleset(config: &Config) -> Option<String> {
         }
     }
     out.push_str("  }\n");
-    if let Some(intercept) = config.intercept.as_ref().filter(|intercept| intercept.quic == Quic::Refuse) {
-        out.push_str("  chain quic {\n    type filter hook forward priority filter; policy accept;\n");
-        let _ = writeln!(
-            out,
-            "    iifname {} udp dport 443 counter reject with icmpx port-unreachable",
-            names(&intercept.interfaces)
-        );
-        out.push_str("  }\n");
+    if let Some(intercept) = &config.intercept {
+        quic(intercept, &mut out);
     }
     out.push_str("}\n");
     Some(out)
+}
+
+/// What becomes of QUIC that passes beside the association.
+fn quic(intercept: &Intercept, out: &mut String) {
+    let devices = names(&intercept.interfaces);
+    let rules = match (intercept.quic, intercept.quic_rate) {
+        (Quic::Refuse, _) => {
+            vec![format!("iifname {devices} udp dport 443 counter reject with icmpx port-unreachable")]
+        }
+        (Quic::Limit, Some(rate)) => {
+            let bytes = (rate.as_bps() / 8).max(1);
+            // A burst of a tenth of a second, and of some packets at least.
+            let burst = (bytes / 10).max(15_000);
+            let over = format!("limit rate over {bytes} bytes/second burst {burst} bytes counter drop");
+            vec![
+                format!("iifname {devices} udp dport 443 {over}"),
+                format!("oifname {devices} udp sport 443 {over}"),
+            ]
+        }
+        _ => return,
+    };
+    out.push_str("  chain quic {\n    type filter hook forward priority filter; policy accept;\n");
+    for rule in rules {
+        let _ = writeln!(out, "    {rule}");
+    }
+    out.push_str("  }\n");
+}
+
+/// Tunnels over UDP, which seal what they carry and have a congestion control inside: L2TP, OpenVPN, WireGuard.
+const UDP_TUNNELS: [RangeInclusive<u16>; 3] = [1194..=1194, 1701..=1701, 51_820..=51_820];
+
+/// Datagrams that are handed over; what is not passes.
+fn datagrams(intercept: &Intercept, out: &mut String) {
+    if !intercept.takes_datagrams() {
+        return;
+    }
+    let tunnels = [intercept.except_ports.as_slice(), &UDP_TUNNELS].concat();
+    let _ = writeln!(out, "    udp dport {} counter accept comment \"tunnels\"", ports(&tunnels));
+    let dns = intercept.dns == Dns::Cache;
+    match (intercept.udp, intercept.quic, dns) {
+        (Udp::Carry, Quic::Carry, _) => {}
+        (Udp::Carry, ..) => out.push_str("    udp dport 443 accept\n"),
+        (Udp::Pass, Quic::Carry, true) => out.push_str("    udp dport != { 53, 443 } accept\n"),
+        (Udp::Pass, Quic::Carry, false) => out.push_str("    udp dport != 443 accept\n"),
+        (Udp::Pass, ..) => out.push_str("    udp dport != 53 accept\n"),
+    }
+    let (port, mark) = (intercept.port, intercept.mark);
+    for (family, version) in [("ip", "ipv4"), ("ip6", "ipv6")] {
+        let _ = writeln!(
+            out,
+            "    meta nfproto {version} meta l4proto udp tproxy {family} to :{port} meta mark set {mark:#x} counter accept"
+        );
+    }
+    // Nobody was there to take it.
+    out.push_str(match intercept.fail {
+        Fail::Open => "    meta l4proto udp accept\n",
+        Fail::Closed => "    meta l4proto udp counter reject with icmpx port-unreachable\n",
+    });
 }
 
 /// Rules by which packets pass that are not to be split.
 fn selection(config: &Config, intercept: &Intercept, out: &mut String) {
     let _ = writeln!(out, "    iifname != {} accept", names(&intercept.interfaces));
     out.push_str("    meta l4proto { esp, ah } counter accept comment \"IPsec\"\n");
-    out.push_str("    meta l4proto != tcp accept\n");
+    out.push_str(match intercept.takes_datagrams() {
+        true => "    meta l4proto != { tcp, udp } accept\n",
+        false => "    meta l4proto != tcp accept\n",
+    });
     out.push_str("    fib daddr type { local, broadcast, multicast } accept\n");
     // A tunnel is counted, so that it can be seen why it is not faster.
     let tunnels = [intercept.except_ports.as_slice(), &[1194..=1194, 1723..=1723]].concat();
@@ -73,7 +129,7 @@ fn selection(config: &Config, intercept: &Intercept, out: &mut String) {
     let terminals = config.terminals.values().flat_map(|terminal| terminal.prefixes.iter().copied());
     let to: Vec<Prefix> = match config.role {
         Role::Hub => terminals.collect(),
-        Role::Terminal => intercept.to.clone(),
+        Role::Terminal | Role::Alone => intercept.to.clone(),
     };
     if config.role == Role::Hub || !to.is_empty() {
         addresses("daddr", "!= ", &to, out);

@@ -158,7 +158,7 @@ impl Socks {
 pub fn reply(answer: Answer) -> [u8; 10] {
     let code = match answer {
         Answer::Connected => 0,
-        Answer::Forbidden => 2,
+        Answer::Forbidden | Answer::OverQuota => 2,
         Answer::Unreachable | Answer::NoSuchName => 4,
         Answer::Refused => 5,
         Answer::TimedOut => 6,

@@ -8,8 +8,11 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 /// Version of the preamble.
 pub const VERSION: u8 = 1;
-/// Largest size of a preamble, bytes.
-pub const MOST: usize = 4 + 1 + 1 + 255 + 2 + 1 + 16 + 2;
+/// The longest preamble that this version writes, bytes.
+pub const MOST: usize = 4 + 1 + 1 + 255 + 2 + 1 + 16 + 2 + OPTION_HEADER + 1;
+/// The longest that it reads: a later one may have more options.
+pub const READ_MOST: usize = MOST + 256;
+const OPTION_HEADER: usize = 2;
 
 /// The destination of a connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,13 +32,27 @@ impl std::fmt::Display for Destination {
     }
 }
 
+/// What a stream carries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Carries {
+    /// The bytes of a TCP connection.
+    #[default]
+    Connection = 0,
+    /// Datagrams of UDP: the association's on the channel of the stream's number, and in the stream those that are too large for one.
+    Datagrams = 1,
+}
+
 /// The purpose of a stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Preamble {
+    /// What it carries.
+    pub carries: Carries,
     /// Destination of the connection.
     pub destination: Destination,
     /// Address and port of the client, if known.
     pub source: Option<SocketAddr>,
+    /// The code point of the client's packets (RFC 2474), 0 to 63, if it is not zero.
+    pub dscp: Option<u8>,
 }
 
 /// The reason for which bytes are not a preamble.
@@ -66,11 +83,13 @@ pub enum Answer {
     NoSuchName,
     /// The preamble was not understood.
     NotUnderstood,
+    /// The client's terminal has used up its quota.
+    OverQuota,
 }
 
 impl Answer {
     /// All answers, in order of their numbers.
-    pub const ALL: [Answer; 8] = [
+    pub const ALL: [Answer; 9] = [
         Answer::Connected,
         Answer::Refused,
         Answer::Unreachable,
@@ -79,6 +98,7 @@ impl Answer {
         Answer::Full,
         Answer::NoSuchName,
         Answer::NotUnderstood,
+        Answer::OverQuota,
     ];
 
     /// Its number, which is the byte sent.
@@ -102,6 +122,7 @@ impl Answer {
             Answer::Full => "full",
             Answer::NoSuchName => "no-such-name",
             Answer::NotUnderstood => "not-understood",
+            Answer::OverQuota => "over-quota",
         }
     }
 }
@@ -110,12 +131,18 @@ const IPV4: u8 = 4;
 const IPV6: u8 = 6;
 const NAME: u8 = 1;
 const NONE: u8 = 0;
+const DSCP: u8 = 1;
 
 impl Preamble {
-    /// Appends the preamble: version, two bytes of length, zero, destination, source.
+    /// Of a connection to there, of a client that is not named.
+    pub fn to(destination: Destination) -> Self {
+        Preamble { carries: Carries::Connection, destination, source: None, dscp: None }
+    }
+
+    /// Appends the preamble: version, two bytes of length, contents, destination, source, options.
     pub fn emit(&self, out: &mut Vec<u8>) {
         let start = out.len();
-        out.extend_from_slice(&[VERSION, 0, 0, 0]);
+        out.extend_from_slice(&[VERSION, 0, 0, self.carries as u8]);
         match &self.destination {
             Destination::Address(address) => put_address(*address, out),
             Destination::Name(name, port) => {
@@ -129,6 +156,9 @@ impl Preamble {
             Some(source) => put_address(source, out),
             None => out.push(NONE),
         }
+        if let Some(dscp) = self.dscp {
+            out.extend_from_slice(&[DSCP, 1, dscp]);
+        }
         let len = (out.len() - start - 4) as u16;
         out[start + 1..start + 3].copy_from_slice(&len.to_be_bytes());
     }
@@ -141,7 +171,12 @@ impl Preamble {
         }
         let Some((head, rest)) = bytes.split_at_checked(4) else { return Ok(None) };
         let len = usize::from(u16::from_be_bytes([head[1], head[2]]));
-        if len > MOST - 4 || head[3] != 0 {
+        let carries = match head[3] {
+            0 => Carries::Connection,
+            1 => Carries::Datagrams,
+            _ => return Err(PreambleError::Malformed),
+        };
+        if len > READ_MOST - 4 {
             return Err(PreambleError::Malformed);
         }
         let Some(mut rest) = rest.get(..len) else { return Ok(None) };
@@ -159,7 +194,18 @@ impl Preamble {
                 NONE => None,
                 family => Some(address(family, &mut rest)?),
             };
-            rest.is_empty().then_some(Preamble { destination, source })
+            let mut dscp = None;
+            while !rest.is_empty() {
+                let kind = take(&mut rest, 1)?[0];
+                let len = usize::from(take(&mut rest, 1)?[0]);
+                // An option of a later version changes nothing that has to be understood.
+                match (kind, take(&mut rest, len)?) {
+                    (DSCP, &[number]) if number < 64 => dscp = Some(number),
+                    (DSCP, _) => return None,
+                    _ => {}
+                }
+            }
+            Some(Preamble { carries, destination, source, dscp })
         })();
         parsed.map(|preamble| Some((preamble, 4 + len))).ok_or(PreambleError::Malformed)
     }
@@ -213,22 +259,42 @@ mod tests {
     #[test]
     fn bytes_are_those_of_the_document() {
         let preamble = Preamble {
-            destination: Destination::Address("192.0.2.7:443".parse().unwrap()),
             source: Some("10.1.0.9:50000".parse().unwrap()),
+            ..Preamble::to(Destination::Address("192.0.2.7:443".parse().unwrap()))
         };
         let bytes = [1, 0, 14, 0, 4, 192, 0, 2, 7, 1, 0xbb, 4, 10, 1, 0, 9, 0xc3, 0x50];
         assert_eq!(emitted(&preamble), bytes);
-        let named = Preamble { destination: Destination::Name("a.example".into(), 80), source: None };
+        let named = Preamble::to(Destination::Name("a.example".into(), 80));
         assert_eq!(emitted(&named), b"\x01\x00\x0e\x00\x01\x09a.example\x00\x50\x00");
+        let marked = Preamble { carries: Carries::Datagrams, dscp: Some(46), ..preamble };
+        let bytes = [1, 0, 17, 1, 4, 192, 0, 2, 7, 1, 0xbb, 4, 10, 1, 0, 9, 0xc3, 0x50, 1, 1, 46];
+        assert_eq!(emitted(&marked), bytes);
     }
 
     #[test]
     fn the_longest_one_is_as_long_as_said() {
         let name = "x".repeat(255);
         let source = Some("[2001:db8::1]:1".parse().unwrap());
-        let bytes = emitted(&Preamble { destination: Destination::Name(name, 1), source });
+        let longest = Preamble { source, dscp: Some(63), ..Preamble::to(Destination::Name(name, 1)) };
+        let bytes = emitted(&longest);
         assert_eq!(bytes.len(), MOST);
         assert!(Preamble::parse(&bytes).unwrap().is_some());
+    }
+
+    #[test]
+    fn options_of_later_versions_are_passed_over_and_broken_ones_are_not() {
+        let known = Preamble { dscp: Some(10), ..Preamble::to(Destination::Name("a.example".into(), 80)) };
+        let with = |option: &[u8]| {
+            let mut bytes = emitted(&known);
+            bytes.extend_from_slice(option);
+            bytes[2] += option.len() as u8;
+            Preamble::parse(&bytes).map(|read| read.map(|(preamble, _)| preamble))
+        };
+        assert_eq!(with(&[200, 3, 1, 2, 3]), Ok(Some(known.clone())));
+        assert_eq!(with(&[200, 0]), Ok(Some(known.clone())));
+        for wrong in [&[200][..], &[200, 4, 1, 2, 3], &[1, 1, 64], &[1, 2, 1, 1], &[1, 0]] {
+            assert_eq!(with(wrong), Err(PreambleError::Malformed), "{wrong:?}");
+        }
     }
 
     proptest! {
@@ -238,7 +304,10 @@ mod tests {
         ) {
             let ip = if v6 { IpAddr::V6(Ipv6Addr::from(u128::from(low) << 64 | 7)) } else { IpAddr::V4(Ipv4Addr::from(low)) };
             let address = SocketAddr::new(ip, port);
-            let preamble = Preamble { destination: Destination::Address(address), source: source.then_some(address) };
+            let dscp = (low & 64 == 0).then_some((low & 63) as u8);
+            let carries = if low & 128 == 0 { Carries::Connection } else { Carries::Datagrams };
+            let destination = Destination::Address(address);
+            let preamble = Preamble { carries, destination, source: source.then_some(address), dscp };
             let mut bytes = emitted(&preamble);
             let len = bytes.len();
             for part in 0..len {
@@ -255,7 +324,10 @@ mod tests {
                 bytes[0] = VERSION;
             }
             if let Ok(Some((preamble, len))) = Preamble::parse(&bytes) {
-                prop_assert_eq!(emitted(&preamble), &bytes[..len]);
+                // Options that are not known are not written again.
+                let again = emitted(&preamble);
+                prop_assert!(again.len() <= len);
+                prop_assert_eq!(Preamble::parse(&again), Ok(Some((preamble, again.len()))));
             }
         }
     }

@@ -31,6 +31,7 @@ type Sets = &'static [(&'static str, &'static str)];
 const SHORTENED: &[(&str, Sets, u64)] = &[
     ("association", &[("duration", "8 s"), ("flows.download.count", "6")], 1),
     ("flight", &[("duration", "10 min")], 1),
+    ("gateway", &[("flows.download.traffic.size", "5 MB"), ("duration", "20 s")], 1),
     ("geo", &[], 1),
     ("geo-and-leo", &[("duration", "5 min")], 1),
     ("iridium", &[("duration", "4 h")], 1),

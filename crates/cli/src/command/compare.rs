@@ -6,6 +6,7 @@
 
 use crate::engine;
 use crate::failure::Failure;
+use crate::gateway::through::{self, SplitPath, split_path};
 use crate::table::{self, TextTable};
 use clap::Args as ClapArgs;
 use serde_json::{Value, json};
@@ -155,11 +156,16 @@ pub fn run(args: &Compare) -> Result<u8, Failure> {
     };
     let mut rows = Vec::new();
     for loaded in &loaded {
+        let path = split_path(loaded)?;
         for contender in &args.transport {
+            // The ends of a split connection speak TCP, and STP is between the gateways.
+            if path.is_some() && *contender == Contender::Stp {
+                continue;
+            }
             // STP's buffers do not depend on the kernel's.
             let ways = if *contender == Contender::Stp { &buffers[..1] } else { buffers };
             for buffers in ways {
-                let of = One { args, loaded, with: (*contender, *buffers) };
+                let of = One { args, loaded, with: (*contender, *buffers), path: path.as_ref() };
                 let found = of.rows()?;
                 if !args.quiet {
                     found.iter().for_each(|row| tell(&line(row)));
@@ -203,6 +209,8 @@ struct One<'a> {
     args: &'a Compare,
     loaded: &'a Loaded,
     with: (Contender, Buffers),
+    /// The compared flow's path, if splices divide it: where they are, gateways run.
+    path: Option<&'a SplitPath<'a>>,
 }
 
 impl One<'_> {
@@ -260,8 +268,11 @@ impl One<'_> {
     fn emulated(&self, seed: u64) -> Result<emulated::EmulatedRun, Failure> {
         let mut run = emulated::EmulatedRun::default();
         for _ in 0..TRIES {
-            run = emulated::measure(self.loaded, self.with, seed, &|| !engine::interrupted())
-                .map_err(super::emulate::failed)?;
+            run = match self.path {
+                Some(path) => through::measure(self.loaded, path, self.with, seed)?,
+                None => emulated::measure(self.loaded, self.with, seed, &|| !engine::interrupted())
+                    .map_err(super::emulate::failed)?,
+            };
             if engine::interrupted() {
                 return Err(Failure::Interrupted);
             }

@@ -144,9 +144,17 @@ fn path(config: &Config, peer: &Value, findings: &mut Findings) {
             Role::Terminal => {
                 "is the hub running, is its UDP port open, and does its file have this terminal's key?"
             }
-            Role::Hub => "the terminal opens it: does it run, and is its file's `hub` this host?",
+            Role::Hub | Role::Alone => {
+                "the terminal opens it: does it run, and is its file's `hub` this host?"
+            }
         };
         return findings.say(false, &format!("no association with {name}"), advice);
+    }
+    if peer["quota_bytes"].is_u64() {
+        let (used, quota) = (number(peer, "quota_used_bytes"), number(peer, "quota_bytes"));
+        let advice = "new connections are refused until the period is over: a larger `quota`";
+        let what = format!("{name} has used {:.0} of {:.0} MB of its quota", used / 1e6, quota / 1e6);
+        findings.say(used < quota, &what, advice);
     }
     let (rtt, rate, size) = (number(peer, "rtt_s"), number(peer, "rate_bps"), number(peer, "packet_size"));
     let what = format!(

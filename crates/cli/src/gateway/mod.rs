@@ -4,10 +4,15 @@
 //! Differs from the simulated splice: files, keys, a firewall's table and an operator who looks.
 //! Leaves out systemd's unit, which is in `packaging/`.
 
+mod capture;
 mod diagnose;
 mod files;
+mod lab;
+mod lab_hosts;
+mod lab_transfers;
 mod run;
 mod status;
+pub mod through;
 
 use crate::failure::Failure;
 use clap::Subcommand;
@@ -41,6 +46,9 @@ pub enum GatewayCommand {
     /// Find faults in this host, the path or the file, and print the changes to make.
     #[command(after_help = DIAGNOSE_EXAMPLES)]
     Diagnose(diagnose::Diagnose),
+    /// Try a gateway on this machine: the same transfers without and with one over an emulated satellite path, in a picture.
+    #[command(after_help = LAB_EXAMPLES)]
+    Lab(lab::Lab),
 }
 
 /// Runs the command.
@@ -53,6 +61,7 @@ pub fn run(what: &GatewayCommand) -> Result<(), Failure> {
         GatewayCommand::Rules { file } => run::rules(file),
         GatewayCommand::Status(args) => status::run(args),
         GatewayCommand::Diagnose(args) => diagnose::run(args),
+        GatewayCommand::Lab(args) => lab::run(args),
     }
 }
 
@@ -85,6 +94,7 @@ Exit code: 0 done, 1 a file cannot be written, 2 wrong usage or the terminal exi
 const RUN_EXAMPLES: &str = "\
 Examples:
   skyhop gateway run home.toml
+  skyhop gateway run home.toml --capture home.pcapng
   systemctl reload skyhop-gateway                 SIGHUP: the file is read again; a mistake changes nothing
 
 SIGTERM ends a gateway: new connections pass, those that are open have 10 s. The log goes to standard error.
@@ -103,3 +113,14 @@ Examples:
   skyhop gateway diagnose home.toml
 
 Exit code: 0 nothing is wrong, 1 something is, 2 wrong usage or file.";
+
+const LAB_EXAMPLES: &str = "\
+Examples:
+  skyhop gateway lab
+  skyhop gateway lab --rate '50 Mbit/s' --loss 0.01 --size '50 MB'
+  skyhop gateway lab --congestion reno --alone
+  skyhop gateway lab --keep                       with a shell in each host
+
+Needs ip and nft, and root or a system that lets users make namespaces. A user, a terminal, a satellite path, a hub and a server
+are network namespaces, which go with the command.
+Exit code: 0 done, 1 something that it needs does not work, 2 wrong usage.";

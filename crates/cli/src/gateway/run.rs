@@ -2,9 +2,11 @@
 //!
 //! Follows docs/gateway.md. Leaves out the daemon's work.
 
+use super::capture;
 use crate::failure::Failure;
 use clap::Args;
-use skyhop_gateway::{Config, DaemonError, Fail, Quic, SourceAddress, ruleset};
+use skyhop_gateway::{Config, DaemonError, Dns, Fail, Quic, Role, SourceAddress, Udp, ruleset};
+use skyhop_units::Bytes;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -16,6 +18,12 @@ pub struct GatewayRun {
     /// Only check the file, as `skyhop gateway check` does.
     #[arg(long)]
     pub check: bool,
+    /// Write the packets of all associations in the clear to this file (pcapng), for "skyhop wireshark".
+    #[arg(long, value_name = "FILE")]
+    pub capture: Option<PathBuf>,
+    /// The capture ends when its file has this size.
+    #[arg(long, value_name = "SIZE", default_value = "100 MB", requires = "capture")]
+    pub capture_size: Bytes,
 }
 
 fn read(file: &Path) -> Result<Config, Failure> {
@@ -28,8 +36,9 @@ pub fn run(args: &GatewayRun) -> Result<(), Failure> {
     if args.check {
         return check(&args.file);
     }
+    let tap = args.capture.as_deref().map(|path| capture::tap(path, args.capture_size)).transpose()?;
     let log = Box::new(|line: &str| eprintln!("skyhop gateway: {line}"));
-    skyhop_gateway::run(args.file.clone(), config, log).map_err(|e| match e {
+    skyhop_gateway::run(args.file.clone(), config, tap, log).map_err(|e| match e {
         DaemonError::Config(message) => Failure::Scenario(format!("{}: {message}", args.file.display())),
         DaemonError::Run(message) => Failure::Run(message),
     })
@@ -52,19 +61,25 @@ pub fn check(file: &Path) -> Result<(), Failure> {
     let mut out = String::new();
     match &config.hub {
         Some(hub) => _ = writeln!(out, "terminal of the hub at {hub}"),
+        None if config.role == Role::Alone => _ = writeln!(out, "hub alone: its users have no gateway"),
         None => _ = writeln!(out, "hub at {}", config.listen),
     }
     let rate = match (config.rate, config.promised) {
+        (Some(rate), _) if config.role == Role::Alone => format!("at most {rate}, each connection"),
+        (None, _) if config.role == Role::Alone => {
+            let law = config.congestion.as_deref().unwrap_or("the kernel's congestion control");
+            format!("as {law} finds")
+        }
         (Some(rate), true) => format!("{rate}, promised"),
         (Some(rate), false) => format!("learnt, at most {rate}"),
         (None, _) => "learnt".into(),
     };
     let _ = writeln!(out, "  sending rate        {rate}");
-    let _ = writeln!(
-        out,
-        "  memory              {} MB for each association, each way",
-        config.memory / 1_000_000
-    );
+    let memory = match config.role {
+        Role::Alone => format!("{} MB, of which a connection has up to a quarter", config.memory / 1_000_000),
+        _ => format!("{} MB for each association, each way", config.memory / 1_000_000),
+    };
+    let _ = writeln!(out, "  memory              {memory}");
     let _ = writeln!(out, "  connections         {} at most", config.connections);
     if let Some(intercept) = &config.intercept {
         let fail = match intercept.fail {
@@ -73,8 +88,17 @@ pub fn check(file: &Path) -> Result<(), Failure> {
         };
         let _ = writeln!(out, "  intercepts          TCP of {}", intercept.interfaces.join(", "));
         let _ = writeln!(out, "  without the link    new connections {fail}");
-        if intercept.quic == Quic::Refuse {
-            let _ = writeln!(out, "  QUIC                refused, so that browsers use TCP");
+        let quic = match (intercept.quic, intercept.quic_rate) {
+            (Quic::Refuse, _) => "refused, so that browsers use TCP".to_owned(),
+            (Quic::Limit, Some(rate)) => format!("passes outside, at most {rate} in each direction"),
+            (Quic::Carry, _) => "datagrams in the association".to_owned(),
+            _ => "passes outside".to_owned(),
+        };
+        let _ = writeln!(out, "  QUIC                {quic}");
+        let udp = if intercept.udp == Udp::Carry { "datagrams in the association" } else { "passes outside" };
+        let _ = writeln!(out, "  other UDP           {udp}");
+        if intercept.dns == Dns::Cache {
+            let _ = writeln!(out, "  DNS                 answered from a cache");
         }
     }
     if let Some((address, password)) = &config.socks {

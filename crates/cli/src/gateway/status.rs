@@ -105,6 +105,11 @@ fn table(status: &Value, out: &mut String) {
             let _ = writeln!(out, "  {name}: no association");
             continue;
         }
+        if peer["quota_bytes"].is_u64() {
+            let (used, quota) = (number(peer, "quota_used_bytes"), number(peer, "quota_bytes"));
+            let over = if used >= quota { ": new connections are refused" } else { "" };
+            let _ = writeln!(out, "  {name}: {} of a quota of {}{over}", bytes(used), bytes(quota));
+        }
         let sent = number(peer, "packets_sent").max(1.0);
         let _ = writeln!(
             out,

@@ -110,6 +110,22 @@ pub enum Event {
     },
 }
 
+/// A packet of an association in the clear, as it was before it was sealed or after it was opened.
+#[derive(Debug, Clone, Copy)]
+pub struct TappedPacket<'a> {
+    /// When it was sent or came.
+    pub at: Time,
+    /// The peer.
+    pub peer: SocketAddr,
+    /// True if it is this host's.
+    pub outgoing: bool,
+    /// The packet of STP.
+    pub packet: &'a [u8],
+}
+
+/// A reader of all packets.
+pub type Tap = Box<dyn FnMut(&TappedPacket<'_>)>;
+
 /// Largest number of small packets that wait to be sent.
 const OUTGOING_MAX: usize = 1024;
 /// Packets of an association in one turn.
@@ -129,6 +145,7 @@ pub struct Engine {
     events: VecDeque<Event>,
     entropy: Arc<dyn Entropy>,
     swept_at: Time,
+    tap: Option<Tap>,
 }
 
 impl Engine {
@@ -143,6 +160,7 @@ impl Engine {
             events: VecDeque::new(),
             entropy,
             swept_at: now,
+            tap: None,
         }
     }
 
@@ -168,6 +186,11 @@ impl Engine {
     /// Replaces the rates of single peers, for associations opened later.
     pub fn set_rates(&mut self, rates: BTreeMap<PublicKey, Rate>) {
         self.config.rates = rates;
+    }
+
+    /// From now on all packets go to this reader too.
+    pub fn set_tap(&mut self, tap: Option<Tap>) {
+        self.tap = tap;
     }
 
     /// An association that is open.
@@ -221,6 +244,9 @@ impl Engine {
         }
         self.take_events(now);
         let Some((id, contents)) = opened else { return false };
+        if let Some(tap) = &mut self.tap {
+            tap(&TappedPacket { at: now, peer: from, outgoing: false, packet: &datagram[contents.clone()] });
+        }
         let Ok(packet) = parse(&datagram[contents]) else { return false };
         let asks = packet.poll.is_some();
         let Some(packet) = framed(packet) else { return false };
@@ -297,6 +323,10 @@ impl Engine {
             let start = batch.buffer.len();
             batch.buffer.resize(start + HEADER_LEN, 0);
             emit(&packet, &mut batch.buffer);
+            if let Some(tap) = &mut self.tap {
+                let packet = &batch.buffer[start + HEADER_LEN..];
+                tap(&TappedPacket { at: now, peer: association.peer, outgoing: true, packet });
+            }
             association.seal(&mut batch.buffer, start);
             link.traffic.sent((batch.buffer.len() - start) as u64);
             batch.push(association.peer, link.reply_from, start);

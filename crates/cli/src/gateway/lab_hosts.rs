@@ -1,0 +1,224 @@
+//! The hosts of a gateway's laboratory: network namespaces without names, wires between them, and programs in them.
+//!
+//! Follows ip(8) and [`skyhop_emulate::namespace`]. The hosts stand in a row; wire N has the addresses 10.N.0.1 and 10.N.0.2.
+//! Differs from `ip netns`: nothing has a name, so nothing is left behind, also if this process is killed.
+//! Leaves out what the programs do.
+
+use crate::failure::Failure;
+use skyhop_emulate::namespace::{Namespace, set_parameter};
+use std::os::fd::AsRawFd;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// The device of a host towards the one before it, and towards the one behind it.
+pub const DEVICES: [&str; 2] = ["left", "right"];
+
+/// Hosts in a row, each joined to the next by a wire.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Row<'a>(pub &'a [&'a str]);
+
+impl Row<'_> {
+    /// The address of a host on the wire towards the one before it, or behind it (`side` 1).
+    pub fn address(host: usize, side: usize) -> String {
+        format!("10.{}.0.{}", host + side, 2 - side)
+    }
+
+    /// The range of the wire behind a host.
+    fn range(host: usize) -> String {
+        format!("10.{}.0.0/24", host + 1)
+    }
+
+    /// The routes of a host: ranges, and the next host on the way.
+    fn routes(&self, host: usize) -> Vec<(String, String)> {
+        let last = self.0.len() - 1;
+        let mut routes = Vec::new();
+        // All that lies before the host, but for the wire that it is at.
+        for wire in 0..host.saturating_sub(1) {
+            routes.push((Self::range(wire), Self::address(host - 1, 1)));
+        }
+        let far = (host < last).then(|| Self::address(host + 1, 0));
+        routes.extend(far.map(|far| ("default".to_owned(), far)));
+        routes
+    }
+}
+
+/// The laboratory.
+pub struct LabHosts {
+    names: Vec<String>,
+    hosts: Vec<Namespace>,
+    programs: Vec<(String, Child)>,
+    /// A folder for files and logs, which goes with it.
+    pub folder: PathBuf,
+    skyhop: PathBuf,
+}
+
+fn failed(what: &str, e: impl std::fmt::Display) -> Failure {
+    Failure::Run(format!("{what}: {e}"))
+}
+
+impl LabHosts {
+    /// Makes hosts of these names and the wires between them.
+    pub fn new(row: &Row<'_>) -> Result<Self, Failure> {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let folder = std::env::temp_dir().join(format!("skyhop-lab-{}-{number}", std::process::id()));
+        std::fs::create_dir_all(&folder).map_err(|e| failed(&folder.display().to_string(), e))?;
+        let skyhop = std::env::current_exe().map_err(|e| failed("this program's own path", e))?;
+        let furnish = || {
+            set_parameter("ipv4/ip_forward", "1")?;
+            set_parameter("ipv6/conf/all/forwarding", "1")
+        };
+        let made = |_| Namespace::with(furnish).map(|(host, ())| host);
+        let hosts: Result<Vec<_>, _> = row.0.iter().map(made).collect();
+        let hosts = hosts.map_err(crate::command::emulate::failed)?;
+        let names = row.0.iter().map(|name| (*name).to_owned()).collect();
+        let lab = LabHosts { names, hosts, programs: Vec::new(), folder, skyhop };
+        for host in 0..row.0.len() {
+            lab.ip(host, &["link", "set", "dev", "lo", "up"])?;
+        }
+        for near in 0..row.0.len() - 1 {
+            let [left, right] = DEVICES;
+            let far = lab.path_of(near + 1);
+            lab.ip(
+                near,
+                &["link", "add", "dev", right, "type", "veth", "peer", "name", left, "netns", &far],
+            )?;
+            for (host, side) in [(near, 1), (near + 1, 0)] {
+                let address = format!("{}/24", Row::address(host, side));
+                lab.ip(host, &["address", "add", &address, "dev", DEVICES[side]])?;
+                lab.ip(host, &["link", "set", "dev", DEVICES[side], "up"])?;
+            }
+        }
+        for host in 0..row.0.len() {
+            for (to, via) in row.routes(host) {
+                lab.ip(host, &["route", "add", &to, "via", &via])?;
+            }
+        }
+        let last = row.0.len() - 1;
+        lab.ip(last, &["route", "add", "default", "via", &Row::address(last - 1, 1)])?;
+        Ok(lab)
+    }
+
+    /// A path by which other programs enter a host while this one runs.
+    pub fn path_of(&self, host: usize) -> String {
+        format!("/proc/{}/fd/{}", std::process::id(), self.hosts[host].fd.as_raw_fd())
+    }
+
+    /// Has something done in a host. Sockets stay where they were opened.
+    pub fn within<T: Send>(&self, host: usize, work: impl FnOnce() -> T + Send) -> Result<T, Failure> {
+        self.hosts[host].within(work).map_err(|e| failed(&self.names[host], e))
+    }
+
+    /// A host to be entered by other threads.
+    pub fn host(&self, host: usize) -> Namespace {
+        self.hosts[host].clone()
+    }
+
+    /// What `ip` prints in a host.
+    pub fn ip(&self, host: usize, words: &[&str]) -> Result<String, Failure> {
+        let run = || Command::new("ip").args(words).output();
+        let output = self.within(host, run)?.map_err(|e| match e.kind() {
+            std::io::ErrorKind::NotFound => Failure::Run("there is no program ip: install iproute2".into()),
+            _ => failed("ip", e),
+        })?;
+        let said = String::from_utf8_lossy(&output.stderr);
+        match output.status.success() {
+            true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
+            false => Err(failed(&format!("{}: ip {}", self.names[host], words.join(" ")), said.trim())),
+        }
+    }
+
+    /// Has connections of a host use this congestion control of the kernel. By its routes: a namespace's default may be what the system
+    /// allows to everybody only.
+    pub fn prefer(&self, host: usize, law: &str) -> Result<(), Failure> {
+        for route in self.ip(host, &["route", "show"])?.lines() {
+            // A wire whose other end has just come may still be said to be down.
+            let words: Vec<&str> = route.split_whitespace().filter(|word| *word != "linkdown").collect();
+            self.ip(host, &[&["route", "replace"], &words[..], &["congctl", law]].concat())?;
+        }
+        Ok(())
+    }
+
+    /// Runs a command of skyhop in a host to its end, and returns what it prints.
+    pub fn skyhop(&self, host: usize, words: &[&str]) -> Result<String, Failure> {
+        let run = || Command::new(&self.skyhop).args(words).current_dir(&self.folder).output();
+        let output = self.within(host, run)?.map_err(|e| failed("skyhop", e))?;
+        let said = String::from_utf8_lossy(&output.stderr);
+        match output.status.success() {
+            true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
+            false => Err(failed(&format!("skyhop {}", words.join(" ")), said.trim())),
+        }
+    }
+
+    /// Starts a command of skyhop in a host; its messages go to a file of that name.
+    pub fn start(&mut self, host: usize, log: &str, words: &[&str]) -> Result<(), Failure> {
+        let file = std::fs::File::create(self.log_of(log)).map_err(|e| failed(log, e))?;
+        let spawn = || {
+            let mut command = Command::new(&self.skyhop);
+            command.args(words).current_dir(&self.folder).stdin(Stdio::null()).stdout(Stdio::null());
+            command.stderr(file).spawn()
+        };
+        let child = self.within(host, spawn)?.map_err(|e| failed("skyhop", e))?;
+        self.programs.push((log.to_owned(), child));
+        Ok(())
+    }
+
+    fn log_of(&self, log: &str) -> PathBuf {
+        self.folder.join(format!("{log}.log"))
+    }
+
+    /// What a program has said, if it has ended though it should not.
+    pub fn ended(&mut self) -> Option<String> {
+        let ended = |(log, child): &mut (String, Child)| child.try_wait().ok().flatten().map(|_| log.clone());
+        let log = self.programs.iter_mut().find_map(ended)?;
+        let said = std::fs::read_to_string(self.log_of(&log)).unwrap_or_default();
+        Some(format!("{log} has ended: {}", said.trim()))
+    }
+
+    /// Bytes that a host's device has received and sent.
+    pub fn carried(&self, host: usize, device: &str) -> Result<[u64; 2], Failure> {
+        let said = self.ip(host, &["-s", "-j", "link", "show", "dev", device])?;
+        let read: serde_json::Value = serde_json::from_str(&said).map_err(|e| failed("ip -j", e))?;
+        Ok(["rx", "tx"].map(|way| read[0]["stats64"][way]["bytes"].as_u64().unwrap_or(0)))
+    }
+
+    /// Writes a file into the folder, and returns its path.
+    pub fn write(&self, name: &str, text: &str) -> Result<PathBuf, Failure> {
+        let path = self.folder.join(name);
+        std::fs::write(&path, text).map_err(|e| failed(&path.display().to_string(), e))?;
+        Ok(path)
+    }
+}
+
+impl Drop for LabHosts {
+    fn drop(&mut self) {
+        // The gateways first: they take their tables and routes away, though the hosts go with all that is in them.
+        for (_, child) in self.programs.iter_mut().rev() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+        let _ = std::fs::remove_dir_all(Path::new(&self.folder));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_host_of_a_row_has_a_way_to_every_other() {
+        let row = Row(&["user", "terminal", "satellite", "hub", "server"]);
+        assert_eq!((Row::address(0, 1), Row::address(4, 0)), ("10.1.0.1".into(), "10.4.0.2".into()));
+        let routes = |host| {
+            row.routes(host).into_iter().map(|(to, via)| format!("{to} via {via}")).collect::<Vec<_>>()
+        };
+        assert_eq!(routes(0), ["default via 10.1.0.2"]);
+        assert_eq!(routes(1), ["default via 10.2.0.2"]);
+        assert_eq!(
+            routes(3),
+            ["10.1.0.0/24 via 10.3.0.1", "10.2.0.0/24 via 10.3.0.1", "default via 10.4.0.2"]
+        );
+        assert_eq!(routes(4).len(), 3);
+    }
+}

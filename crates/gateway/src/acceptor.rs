@@ -1,0 +1,181 @@
+//! The end that has a connection's server: the preamble is read, the name looked up, and the server asked.
+//!
+//! Follows docs/stp.md §16. A hub alone has no preamble to read, and asks the server for the client itself.
+//! Differs from a proxy's defaults: nothing of this host's own and of special purpose is connected to unless the file says so.
+//! Leaves out what is carried then (`gateway`).
+
+use crate::config::{Role, SourceAddress};
+use crate::dscp::Dscp;
+use crate::flow::{Phase, SplitConnection};
+use crate::gateway::{ASKING_MAX, End, FAR, Gateway};
+use crate::kernel::KernelSocket;
+use crate::prefix::{is_special, plain};
+use bytes::Bytes;
+use skyhop_splice::preamble::{Answer, Carries, Destination, Preamble};
+use skyhop_units::Time;
+use std::io;
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+
+impl Gateway {
+    /// The preamble of a stream that the far gateway has opened. Nothing behind it is read.
+    pub(crate) fn read_preamble(
+        &mut self,
+        now: Time,
+        slot: usize,
+        flow: &mut SplitConnection,
+    ) -> Result<bool, End> {
+        let (Phase::Reading(bytes), Some((link, id))) = (&mut flow.phase, flow.stream) else {
+            return Ok(false);
+        };
+        let trunk = self.engine.trunk(link).ok_or(End::Lost)?;
+        let preamble = loop {
+            match Preamble::parse(bytes) {
+                Ok(Some((preamble, _))) => break preamble,
+                Ok(None) => {}
+                Err(_) => return Err(End::Answered(Answer::NotUnderstood)),
+            }
+            let wanted = match bytes.first_chunk::<3>() {
+                Some(&[_, high, low]) if bytes.len() >= 4 => 4 + usize::from(u16::from_be_bytes([high, low])),
+                _ => 4,
+            };
+            match trunk.read(id, wanted - bytes.len()) {
+                Some(more) => bytes.extend_from_slice(&more),
+                None if flow.finished || now.since(flow.since) >= ASKING_MAX => {
+                    return Err(End::Answered(Answer::NotUnderstood));
+                }
+                None => return Ok(false),
+            }
+        };
+        flow.destination = Some(preamble.destination.clone());
+        flow.client = preamble.source;
+        flow.dscp = preamble.dscp.map_or(Dscp::default(), Dscp::from_number);
+        if self.peers.is_over_quota(link) {
+            return Err(End::Answered(Answer::OverQuota));
+        }
+        if preamble.carries == Carries::Datagrams {
+            return self.accept_datagrams(now, flow, &preamble);
+        }
+        // This one is among them already.
+        if self.flows.len() > self.config.connections.min(self.files_max) {
+            return Err(End::Answered(Answer::Full));
+        }
+        match preamble.destination {
+            Destination::Address(address) => self.connect(now, slot, flow, vec![address]),
+            Destination::Name(name, port) => {
+                if !self.names.ask(self.flows.name(slot), name, port) {
+                    return Err(End::Answered(Answer::Full));
+                }
+                flow.phase = Phase::Resolving;
+                Ok(false)
+            }
+        }
+    }
+
+    pub(crate) fn resolved(&mut self, now: Time, slot: usize, addresses: Vec<SocketAddr>) {
+        let Some(mut flow) = self.flows.take(slot) else { return };
+        let begun = match addresses.is_empty() {
+            true => Err(End::Answered(Answer::NoSuchName)),
+            false => self.connect(now, slot, &mut flow, addresses),
+        };
+        match begun {
+            Ok(_) => {
+                self.flows.put(slot, flow);
+                self.flows.touch(slot);
+            }
+            Err(end) => self.finish(now, slot, flow, end),
+        }
+    }
+
+    /// Begins a connection to the first of these addresses that is allowed and can be tried; others remain for later.
+    pub(crate) fn connect(
+        &mut self,
+        now: Time,
+        slot: usize,
+        flow: &mut SplitConnection,
+        mut addresses: Vec<SocketAddr>,
+    ) -> Result<bool, End> {
+        let mut answer = Answer::Unreachable;
+        while !addresses.is_empty() {
+            let to = addresses.remove(0);
+            let to = SocketAddr::new(plain(to.ip()), to.port());
+            if !self.allowed(to) {
+                answer = Answer::Forbidden;
+                continue;
+            }
+            let link = flow.stream.map_or(0, |(link, _)| link);
+            let source = flow.client.filter(|client| {
+                self.config.source == SourceAddress::Client
+                    && client.is_ipv4() == to.is_ipv4()
+                    && (self.config.role == Role::Alone || self.peers.has_user(link, client.ip()))
+            });
+            match KernelSocket::connect(to, source, self.config.dscp.server(flow.dscp)) {
+                Ok(socket) => {
+                    self.watch(slot, FAR, &socket).map_err(|_| End::Answered(Answer::Full))?;
+                    flow.socket = Some(socket);
+                    flow.phase = Phase::Connecting(addresses);
+                    self.flows.set_timer(slot, Some(now + self.config.connect_timeout));
+                    return Ok(false);
+                }
+                Err(e) => answer = answer_to(&e),
+            }
+        }
+        Err(End::Answered(answer))
+    }
+
+    /// Returns true if connections may go there: to no special address and none of this host's, unless the file says so. A terminal
+    /// connects to what the file names only.
+    pub(crate) fn allowed(&self, to: SocketAddr) -> bool {
+        let named = self.config.allow.iter().any(|prefix| prefix.contains(to.ip()));
+        let open = self.config.role != Role::Terminal && !is_special(to.ip()) && !is_own(to.ip());
+        to.port() != 0 && (named || open)
+    }
+
+    pub(crate) fn connected(
+        &mut self,
+        now: Time,
+        slot: usize,
+        flow: &mut SplitConnection,
+    ) -> Result<bool, End> {
+        let (Phase::Connecting(others), Some(socket)) = (&mut flow.phase, &flow.socket) else {
+            return Ok(false);
+        };
+        let failed = if socket.writable {
+            socket.take_error().map(|e| answer_to(&e))
+        } else if now.since(flow.since) >= self.config.connect_timeout {
+            Some(Answer::TimedOut)
+        } else {
+            return Ok(false);
+        };
+        let others = std::mem::take(others);
+        let Some(answer) = failed else {
+            if let Some((link, id)) = flow.stream {
+                let trunk = self.engine.trunk(link).ok_or(End::Lost)?;
+                trunk.write(id, Bytes::copy_from_slice(&[Answer::Connected.number()]));
+            }
+            flow.phase = Phase::Open;
+            self.flows.set_timer(slot, None);
+            return Ok(true);
+        };
+        if let Some(socket) = flow.socket.take() {
+            let _ = self.poller.delete(&socket);
+        }
+        if others.is_empty() || answer == Answer::TimedOut {
+            return Err(End::Answered(answer));
+        }
+        self.connect(now, slot, flow, others)
+    }
+}
+
+/// Returns true if the address is one of this host's: nobody else can bind to it.
+fn is_own(address: IpAddr) -> bool {
+    UdpSocket::bind((address, 0)).is_ok()
+}
+
+fn answer_to(e: &io::Error) -> Answer {
+    match e.kind() {
+        io::ErrorKind::ConnectionRefused | io::ErrorKind::ConnectionReset => Answer::Refused,
+        io::ErrorKind::TimedOut => Answer::TimedOut,
+        io::ErrorKind::PermissionDenied => Answer::Forbidden,
+        _ => Answer::Unreachable,
+    }
+}

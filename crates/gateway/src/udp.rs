@@ -1,0 +1,304 @@
+//! UDP through an association: datagrams from clients here and from servers here, and their classes.
+//!
+//! Follows docs/stp.md §15.7 and §16: a datagram waits a short time at most, and a queue that stands is shortened (RFC 8289).
+//! Differs from TCP's connections: nothing is acknowledged or sent again; one that no packet has room for goes in the stream.
+//! Leaves out fragments and ICMP: what a client is told of a port that is unreachable is nothing.
+
+use crate::config::SourceAddress;
+use crate::datagram_socket::{DatagramSocket, LARGEST};
+use crate::flow::{SplitConnection, StreamName};
+use crate::gateway::{End, FIRST_UDP, Gateway, UDP_LISTENERS};
+use crate::udp_flows::{UdpFlow, whole_datagrams};
+use crate::udp_loads::FIRST;
+use bytes::Bytes;
+use polling::{Event as PollEvent, PollMode};
+use skyhop_splice::preamble::{Answer, Carries, Destination, Preamble};
+use skyhop_transport::stp::{Class, Reason, TrunkEvent};
+use skyhop_units::{Span, Time};
+use std::io;
+use std::net::SocketAddr;
+
+/// A datagram that has waited so long to leave is late.
+const LATE: Span = Span::from_millis(500);
+/// Datagrams that are read of a socket before it is the others' turn.
+const READS: usize = 64;
+/// Bytes of large datagrams that may wait in a stream.
+const LARGE_MOST: u64 = 128 << 10;
+impl Gateway {
+    /// Opens the sockets for datagrams that the firewall hands over, or closes them.
+    pub fn intercept_datagrams(&mut self, port: Option<u16>) -> io::Result<()> {
+        for (place, v4) in [true, false].into_iter().enumerate() {
+            match (&self.datagram_listeners[place], port) {
+                (None, Some(port)) => match DatagramSocket::transparent(v4, port) {
+                    Ok(socket) => {
+                        let event = PollEvent::readable(UDP_LISTENERS + place);
+                        // SAFETY: it is taken out of the poller before it is closed.
+                        unsafe { self.poller.add_with_mode(&socket, event, PollMode::Level)? };
+                        self.datagram_listeners[place] = Some(socket);
+                    }
+                    Err(e) if !v4 && e.raw_os_error() == Some(libc::EAFNOSUPPORT) => {}
+                    Err(e) => return Err(e),
+                },
+                (Some(socket), None) => {
+                    self.poller.delete(socket)?;
+                    self.datagram_listeners[place] = None;
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// A socket for intercepted datagrams has some.
+    pub fn handle_datagrams(&mut self, now: Time, place: usize) {
+        let mut buffer = std::mem::take(&mut self.datagram_buffer);
+        buffer.resize(LARGEST, 0);
+        for _ in 0..READS {
+            let Some(listener) = &self.datagram_listeners[place] else { break };
+            match listener.receive_from(&mut buffer) {
+                Ok(Some((len, client, server))) => {
+                    self.datagram_of_client(now, client, server, &buffer[..len])
+                }
+                // An error is of one datagram, and the next may be a good one.
+                Err(_) => {}
+                Ok(None) => break,
+            }
+        }
+        self.datagram_buffer = buffer;
+    }
+
+    /// A client here has sent a datagram.
+    fn datagram_of_client(&mut self, now: Time, client: SocketAddr, server: SocketAddr, data: &[u8]) {
+        if server.port() == 53 && self.ask_name_server(now, client, server, data) {
+            return;
+        }
+        self.carry_datagram(now, client, server, data);
+    }
+
+    /// Sends a client's datagram to the far end.
+    pub(crate) fn carry_datagram(&mut self, now: Time, client: SocketAddr, server: SocketAddr, data: &[u8]) {
+        let known = self.udp.of_pair(client, server);
+        let Some(slot) = known.or_else(|| self.open_datagrams(now, client, server)) else {
+            self.counters.datagrams.refused += 1;
+            return;
+        };
+        let Some((flow, _)) = self.udp.get_mut(slot) else { return };
+        flow.last = now;
+        let stream = flow.stream;
+        self.send_datagram(now, stream, data);
+    }
+
+    fn open_datagrams(&mut self, now: Time, client: SocketAddr, server: SocketAddr) -> Option<usize> {
+        if self.udp.len() >= self.config.connections.min(self.files_max) {
+            return None;
+        }
+        let link = self.peers.link_to(server.ip())?;
+        let trunk = self.engine.trunk(link)?;
+        let id = trunk.open(Class { priority: FIRST.priority, ..Class::default() })?;
+        let preamble = Preamble {
+            carries: Carries::Datagrams,
+            source: Some(client),
+            ..Preamble::to(Destination::Address(server))
+        };
+        let mut bytes = Vec::new();
+        preamble.emit(&mut bytes);
+        trunk.write(id, bytes.into());
+        let flow = UdpFlow {
+            stream: (link, id),
+            client: Some(client),
+            server,
+            socket: None,
+            answered: false,
+            partial: Vec::new(),
+            last: now,
+        };
+        let inserted = self.udp.insert(flow);
+        if let Err(e) = &inserted {
+            self.log.push_back(format!("a socket under {server}: {e}"));
+            self.reset_stream(link, id);
+        }
+        inserted.ok()
+    }
+
+    fn reset_stream(&mut self, link: u32, id: u64) {
+        if let Some(trunk) = self.engine.trunk(link) {
+            trunk.reset(id, Reason::Aborted);
+        }
+    }
+
+    /// Gives the association a datagram of a flow.
+    fn send_datagram(&mut self, now: Time, (link, id): (u32, u64), data: &[u8]) {
+        let Some(trunk) = self.engine.trunk(link) else { return };
+        if let Some(class) = self.udp_loads.add(now, link, data.len(), trunk.rate_bps()) {
+            trunk.prioritize_datagrams(class);
+        }
+        if trunk.send_datagram(id, Bytes::copy_from_slice(data), now + LATE) {
+            self.counters.datagrams.to_link += 1;
+        } else if trunk.unsent(id) < LARGE_MOST {
+            let len = u16::try_from(data.len()).unwrap_or(u16::MAX);
+            trunk.write(id, [&len.to_be_bytes()[..], data].concat().into());
+            self.counters.datagrams.to_link += 1;
+        } else {
+            self.counters.datagrams.refused += 1;
+        }
+    }
+
+    /// The far gateway has opened a stream for datagrams.
+    pub(crate) fn accept_datagrams(
+        &mut self,
+        now: Time,
+        flow: &SplitConnection,
+        preamble: &Preamble,
+    ) -> Result<bool, End> {
+        let (stream, Destination::Address(server)) = (flow.stream.ok_or(End::Reset)?, &preamble.destination)
+        else {
+            return Err(End::Answered(Answer::NotUnderstood));
+        };
+        if !self.allowed(*server) {
+            return Err(End::Answered(Answer::Forbidden));
+        }
+        if self.udp.len() >= self.config.connections.min(self.files_max) {
+            return Err(End::Answered(Answer::Full));
+        }
+        let source = preamble.source.filter(|client| {
+            self.config.source == SourceAddress::Client
+                && client.is_ipv4() == server.is_ipv4()
+                && self.peers.has_user(stream.0, client.ip())
+        });
+        let socket = DatagramSocket::connect(*server, source);
+        let socket = socket.map_err(|_| End::Answered(Answer::Unreachable))?;
+        let event = PollEvent::readable(FIRST_UDP + self.udp.next_slot());
+        // SAFETY: it is taken out of the poller before it is closed.
+        let watched = unsafe { self.poller.add_with_mode(&socket, event, PollMode::Level) };
+        watched.map_err(|_| End::Answered(Answer::Full))?;
+        let flow = UdpFlow {
+            stream,
+            client: preamble.source,
+            server: *server,
+            socket: Some(socket),
+            answered: true,
+            partial: Vec::new(),
+            last: now,
+        };
+        // With a socket of its own it needs no other, and nothing can fail.
+        if let Ok(slot) = self.udp.insert(flow) {
+            if let Some(trunk) = self.engine.trunk(stream.0) {
+                trunk.write(stream.1, Bytes::copy_from_slice(&[Answer::Connected.number()]));
+            }
+            for data in self.udp.take_early(stream) {
+                self.deliver_datagram(now, slot, &data);
+            }
+            self.read_datagram_stream(now, slot);
+        }
+        Err(End::HandedOver)
+    }
+
+    /// Datagrams have come in an association.
+    pub(crate) fn read_datagrams(&mut self, now: Time, link: u32) {
+        while let Some((channel, data)) = self.engine.trunk(link).and_then(|trunk| trunk.read_datagram()) {
+            match self.udp.of_stream((link, channel)) {
+                Some(slot) => self.deliver_datagram(now, slot, &data),
+                None => self.udp.keep_early(now, (link, channel), data),
+            }
+        }
+    }
+
+    fn deliver_datagram(&mut self, now: Time, slot: usize, data: &[u8]) {
+        let Some((flow, replies)) = self.udp.get_mut(slot) else { return };
+        flow.last = now;
+        let sent = match (&flow.socket, flow.client, replies.get(&flow.server)) {
+            (Some(socket), ..) => socket.send(data),
+            (None, Some(client), Some((reply, _))) => reply.send_to(data, client),
+            _ => return,
+        };
+        match sent {
+            Ok(_) => self.counters.datagrams.from_link += 1,
+            Err(_) => self.counters.datagrams.refused += 1,
+        }
+    }
+
+    /// A server's socket has datagrams, or says that the port is unreachable.
+    pub fn handle_server_datagrams(&mut self, now: Time, slot: usize) {
+        let mut buffer = std::mem::take(&mut self.datagram_buffer);
+        buffer.resize(LARGEST, 0);
+        for _ in 0..READS {
+            let Some((flow, _)) = self.udp.get_mut(slot) else { break };
+            let (Some(socket), stream) = (&flow.socket, flow.stream) else { break };
+            match socket.receive(&mut buffer) {
+                Ok(Some(len)) => {
+                    flow.last = now;
+                    self.send_datagram(now, stream, &buffer[..len]);
+                }
+                Ok(None) => break,
+                Err(_) => {
+                    self.end_datagrams(slot, true);
+                    break;
+                }
+            }
+        }
+        self.datagram_buffer = buffer;
+    }
+
+    /// What has come in the stream of a flow: the far gateway's answer, and large datagrams.
+    pub(crate) fn read_datagram_stream(&mut self, now: Time, slot: usize) {
+        let Some((flow, _)) = self.udp.get_mut(slot) else { return };
+        let (link, id) = flow.stream;
+        let Some(trunk) = self.engine.trunk(link) else { return };
+        while let Some(data) = trunk.read(id, 64 << 10) {
+            flow.partial.extend_from_slice(&data);
+        }
+        if !flow.answered && !flow.partial.is_empty() {
+            let answer = Answer::from_number(flow.partial.remove(0));
+            flow.answered = true;
+            if answer != Answer::Connected {
+                self.counters.refuse(answer);
+                return self.end_datagrams(slot, true);
+            }
+        }
+        for data in whole_datagrams(&mut flow.partial) {
+            self.deliver_datagram(now, slot, &data);
+        }
+    }
+
+    /// An event of a stream that is no connection's: of a flow of datagrams, or of a name server.
+    pub(crate) fn handle_other_stream(&mut self, now: Time, stream: StreamName, event: TrunkEvent) {
+        let over = matches!(event, TrunkEvent::Reset(..) | TrunkEvent::PeerFinished(_));
+        if let Some(slot) = self.udp.of_stream(stream) {
+            self.read_datagram_stream(now, slot);
+            if over {
+                self.end_datagrams(slot, matches!(event, TrunkEvent::PeerFinished(_)));
+            }
+        } else if let Some(server) = self.name_server_of(stream) {
+            match over {
+                true => self.name_server_ends(now, server),
+                false => self.read_name_server(now, server),
+            }
+        }
+    }
+
+    /// A flow is over; `tell` resets its stream.
+    pub(crate) fn end_datagrams(&mut self, slot: usize, tell: bool) {
+        let Some(flow) = self.udp.remove(slot) else { return };
+        if let Some(socket) = &flow.socket {
+            let _ = self.poller.delete(socket);
+        }
+        if tell {
+            self.reset_stream(flow.stream.0, flow.stream.1);
+        }
+    }
+
+    /// The flows of an association are over with it.
+    pub(crate) fn lose_datagrams(&mut self, link: u32) {
+        for slot in self.udp.of_link(link) {
+            self.end_datagrams(slot, false);
+        }
+        self.udp_loads.forget(link);
+    }
+
+    /// Ends flows in which nothing has passed for long.
+    pub(crate) fn sweep_datagrams(&mut self, now: Time) {
+        for slot in self.udp.idle(now) {
+            self.end_datagrams(slot, true);
+        }
+    }
+}
