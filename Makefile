@@ -64,7 +64,8 @@ bench-emulate: build  ## The emulator beside a naive relay: processor time a pac
 	@tools/install ping=iputils-ping
 	python3 bench/emulate.py
 
-bench-gateway: build  ## What a gateway does behind 600 ms, with the kernel's TCP at both ends (root, half an hour)
+bench-gateway: build  ## What a gateway does behind 600 ms, with the kernel's TCP at both ends, under load and attack (root, an hour and a half)
+	@tools/install socat
 	python3 bench/gateway.py
 
 compare: build  ## The simulator beside this machine's kernel: 16 paths, three TCPs, STP; writes docs/fidelity.md (root, three quarters of an hour)

@@ -58,11 +58,15 @@ real = true
 
 
 class Lab:
-    """The namespaces, by the names user, term, sat, hub, net, server; `net` is there if the hub's path to the server is emulated."""
+    """The namespaces, by the names user, term, sat, hub, net, server; `net` is there if the hub's path to the server is emulated. Without
+    a satellite path `sat` is a router."""
+
+    made = 0
 
     def __init__(self, satellite, internet=None, ipv6=False):
         self.folder = Path(tempfile.mkdtemp(prefix="lab-"))
-        self.tag = f"l{os.getpid()}"
+        Lab.made += 1
+        self.tag = f"l{os.getpid()}-{Lab.made}"
         self.processes, self.names = [], []
         self.satellite, self.internet, self.ipv6 = satellite, internet, ipv6
         self.logs = {}
@@ -148,7 +152,8 @@ class Lab:
                     self.run(name, "ip", "-6", "route", "add", "default", "via", f"fd00:{v6(via)}")
                 else:
                     self.run(name, "ip", "-6", "route", "add", to6, "via", f"fd00:{v6(via)}")
-        self.emulate("sat", "satellite", self.satellite, "home", "hub")
+        if self.satellite:
+            self.emulate("sat", "satellite", self.satellite, "home", "hub")
         if self.internet:
             self.emulate("net", "internet", self.internet, "hub", "server")
 
@@ -163,18 +168,25 @@ class Lab:
     def text(self, log):
         return self.logs[log].read_text() if log in self.logs and self.logs[log].exists() else ""
 
-    def gateways(self, hub="", terminal="", interface="lan", after=""):
-        """Starts hub and terminal, with these lines in their files."""
+    def gateways(self, hub="", terminal="", interface="lan", after="", closed=False):
+        """Starts hub and terminal, with these lines in their files; `closed` refuses connections that cannot be split."""
         run(SKYHOP, "gateway", "new", "hub.toml", cwd=self.folder)
         add = [SKYHOP, "gateway", "add", "home", "--hub", "hub.toml", "--at", HUB_AT, "--prefix", "10.1.0.0/16"]
         run(*add, *(["--interface", interface] if interface else []), cwd=self.folder)
         for name, lines in (("hub.toml", hub), ("home.toml", terminal)):
             path = self.folder / name
             head, brace, tail = path.read_text().partition("\n[")
-            path.write_text(head + "\n" + lines + brace + tail + (after if name == "home.toml" else ""))
+            text = head + "\n" + lines + brace + tail + (after if name == "home.toml" else "")
+            path.write_text(text.replace('fail = "open"', 'fail = "closed"') if closed else text)
         self.start_hub()
         self.start_terminal()
         wait(lambda: self.status("term")["peers"][0]["up"], "no association", log=lambda: self.text("term") + self.text("hub"))
+
+    def alone(self, lines=""):
+        """Starts a hub alone, for users who come over the satellite link, with these lines in its file."""
+        text = f'role = "alone"\nmetrics = "127.0.0.1:9464"\n{lines}\n[intercept]\ninterfaces = ["link"]\n'
+        (self.folder / "hub.toml").write_text(text)
+        self.start_hub()
 
     def start_hub(self):
         self.hub = self.start("hub", "hub", SKYHOP, "gateway", "run", "hub.toml")

@@ -1,7 +1,9 @@
 """A server for laboratories: HTTP with /bytes/N of random content, and ports by which ends of connections are tried.
 
 `python3 bench/serve.py PORT`: PORT is HTTP, and /bbr/bytes/N has them sent by BBR; PORT + 1 reads to the end, waits for a line of
-`SHA256 bytes`, and closes; PORT + 2 sends what it reads back, ends behind an end; PORT + 3 accepts and resets after the first bytes.
+`SHA256 bytes`, and closes; PORT + 2 sends what it reads back, ends behind an end, and of UDP too; PORT + 3 accepts and resets after the
+first bytes; PORT + 4 says with which type of service it was asked. With `names` behind PORT, port 53 of UDP and TCP is a name
+server for any name: its addresses are 192.0.2.N, N counts questions, and they live for 3 s.
 """
 
 import hashlib
@@ -63,6 +65,55 @@ class Reset(socketserver.BaseRequestHandler):
         self.request.close()
 
 
+class Service(socketserver.BaseRequestHandler):
+    """The byte of the header in which the DSCP is, as the kernel keeps it of the handshake."""
+
+    def handle(self):
+        v4 = self.request.getpeername()[0].startswith("::ffff:")
+        level, name = (socket.IPPROTO_IP, 9) if v4 else (socket.IPPROTO_IPV6, 6)
+        messages = self.request.getsockopt(level, name, 128)
+        self.request.sendall(b"%d\n" % (messages[16] if len(messages) > 16 else 255))
+
+
+class EchoDatagrams(socketserver.BaseRequestHandler):
+    def handle(self):
+        data, server = self.request
+        server.sendto(data, self.client_address)
+
+
+asked, asking = [0], threading.Lock()
+
+
+def named(query):
+    """The answer to a question for an address (RFC 1035)."""
+    with asking:
+        asked[0] += 1
+        number = asked[0] & 0xFF
+    end = query.index(b"\0", 12) + 5
+    record = b"\xc0\x0c\0\1\0\1" + struct.pack("!IH", 3, 4) + bytes([192, 0, 2, number])
+    return query[:2] + b"\x81\x80\0\1\0\1\0\0\0\0" + query[12:end] + record
+
+
+class NamesByDatagrams(socketserver.BaseRequestHandler):
+    def handle(self):
+        query, server = self.request
+        server.sendto(named(query), self.client_address)
+
+
+class Names(socketserver.StreamRequestHandler):
+    def handle(self):
+        while head := self.rfile.read(2):
+            answer = named(self.rfile.read(int.from_bytes(head, "big")))
+            self.wfile.write(struct.pack("!H", len(answer)) + answer)
+
+
+class DatagramServer(socketserver.ThreadingMixIn, socketserver.UDPServer):
+    allow_reuse_address = daemon_threads = True
+    max_packet_size = 65535
+    # Answers come from the address that was asked.
+    address_family = socket.AF_INET
+
+
 class Server(socketserver.ThreadingMixIn, socketserver.TCPServer):
     allow_reuse_address = daemon_threads = True
     address_family = socket.AF_INET6
@@ -74,8 +125,13 @@ class Server(socketserver.ThreadingMixIn, socketserver.TCPServer):
 
 def main():
     port = int(sys.argv[1])
-    for offset, handler in enumerate((Http, Sink, Echo, Reset)):
-        server = Server(("::", port + offset), handler)
+    servers = [Server(("::", port + offset), handler) for offset, handler in enumerate((Http, Sink, Echo, Reset, Service))]
+    servers[-1].socket.setsockopt(socket.IPPROTO_IP, socket.IP_RECVTOS, 1)
+    servers[-1].socket.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_RECVTCLASS, 1)
+    servers.append(DatagramServer(("0.0.0.0", port + 2), EchoDatagrams))
+    if sys.argv[2:] == ["names"]:
+        servers += [DatagramServer(("0.0.0.0", 53), NamesByDatagrams), Server(("::", 53), Names)]
+    for server in servers:
         threading.Thread(target=server.serve_forever, daemon=True).start()
     threading.Event().wait()
 

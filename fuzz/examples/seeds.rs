@@ -10,6 +10,7 @@ use skyhop_live::keys::Keys;
 use skyhop_live::seal::HEADER_LEN;
 use skyhop_record::PcapngWriter;
 use skyhop_routing::hypatia::{ForwardingState, Hypatia};
+use skyhop_splice::preamble::{Carries, Destination, Preamble};
 use skyhop_transport::stp::{self, Connection, Ends};
 use skyhop_units::{Span, Time};
 use skyhop_wire::{
@@ -54,7 +55,27 @@ fn main() {
     capture();
     wire_packets();
     stp_packets();
+    preambles();
     plans();
+}
+
+/// What a gateway's stream begins with: the first byte says in which pieces it comes.
+fn preambles() {
+    let v4 = Destination::Address("192.0.2.7:443".parse().expect("an address"));
+    let v6 = Destination::Address("[2001:db8::7]:443".parse().expect("an address"));
+    let name = Destination::Name("a.example".into(), 80);
+    let source = Some("10.1.0.9:50000".parse().expect("an address"));
+    let seeds = [
+        ("v4", Preamble { source, ..Preamble::to(v4.clone()) }),
+        ("v6", Preamble { dscp: Some(46), ..Preamble::to(v6) }),
+        ("name", Preamble::to(name)),
+        ("datagrams", Preamble { source, dscp: Some(10), carries: Carries::Datagrams, ..Preamble::to(v4) }),
+    ];
+    for (file, preamble) in seeds {
+        let mut bytes = vec![3];
+        preamble.emit(&mut bytes);
+        write("preamble", file, bytes);
+    }
 }
 
 fn write(target: &str, name: &str, bytes: impl AsRef<[u8]>) {

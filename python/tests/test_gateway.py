@@ -69,7 +69,7 @@ ALLOW = 'allow = ["10.4.0.0/16", "fd00:4::/32"]\n'
 @pytest.fixture(scope="module")
 def path():
     with lab.Lab(lab.link_scenario("20 Mbit/s", "5 Mbit/s", 20)) as made:
-        made.start("server", "serve", sys.executable, ROOT / "bench/serve.py", "80")
+        made.start("server", "serve", sys.executable, ROOT / "bench/serve.py", "80", "names")
         lab.wait(lambda: made.run("server", "ss", "-Hltn", "sport = :80"), "no server", log=lambda: made.text("serve"))
         made.gateways(hub=ALLOW + 'silence = "4 s"', terminal='silence = "4 s"')
         yield made
@@ -98,6 +98,11 @@ def download(path, host, size, *more):
     got, connect = path.run("user", *words).split()
     assert int(got) == size
     return float(connect)
+
+
+def split_here(path):
+    """A handshake is the terminal's: no round trip of 40 ms. On a busy machine one of three may take longer all the same."""
+    return any(download(path, lab.SERVER, 1000) < 0.02 for _ in range(3))
 
 
 def opened(path):
@@ -165,7 +170,7 @@ def test_killed_it_lets_new_connections_pass_and_resets_the_others(path):
     assert download(path, lab.SERVER, 10_000) > 0.035
     path.start_terminal()
     lab.wait(lambda: path.status("term")["peers"][0]["up"], "no association")
-    assert download(path, lab.SERVER, 10_000) < 0.02
+    assert split_here(path)
 
 
 def test_without_the_hub_connections_pass_or_are_refused(path):
@@ -183,8 +188,154 @@ def test_without_the_hub_connections_pass_or_are_refused(path):
         assert (done.returncode == 0) == passes, (fail, done)
         path.start_hub()
         lab.wait(lambda: path.status("term")["peers"][0]["up"], "no association", 30)
-        assert download(path, lab.SERVER, 1000) < 0.02
+        assert split_here(path)
     file.write_text(text)
+    path.terminal.send_signal(1)
+
+
+SERVICE = """
+import socket, sys
+host, dscp = sys.argv[1], int(sys.argv[2])
+family = socket.AF_INET6 if ":" in host else socket.AF_INET
+with socket.socket(family) as s:
+    s.settimeout(10)
+    if family == socket.AF_INET:
+        s.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, dscp << 2)
+        s.setsockopt(socket.IPPROTO_IP, socket.IP_RECVTOS, 1)
+    else:
+        s.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_TCLASS, dscp << 2)
+    s.connect((host, 84))
+    print(int(s.recv(99)) >> 2)
+"""
+
+
+def reconfigured(path, name, old, new):
+    """Changes a gateway's file, and has it read again."""
+    file = path.folder / ("hub.toml" if name == "hub" else "home.toml")
+    text = file.read_text()
+    assert old in text
+    file.write_text(text.replace(old, new, 1))
+    process, log = (path.hub, "hub") if name == "hub" else (path.terminal, "term")
+    before = path.text(log).count("reloaded")
+    process.send_signal(1)
+    lab.wait(lambda: path.text(log).count("reloaded") > before, "no reload", log=lambda: path.text(log))
+    return text
+
+
+def test_code_points_pass_and_the_table_changes_them(path):
+    asked = lambda host, dscp: int(path.run("user", sys.executable, "-c", SERVICE, host, dscp))
+    for host in (lab.SERVER, "fd00:4:0::1"):
+        assert [asked(host, dscp) for dscp in (0, 10, 46)] == [0, 10, 46], host
+    text = reconfigured(path, "hub", "[terminals", '[[dscp]]\nclient = ["ef", "cs1"]\nserver = "af41"\n\n[terminals')
+    assert [asked(lab.SERVER, dscp) for dscp in (10, 46, 8)] == [10, 34, 34]
+    # Towards the client the terminal's table counts: tcpdump is not needed, the firewall counts.
+    count = "table inet count {\nchain c {\ntype filter hook postrouting priority 0\noifname lan ip dscp cs2 counter\n}\n}\n"
+    path.run("term", "nft", count)
+    home = reconfigured(path, "term", "[intercept]", '[[dscp]]\nclient = ["cs3"]\nback = "cs2"\npriority = 1\n\n[intercept]')
+    assert asked(lab.SERVER, 24) == 24
+    listed = path.run("term", "nft", "list", "table", "inet", "count")
+    assert "packets 0 " not in listed and "packets" in listed, listed
+    path.run("term", "nft", "delete table inet count")
+    for name, before in (("hub", text), ("term", home)):
+        (path.folder / ("hub.toml" if name == "hub" else "home.toml")).write_text(before)
+        (path.hub if name == "hub" else path.terminal).send_signal(1)
+
+
+DATAGRAMS = """
+import socket, sys, time
+host, port, sizes = sys.argv[1], int(sys.argv[2]), [int(size) for size in sys.argv[3].split(",")]
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.settimeout(5)
+for size in sizes:
+    data = bytes([size & 0xFF]) * size
+    for attempt in range(5):
+        s.sendto(data, (host, port))
+        try:
+            got, (source, source_port) = s.recvfrom(65535)
+            break
+        except TimeoutError:
+            continue
+    assert got == data and (source, source_port) == (host, port), (len(got), source, source_port)
+print("echoed")
+"""
+
+
+def test_datagrams_are_carried_whole_and_come_from_the_server(path):
+    text = reconfigured(path, "term", 'quic = "pass"', 'quic = "refuse"\nudp = "carry"')
+    lab.wait(lambda: "57825" in path.run("term", "ss", "-Hlun"), "no socket for datagrams")
+
+    def metrics(name, what):
+        lines = path.run(name, "curl", "-s", f"127.0.0.1:{9465 if name == 'term' else 9464}/metrics").splitlines()
+        return sum(int(line.split()[1]) for line in lines if line.startswith(what))
+
+    before = metrics("term", 'skyhop_gateway_datagrams_total{to="link"}')
+    # One that no packet has room for goes in the stream.
+    assert path.run("user", sys.executable, "-c", DATAGRAMS, lab.SERVER, 82, "1,200,1300,1472,9000,60000").strip() == "echoed"
+    assert metrics("term", 'skyhop_gateway_datagrams_total{to="link"}') >= before + 6
+    assert metrics("hub", 'skyhop_gateway_datagrams_total{to="nobody"}') == 0
+    # QUIC is refused, and the client is told.
+    script = (
+        "import socket; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.settimeout(5); "
+        f"s.connect(('{lab.SERVER}', 443)); s.send(b'x'); s.recv(1)"
+    )
+    done = subprocess.run(path.inside("user", sys.executable, "-c", script), capture_output=True, text=True)
+    assert "ConnectionRefusedError" in done.stderr, done
+    (path.folder / "home.toml").write_text(text)
+    path.terminal.send_signal(1)
+
+
+QUESTIONS = """
+import socket, struct, sys, time
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.settimeout(5)
+out = []
+for n, name in enumerate(sys.argv[2:]):
+    if name == "wait":
+        time.sleep(3.2)
+        continue
+    query = struct.pack("!6H", 1000 + n, 0x100, 1, 0, 0, 0)
+    query += b"".join(bytes([len(label)]) + label.encode() for label in name.split(".")) + b"\\0\\0\\1\\0\\1"
+    begun = time.monotonic()
+    s.sendto(query, (sys.argv[1], 53))
+    got = s.recv(4096)
+    assert got[:2] == query[:2] and got[12:len(query)] == query[12:]
+    out.append("%d:%d:%d" % (got[-1], struct.unpack("!I", got[-10:-6])[0], time.monotonic() - begun > 0.03))
+print(" ".join(out))
+"""
+
+
+@pytest.mark.parametrize("tcp", [True, False])
+def test_names_are_answered_out_of_the_cache_until_their_time_is_over(path, tcp):
+    text = reconfigured(path, "term", 'quic = "pass"', 'quic = "pass"\ndns = "cache"')
+    lab.wait(lambda: "57825" in path.run("term", "ss", "-Hlun"), "no socket for datagrams")
+    if not tcp:
+        deny = "table inet deny {\nchain c {\ntype filter hook input priority 0\ntcp dport 53 reject with tcp reset\n}\n}\n"
+        path.run("server", "nft", deny)
+        # The stream that is there ends.
+        path.terminal.terminate()
+        path.terminal.wait(15)
+        path.start_terminal()
+        lab.wait(lambda: path.status("term")["peers"][0]["up"], "no association", 30)
+        lab.wait(lambda: "57825" in path.run("term", "ss", "-Hlun"), "no socket for datagrams")
+    names = ["a.example", "A.Example", "b.example", "a.example", "wait", "a.example"]
+    said = [tuple(map(int, word.split(":"))) for word in path.run("user", sys.executable, "-c", QUESTIONS, lab.SERVER, *names).split()]
+    first = said[0][0]
+    if tcp:
+        # Number of the answer, its time to live, and whether it has crossed the link.
+        assert [(n - first, slow) for n, _, slow in said] == [(0, 1), (0, 0), (1, 1), (0, 0), (2, 1)], said
+        assert all(ttl in ((2, 3) if not slow else (3,)) for _, ttl, slow in said), said
+    else:
+        assert [slow for *_, slow in said] == [1] * 5 and "takes no TCP" in path.text("term"), said
+        path.run("server", "nft", "delete table inet deny")
+    (path.folder / "home.toml").write_text(text)
+    path.terminal.send_signal(1)
+
+
+def test_quic_is_limited_each_way(path):
+    text = reconfigured(path, "term", 'quic = "pass"', 'quic = "limit"\nquic_rate = "400 kbit/s"')
+    rules = path.run("term", "nft", "list", "table", "inet", "skyhop")
+    assert rules.count("limit rate over 50") == 2, rules
+    (path.folder / "home.toml").write_text(text)
     path.terminal.send_signal(1)
 
 
@@ -206,3 +357,39 @@ def test_servers_see_the_client_if_the_file_says_so(path):
         client = "import socket; s = socket.create_connection(('%s', 8000), 10); s.settimeout(10); print(s.recv(99).decode())" % lab.SERVER
         assert path.run("user", sys.executable, "-c", client).strip() == expected, path.text("hub")
         server.wait(20)
+
+
+def test_a_hub_alone_splits_for_users_who_have_no_gateway():
+    with lab.Lab(lab.link_scenario("20 Mbit/s", "5 Mbit/s", 20)) as made:
+        made.start("server", "serve", sys.executable, ROOT / "bench/serve.py", "80")
+        lab.wait(lambda: made.run("server", "ss", "-Hltn", "sport = :80"), "no server", log=lambda: made.text("serve"))
+        made.alone('congestion = "cubic"')
+        for host in (lab.SERVER, "[fd00:4:0::1]"):
+            # The handshake is the hub's, behind the link.
+            assert 0.038 < download(made, host, 1_000_000)
+            upload(made, host.strip("[]"), 500_000)
+        lab.wait(lambda: made.status("hub")["connections"] == 0, "connections stay")
+        assert made.status("hub")["connections_closed"] == 4
+        test_a_refused_port_is_a_reset(made)
+        assert int(made.run("user", sys.executable, "-c", SERVICE, lab.SERVER, 46)) == 46
+        held = (
+            "import socket, sys; s = socket.create_connection(('%s', 82), 5); s.sendall(b'x'); print(s.recv(1), flush=True); "
+            "s.settimeout(20); print(repr(s.recv(1)))" % lab.SERVER
+        )
+        words = made.inside("user", sys.executable, "-c", held)
+        held = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        assert held.stdout.readline() == "b'x'\n"
+        made.hub.kill()
+        made.hub.wait()
+        assert "ConnectionResetError" in held.communicate(timeout=20)[1]
+        assert download(made, lab.SERVER, 10_000) > 0.038, "passes unsplit"
+
+
+def test_ends_of_connections_pass_as_without_a_gateway(path):
+    tester = ROOT / "bench/half_close.py"
+    path.start("server", "ends", sys.executable, tester, "serve", 91)
+    lab.wait(lambda: path.run("server", "ss", "-Hltn", "sport = :91"), "no server", log=lambda: path.text("ends"))
+    before = opened(path)
+    done = subprocess.run(path.inside("user", sys.executable, tester, "try", lab.SERVER, 91), capture_output=True, text=True, timeout=180)
+    assert done.returncode == 0 and done.stdout.count("holds") == 7, done.stdout + done.stderr
+    assert opened(path) > before + 7
