@@ -2,7 +2,8 @@
 //!
 //! Follows the store-and-forward link of ns-2's manual: serialisation 8 * size / rate, then propagation.
 //! Differs: the transmitter's state is computed when it is read, so a busy link needs one timer and not one per packet.
-//! Leaves out framing, coding and medium access.
+//! Leaves out framing and coding. A link may take turns on a shared transmitter, or send in slots that are assigned on demand
+//! ([`demand`]).
 //!
 //! A link is a machine without a clock: it is handed `now` and a packet, and drained of arrivals.
 //!
@@ -17,6 +18,8 @@
 //! assert_eq!(link.poll_arrival(at, &medium).unwrap().packet, "hello");
 //! ```
 
+mod bursts;
+pub mod demand;
 mod distribution;
 mod faults;
 mod lateness;
@@ -24,6 +27,8 @@ mod loss;
 mod queue;
 mod timeline;
 
+pub use bursts::SlotShape;
+use bursts::{Bursts, Left, Load};
 pub use distribution::Shape;
 pub use faults::{Corruption, Duplication, FlippedBit};
 use lateness::Delays;
@@ -149,6 +154,8 @@ pub struct Link<T> {
     paused: bool,
     /// On a link that takes turns on a shared transmitter: the time before its own transmitter is free at which it may ask for one.
     turns: Option<Span>,
+    /// On a link that sends in slots: those that it has been granted.
+    bursts: Option<Box<Bursts<T>>>,
     /// True if the caller polls after each call: the link is captured or takes turns.
     watched: bool,
     peer: u32,
@@ -177,6 +184,7 @@ impl<T: Copy> Link<T> {
             held: false,
             paused: false,
             turns: None,
+            bursts: None,
             watched: false,
             peer: 0,
             free_at: Time::ZERO,
@@ -280,6 +288,40 @@ impl<T: Copy> Link<T> {
         Some(size)
     }
 
+    /// Makes the link send in slots of this shape that [`Link::grant`] gives it, and nothing otherwise.
+    pub fn send_in_slots(&mut self, shape: SlotShape) {
+        self.bursts = Some(Box::new(Bursts::new(shape)));
+        (self.held, self.wakes_to_send) = (true, true);
+    }
+
+    /// Grants `slots` in a row from `begins` on; grants are in order of time.
+    pub fn grant(&mut self, now: Time, begins: Time, slots: u32, medium: &impl Medium) {
+        self.advance(now, medium);
+        if let Some(bursts) = self.bursts.as_mut().filter(|_| slots > 0) {
+            bursts.grant(begins, slots);
+        }
+    }
+
+    /// Of a link that sends in slots: bytes that wait or are to be sent of the packet being sent, and bytes accepted so far.
+    pub fn demand(&mut self, now: Time, medium: &impl Medium) -> (u64, u64) {
+        self.advance(now, medium);
+        let Some(bursts) = &self.bursts else { return (0, 0) };
+        (self.queue.bytes() + bursts.left(), bursts.came)
+    }
+
+    /// Of a link that sends in slots: mean time of a packet in it until its last byte leaves, up to `now`, s, and the packets that
+    /// have come; `None` without any.
+    pub fn access_delay(&mut self, now: Time, medium: &impl Medium) -> Option<(f64, u64)> {
+        self.advance(now, medium);
+        self.pass(now);
+        self.bursts.as_ref()?.access_delay()
+    }
+
+    /// Slots in which the link has sent something.
+    pub fn used_slots(&self) -> u64 {
+        self.bursts.as_ref().map_or(0, |bursts| bursts.used)
+    }
+
     /// Changes the rate, and the losses if `loss` is given; `chance` is required if the link had no losses before. Transmissions
     /// that have begun are not affected; waiting packets leave at the new rate. Rates and losses of a timeline take precedence
     /// while they hold.
@@ -301,6 +343,11 @@ impl<T: Copy> Link<T> {
     /// Sets the far end of later transmissions; packets in flight keep theirs.
     pub fn set_peer(&mut self, now: Time, peer: u32, medium: &impl Medium) {
         self.advance(now, medium);
+        if let Some(bursts) = self.bursts.as_mut().filter(|_| self.peer != peer) {
+            // The slots were the old one's, and so is what has been sent of a packet.
+            bursts.revoke();
+            bursts.spoil();
+        }
         self.peer = peer;
     }
 
@@ -332,9 +379,16 @@ impl<T: Copy> Link<T> {
     /// Takes the link down. Waiting packets are passed to `dropped`; transmissions that have begun still arrive.
     pub fn set_down(&mut self, now: Time, medium: &impl Medium, mut dropped: impl FnMut(T)) {
         self.advance(now, medium);
+        self.pass(now);
         self.up = false;
-        (self.paused, self.held) = (false, self.turns.is_some());
+        (self.paused, self.held) = (false, self.starts_on_command());
         let stats = &mut self.stats;
+        if let Some(bursts) = &mut self.bursts
+            && let Some(Load::Packet(next)) = bursts.cut().map(|sending| sending.load)
+        {
+            stats.dropped_packets += 1;
+            dropped(next.packet);
+        }
         self.queue.retain(
             || true,
             |packet| {
@@ -342,6 +396,11 @@ impl<T: Copy> Link<T> {
                 dropped(packet);
             },
         );
+    }
+
+    /// Returns true if the transmitter never starts on its own.
+    fn starts_on_command(&self) -> bool {
+        self.turns.is_some() || self.bursts.is_some()
     }
 
     /// Pauses the transmitter. Packets are accepted and wait; transmissions that have begun still arrive.
@@ -353,8 +412,10 @@ impl<T: Copy> Link<T> {
     /// Resumes a transmitter paused by [`Link::hold`].
     pub fn release(&mut self, now: Time, medium: &impl Medium) {
         if std::mem::replace(&mut self.paused, false) {
-            self.held = self.turns.is_some();
-            self.free_at = self.free_at.max(now);
+            self.held = self.starts_on_command();
+            if self.bursts.is_none() {
+                self.free_at = self.free_at.max(now);
+            }
             self.advance(now, medium);
         }
     }
@@ -369,6 +430,7 @@ impl<T: Copy> Link<T> {
         mut dropped: impl FnMut(T),
     ) -> u64 {
         self.advance(now, medium);
+        self.pass(now);
         let mut count = 0;
         for flying in self.flying.iter_mut().filter(|flying| flying.arrival > now && !flying.lost) {
             flying.lost = lost();
@@ -376,6 +438,12 @@ impl<T: Copy> Link<T> {
             count += flying.lost as u64;
         }
         self.stats.lost_packets += count;
+        if let Some(bursts) = self.bursts.as_mut().filter(|bursts| bursts.sending().is_some())
+            && lost()
+        {
+            bursts.spoil();
+            count += 1;
+        }
         let stats = &mut self.stats;
         self.queue.retain(lost, |packet| {
             count += 1;
@@ -407,8 +475,16 @@ impl<T: Copy> Link<T> {
         medium: &impl Medium,
     ) -> Result<(), Dropped<T>> {
         self.advance(now, medium);
-        let sending = if now < self.free_at { self.sending } else { 0 };
         let busy = now < self.free_at || self.held;
+        let commanded = self.held && self.starts_on_command();
+        if commanded {
+            self.pass(now);
+        }
+        let sending = match now < self.free_at {
+            true => self.sending,
+            false if commanded => self.sent_in_bursts(),
+            false => 0,
+        };
         if !self.up {
             self.stats.dropped_packets += 1;
             return Err(Dropped(packet));
@@ -417,11 +493,12 @@ impl<T: Copy> Link<T> {
         if let Queue::DropTail(queue) = &mut self.queue {
             if !busy {
                 self.send(now, Next { packet, size, marked: false }, medium);
-            } else if queue.admits(size, Some(sending))
-                || (self.turns.is_some() && queue.len() == 0 && self.free_at <= now)
-            {
+            } else if queue.admits(size, Some(sending)) || (commanded && sending == 0 && queue.len() == 0) {
                 queue.push(packet, size);
                 self.stats.queue_max_packets = self.stats.queue_max_packets.max(queue.len() as u64);
+                if commanded {
+                    self.count_demand(size);
+                }
             } else {
                 self.stats.dropped_packets += 1;
                 return Err(Dropped(packet));
@@ -434,7 +511,7 @@ impl<T: Copy> Link<T> {
             return Ok(());
         }
         // A link that takes turns, with an idle transmitter, needs one as soon as it has a packet.
-        let idle = !busy || (self.turns.is_some() && self.queue.len() == 0 && self.free_at <= now);
+        let idle = !busy || (commanded && sending == 0 && self.queue.len() == 0);
         if !self.queue.offer(waiting, (!idle).then_some(sending), &mut self.discarded) {
             self.stats.dropped_packets += 1;
             if matches!(self.queue, Queue::Ubr(_)) {
@@ -444,11 +521,36 @@ impl<T: Copy> Link<T> {
         }
         if busy {
             self.stats.queue_max_packets = self.stats.queue_max_packets.max(self.queue.len() as u64);
+            if commanded {
+                self.count_demand(size);
+            }
         } else {
             self.free_at = now;
             self.advance(now, medium);
         }
         Ok(())
+    }
+
+    /// Size of the packet that is being sent in slots, 0 for none.
+    #[cold]
+    fn sent_in_bursts(&self) -> u32 {
+        self.bursts.as_ref().and_then(|bursts| bursts.sending()).map_or(0, |sending| sending.size)
+    }
+
+    #[cold]
+    fn count_demand(&mut self, size: u32) {
+        if let Some(bursts) = &mut self.bursts {
+            bursts.accept(size);
+        }
+    }
+
+    /// Counts the time that packets have been in a link that sends in slots, up to `now`.
+    #[cold]
+    fn pass(&mut self, now: Time) {
+        let inside = self.queue.len();
+        if let Some(bursts) = &mut self.bursts {
+            bursts.pass(now, inside + usize::from(bursts.sending().is_some()));
+        }
     }
 
     /// Some cells of a packet that a switch has cut may leave at once.
@@ -528,6 +630,12 @@ impl<T: Copy> Link<T> {
         // so nothing can be sent or arrive before the head of `flying`.
         // This does not hold if packets may overtake each other.
         let arrival = self.flying.front().map(|f| f.arrival);
+        if let Some(bursts) = self.bursts.as_ref().filter(|_| self.wakes_to_send) {
+            // In a slot in which there is nothing to send nothing happens.
+            let sends = self.queue.len() > 0 || bursts.sending().is_some();
+            let slot = bursts.next_slot().filter(|_| sends && !self.paused);
+            return slot.into_iter().chain(arrival).min();
+        }
         if self.wakes_to_send {
             // A turn may be taken before the transmission begins.
             let begins = self.capture.as_ref().and_then(|sent| Some(sent.front()?.at));
@@ -549,7 +657,9 @@ impl<T: Copy> Link<T> {
 
     /// Number of packets in the link: waiting, on the transmitter, in flight, or discarded and not yet polled.
     pub fn held(&self) -> usize {
-        self.queue.len() + self.flying.len() + self.discarded.len()
+        let of_bursts = self.bursts.as_ref().and_then(|bursts| bursts.sending());
+        let sending = usize::from(of_bursts.is_some_and(|sending| matches!(sending.load, Load::Packet(_))));
+        self.queue.len() + sending + self.flying.len() + self.discarded.len()
     }
 
     /// The counters. Busy time extends to the end of the packet on the transmitter at the last call.
@@ -566,8 +676,11 @@ impl<T: Copy> Link<T> {
     /// packet.
     #[inline]
     pub fn advance(&mut self, now: Time, medium: &impl Medium) {
-        if self.free_at > now || self.held {
+        if self.free_at > now {
             return;
+        }
+        if self.held {
+            return self.burst(now, medium);
         }
         // The common case: a drop-tail queue.
         while let Queue::DropTail(queue) = &mut self.queue {
@@ -592,6 +705,48 @@ impl<T: Copy> Link<T> {
         }
     }
 
+    /// Sends in the slots that have begun by `now`; on a link that sends in none, nothing.
+    #[inline(never)]
+    fn burst(&mut self, now: Time, medium: &impl Medium) {
+        let Some(mut bursts) = self.bursts.take_if(|bursts| bursts.next_slot().is_some_and(|at| at <= now))
+        else {
+            return;
+        };
+        let mut departed = Vec::new();
+        while let Some(at) = bursts.next_slot().filter(|at| *at <= now) {
+            let waits = self.extras.as_ref().is_some_and(|extras| extras.timeline.waits(at));
+            if self.paused || waits {
+                bursts.skip(at);
+                continue;
+            }
+            if self.queue.len() == 0 && bursts.sending().is_none() {
+                bursts.skip(now);
+                continue;
+            }
+            let inside = self.queue.len() + usize::from(bursts.sending().is_some());
+            bursts.pass(at, inside);
+            let next = || {
+                if let Some(size) = self.queue.take_remains(at) {
+                    return Some((Load::Remains, size));
+                }
+                let next = self.queue.pop(at, &mut self.discarded)?;
+                let size = next.size;
+                Some((Load::Packet(next), size))
+            };
+            let used = bursts.send(at, next, |left| departed.push(left));
+            // Those that leave do so at the end of the slot.
+            bursts.stay(used, departed.len());
+            self.stats.busy += used;
+            for Left { sending, leaves } in departed.drain(..) {
+                match sending.load {
+                    Load::Packet(next) => self.leave(sending.began, leaves, sending.spoilt, next, medium),
+                    Load::Remains => self.stats.bytes += u64::from(sending.size),
+                }
+            }
+        }
+        self.bursts = Some(bursts);
+    }
+
     /// Keeps the transmitter busy with cells of packets that were dropped: `size` bytes from `at` on.
     fn spend(&mut self, at: Time, size: u32) {
         let leaves = match &mut self.extras {
@@ -603,16 +758,36 @@ impl<T: Copy> Link<T> {
         self.stats.busy += leaves.since(at);
     }
 
+    /// Lets a packet leave whose first byte was sent at `at`, on a link that sends in slots.
+    fn leave(&mut self, at: Time, leaves: Time, spoilt: bool, next: Next<T>, medium: &impl Medium) {
+        // The transmitter is free between slots, and its time is counted by slots.
+        let (free_at, busy) = (self.free_at, self.stats.busy);
+        match &self.extras {
+            Some(extras) => {
+                let out = extras.timeline.loses_at(leaves);
+                self.leave_with_extras(at, leaves, out || spoilt, next, medium);
+            }
+            None => self.leave_plainly(at, leaves, spoilt, next, medium),
+        }
+        (self.free_at, self.stats.busy) = (free_at, busy);
+    }
+
     #[inline]
     fn send(&mut self, at: Time, next: Next<T>, medium: &impl Medium) {
-        let Next { packet, size, marked } = next;
         if self.extras.is_some() {
             return self.send_with_extras(at, next, medium);
         }
-        let leaves = at + self.rate.serialisation(Bytes::new(size as u64));
+        let leaves = at + self.rate.serialisation(Bytes::new(next.size as u64));
+        self.leave_plainly(at, leaves, false, next, medium);
+    }
+
+    /// The rest of [`Link::send`], once it is known when the last bit leaves.
+    #[inline(always)]
+    fn leave_plainly(&mut self, at: Time, leaves: Time, spoilt: bool, next: Next<T>, medium: &impl Medium) {
+        let Next { packet, size, marked } = next;
         let lost = match &mut self.chance {
-            Some(chance) => self.loss.spoils(leaves, size, chance),
-            None => false,
+            Some(chance) => self.loss.spoils(leaves, size, chance) || spoilt,
+            None => spoilt,
         };
         // A receiver that comes nearer must not let a packet overtake the one before it.
         let after = self.flying.back().map_or(Time::ZERO, |f| f.arrival);
@@ -633,9 +808,15 @@ impl<T: Copy> Link<T> {
     /// [`Link::send`] where rate, loss and delay depend on the time, or packets have additional delay.
     #[inline(never)]
     fn send_with_extras(&mut self, at: Time, next: Next<T>, medium: &impl Medium) {
+        let Some(extras) = &mut self.extras else { return };
+        let (leaves, out) = extras.timeline.leaves(at, next.size, self.rate);
+        self.leave_with_extras(at, leaves, out, next, medium);
+    }
+
+    #[inline]
+    fn leave_with_extras(&mut self, at: Time, leaves: Time, out: bool, next: Next<T>, medium: &impl Medium) {
         let Next { packet, size, marked } = next;
         let Some(extras) = &mut self.extras else { return };
-        let (leaves, out) = extras.timeline.leaves(at, size, self.rate);
         let loss = extras.timeline.loss(leaves).unwrap_or(&mut self.loss);
         let spoilt = self.chance.as_mut().is_some_and(|chance| loss.spoils(leaves, size, chance));
         let corrupted = match &mut extras.corruption {

@@ -116,6 +116,16 @@ impl Timeline {
         }
     }
 
+    /// Returns true if the transmitter stops at `at`, because it is aware of an outage.
+    pub(crate) fn waits(&self, at: Time) -> bool {
+        self.at(at).0.is_some_and(|step| self.steps[step].outage == Some(Outage::Wait))
+    }
+
+    /// Returns true if an outage loses what leaves at `at`.
+    pub(crate) fn loses_at(&self, at: Time) -> bool {
+        self.at(at).0.is_some_and(|step| self.steps[step].outage == Some(Outage::Lose))
+    }
+
     /// The propagation delay at `at`; `None` if the link's own holds.
     pub(crate) fn delay(&self, at: Time) -> Option<Span> {
         self.at(at).0.and_then(|i| self.steps[i].delay)

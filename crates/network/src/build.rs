@@ -15,6 +15,7 @@ use crate::radios::Radios;
 use crate::shared::SharedTransmitters;
 use crate::space::Space;
 use crate::tables::Sharing;
+use crate::uplinks::Uplinks;
 use skyhop_chance::Seed;
 use skyhop_scenario::network::{NetworkPlan, RoutePlan};
 use skyhop_scenario::{Files, Scenario};
@@ -33,8 +34,14 @@ pub(crate) fn build(
     files: &Files,
     seed: Seed,
 ) -> Result<Built, BuildError> {
-    let mut links =
-        Links { wires: Vec::new(), names: Vec::new(), space: None, shared: None, mtus: Mtus::of(&[], 0) };
+    let mut links = Links {
+        wires: Vec::new(),
+        names: Vec::new(),
+        space: None,
+        shared: None,
+        uplinks: Uplinks::of(scenario)?,
+        mtus: Mtus::of(&[], 0),
+    };
     for ((name, link), ends) in scenario.links.iter().zip(&plan.links) {
         let (a, b) = (NodeId(ends.a as u32), NodeId(ends.b as u32));
         let [there, back] = RadioDirection::both_ways(name, link, files)?;
@@ -42,6 +49,8 @@ pub(crate) fn build(
         links.wires.push(there.wire(name, "forward", Some(delay), a, b, seed));
         links.wires.push(back.wire(name, "reverse", Some(back_delay), b, a, seed));
         links.names.push(name.clone());
+        let index = links.wires.len() as u32 - 2;
+        links.on_demand(index, there.on_demand(), scenario, None);
     }
     if scenario.has_satellites() {
         let ground = GroundGraph::of(scenario, plan);
@@ -74,6 +83,13 @@ pub(crate) fn build(
                     shared.join(links.wires.len(), &mut wire, [terminal, fleet], from == state.a);
                 }
                 links.wires.push(wire);
+            }
+            if let (Some(on_demand), Some(terminal)) =
+                (there.on_demand(), space.topology.terminal_index(state.a))
+            {
+                let beam = Uplinks::beam(scenario, &space.topology.terminals()[terminal].name);
+                let index = links.wires.len() as u32 - 2;
+                links.on_demand(index, Some(on_demand), scenario, Some(beam));
             }
             links.names.push(name);
         }

@@ -61,8 +61,10 @@ impl Network {
         }
         if slot == self.clocks.space {
             self.handle_space(now, agenda);
-        } else {
+        } else if slot == self.clocks.outages {
             self.handle_outages(now, agenda);
+        } else {
+            self.handle_frames(now, agenda);
         }
         None
     }
@@ -343,12 +345,27 @@ impl Network {
         });
         let Some(moved) = moved else { return };
         agenda.wake(self.clocks.space, moved.next);
+        let uplinks = self.links.uplinks.as_ref();
+        if let (Some(slot), Some(at)) = (self.clocks.frames, uplinks.and_then(|u| u.next_frame())) {
+            agenda.wake(slot, at.max(now));
+        }
         self.surveyed |= moved.whole;
         for wire in moved.awake {
             self.after_wire(now, agenda, wire);
         }
         if moved.paths {
             self.look_at_ways(now, true);
+        }
+    }
+
+    /// Handles the beginning of frames of uplinks.
+    fn handle_frames(&mut self, now: Time, agenda: &mut Agenda) {
+        let (awake, next) = self.links.begin_frames(now);
+        for wire in awake {
+            self.after_wire(now, agenda, wire);
+        }
+        if let (Some(slot), Some(at)) = (self.clocks.frames, next) {
+            agenda.wake(slot, at);
         }
     }
 

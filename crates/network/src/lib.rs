@@ -43,6 +43,7 @@ mod space;
 mod tables;
 mod trace;
 mod transitions;
+mod uplinks;
 mod watch;
 mod wire;
 

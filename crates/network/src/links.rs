@@ -6,8 +6,10 @@
 use crate::mtus::Mtus;
 use crate::shared::SharedTransmitters;
 use crate::space::Space;
+use crate::uplinks::Uplinks;
 use crate::wire::{Wire, WireMedium};
 use skyhop_results::DirectionResult;
+use skyhop_scenario as scenario;
 use skyhop_topology::Topology;
 use skyhop_units::Time;
 
@@ -19,6 +21,8 @@ pub(crate) struct Links {
     pub space: Option<Space>,
     /// The transmitters that terminals share.
     pub shared: Option<Box<SharedTransmitters>>,
+    /// The uplinks that terminals share on demand.
+    pub uplinks: Option<Box<Uplinks>>,
     /// MTUs, for flows that are being built.
     pub mtus: Mtus,
 }
@@ -68,6 +72,9 @@ impl Links {
         if let Some(shared) = &mut self.shared {
             awake.extend(shared.follow(&self.wires));
         }
+        if let Some(uplinks) = &mut self.uplinks {
+            uplinks.follow(now, &self.wires, &space.topology);
+        }
         Some(Moved { whole, paths, awake, next: space.next_look(now) })
     }
 
@@ -75,6 +82,28 @@ impl Links {
     pub fn turn(&mut self, now: Time, index: u32) -> Option<u32> {
         let topology = self.space.as_ref().map(|space| &space.topology);
         self.shared.as_mut()?.turn(now, index, &mut self.wires, topology)
+    }
+
+    /// Makes wire `index` send in the slots of an uplink, if its link does; `beam` is that of a satellite's terminal.
+    pub fn on_demand(
+        &mut self,
+        index: u32,
+        on_demand: Option<&scenario::OnDemand>,
+        scenario: &scenario::Scenario,
+        beam: Option<u32>,
+    ) {
+        let (Some(uplinks), Some(own)) = (&mut self.uplinks, on_demand) else { return };
+        if let Some(model) = scenario.uplinks.get(&own.name) {
+            uplinks.add(index, &mut self.wires[index as usize], own, model, beam);
+        }
+    }
+
+    /// Begins the frames of uplinks that are due. Returns the wires to be scheduled again, and the time of the next frame.
+    pub fn begin_frames(&mut self, now: Time) -> (Vec<u32>, Option<Time>) {
+        let topology = self.space.as_ref().map(|space| &space.topology);
+        let Some(uplinks) = &mut self.uplinks else { return (Vec::new(), None) };
+        let awake = uplinks.begin_frames(now, &mut self.wires, topology);
+        (awake, uplinks.next_frame())
     }
 
     /// The result of a wire up to `end`.

@@ -21,7 +21,7 @@ use crate::space::Space;
 use crate::watch::Watch;
 use skyhop_chance::Seed;
 use skyhop_results::{
-    AddressResult, DirectionResult, FailureResult, HandoverResult, LinkResult, RoutingResult,
+    AddressResult, DirectionResult, FailureResult, HandoverResult, LinkResult, RoutingResult, UplinkResult,
 };
 use skyhop_scenario::network::{NetworkPlan, SkyWay};
 use skyhop_scenario::{Files, Scenario};
@@ -51,6 +51,8 @@ pub(crate) struct Clocks {
     pub space: Slot,
     /// Scheduled outages of links.
     pub outages: Slot,
+    /// Frames of uplinks, if there are any.
+    pub frames: Option<Slot>,
 }
 
 impl Clocks {
@@ -62,7 +64,20 @@ impl Clocks {
         if links.space.is_some() {
             agenda.wake(space, Time::ZERO);
         }
-        Self { space, outages }
+        let frames = links.uplinks.as_ref().map(|uplinks| {
+            let frames = agenda.add(Rank::clock(2));
+            if let Some(at) = uplinks.next_frame() {
+                agenda.wake(frames, at);
+            }
+            frames
+        });
+        Self { space, outages, frames }
+    }
+
+    /// The last of the network's slots.
+    #[inline]
+    fn last(&self) -> Slot {
+        self.frames.unwrap_or(self.outages)
     }
 }
 
@@ -124,7 +139,7 @@ impl Network {
     /// Returns true if a slot is the network's own, whose timeouts go to [`Network::handle_timeout`].
     #[inline]
     pub fn owns(&self, slot: Slot) -> bool {
-        slot <= self.clocks.outages
+        slot <= self.clocks.last()
     }
 
     /// Returns true if a slot of the network's is a clock that changes links and routes, false for a link.
@@ -314,6 +329,13 @@ impl Network {
     /// Handovers of each terminal.
     pub fn handover_results(&self) -> Vec<HandoverResult> {
         self.links.space.as_ref().map_or(Vec::new(), Space::handover_results)
+    }
+
+    /// Slots of uplinks on demand, up to `end`.
+    pub fn uplink_results(&mut self, end: Time) -> Vec<UplinkResult> {
+        let Links { uplinks, wires, space, .. } = &mut self.links;
+        let topology = space.as_ref().map(|space| &space.topology);
+        uplinks.as_ref().map_or_else(Vec::new, |uplinks| uplinks.results(end, wires, topology))
     }
 
     /// Failures in the constellation that began before `end`.

@@ -33,6 +33,7 @@ pub(crate) struct RadioDirection {
     framing: scenario::Framing,
     mtu: Option<Bytes>,
     black_hole: bool,
+    on_demand: Option<scenario::OnDemand>,
 }
 
 impl RadioDirection {
@@ -57,7 +58,13 @@ impl RadioDirection {
             framing: scenario::Framing::Ip,
             mtu: None,
             black_hole: false,
+            on_demand: rates.uplink.cloned(),
         })
+    }
+
+    /// The terminal's part in an uplink, in whose slots the direction sends.
+    pub fn on_demand(&self) -> Option<&scenario::OnDemand> {
+        self.on_demand.as_ref()
     }
 
     /// The forward and reverse directions of the link called `name`.
@@ -76,6 +83,7 @@ impl RadioDirection {
             framing: link.framing,
             mtu: link.mtu,
             black_hole: link.mtu_black_hole,
+            on_demand: link.uplink.clone(),
         };
         let back = link.reverse.clone().unwrap_or_default();
         let own = back.schedule.is_some() || back.trace.is_some();
@@ -100,6 +108,7 @@ impl RadioDirection {
             framing: link.framing,
             mtu: back.mtu.or(link.mtu),
             black_hole: link.mtu_black_hole,
+            on_demand: None,
         };
         Ok([forward, reverse])
     }

@@ -10,7 +10,7 @@ use skyhop_results::population::{MemberSpread, tally};
 use skyhop_results::{
     AddressResult, AssociationResult, Cause, DirectionResult, FailureResult, FlowMetric, FlowResult,
     HandoverResult, LinkResult, Measure, Metric, PopulationResult, RoutingResult, RunResult, SpliceResult,
-    Type,
+    Type, UplinkResult,
 };
 
 /// Largest number of texts that are listed for a population.
@@ -49,6 +49,10 @@ pub fn summary_json(result: &RunResult, meta: &Meta) -> Value {
         root.insert("populations".into(), all.map(one).collect());
     }
     root.insert("links".into(), result.links.iter().map(|l| (l.name.clone(), link(l))).collect());
+    if !result.uplinks.is_empty() {
+        let one = |u| entries(UplinkResult::METRICS, u).collect::<Value>();
+        root.insert("uplinks".into(), result.uplinks.iter().map(|u| (u.name.clone(), one(u))).collect());
+    }
     if !result.splices.is_empty() {
         root.insert(
             "splices".into(),

@@ -37,6 +37,8 @@ pub struct RunResult {
     pub links: Vec<LinkResult>,
     /// Handovers of each terminal, in order of name; empty without a constellation.
     pub handovers: Vec<HandoverResult>,
+    /// Uplinks on demand, in order of name.
+    pub uplinks: Vec<UplinkResult>,
     /// Address changes of each moving terminal, in order of name; empty if none moves.
     pub addresses: Vec<AddressResult>,
     /// Failures in the constellation during the run, in order of time.
@@ -88,6 +90,34 @@ measured! {
         pub gap_s: f64,
         /// Packets lost to `handover_loss`, of those waiting or in flight.
         pub packets_lost: u64,
+    }
+}
+
+measured! {
+    /// The slots of an uplink that terminals share on demand, over all its satellites and beams.
+    #[derive(Debug, Clone, PartialEq, Default)]
+    pub struct UplinkResult {
+        /// Name of the uplink.
+        pub name: String,
+        ;
+        /// Frames that began, summed over satellites and beams with terminals.
+        pub frames: u64,
+        /// Bits that the slots of all carriers hold in a second.
+        pub capacity_bps: f64,
+        /// Requests that terminals made.
+        pub requests: u64,
+        /// Share of the slots of planned frames that constant assignment took.
+        pub constant_share: f64,
+        /// Share of the slots that requested rates took.
+        pub rate_based_share: f64,
+        /// Share of the slots that requested volumes took.
+        pub volume_based_share: f64,
+        /// Share of the slots that were free capacity.
+        pub free_share: f64,
+        /// Share of the slots in which something was sent.
+        pub used_share: f64,
+        /// Mean time from a packet's arrival at its terminal's queue to the end of the slot in which its last byte left, s.
+        pub access_delay_mean_s: Option<f64>,
     }
 }
 

@@ -98,6 +98,7 @@ impl Scenario {
             host: Host::default(),
             ip: Ip::default(),
             links: Default::default(),
+            uplinks: Default::default(),
             constellation: Some(constellation),
             constellations: Default::default(),
             terminals: Default::default(),

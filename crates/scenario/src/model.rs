@@ -17,6 +17,7 @@ mod stp;
 mod sweep;
 mod tcp;
 mod track;
+mod uplinks;
 
 pub use distributions::*;
 pub use flows::*;
@@ -30,6 +31,7 @@ pub use stp::*;
 pub use sweep::*;
 pub use tcp::*;
 pub use track::*;
+pub use uplinks::*;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -60,6 +62,9 @@ pub struct Scenario {
     /// Links by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub links: BTreeMap<String, Link>,
+    /// Uplinks by name, which terminals share by time and frequency.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub uplinks: BTreeMap<String, Uplink>,
     /// Satellites and the links between them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub constellation: Option<Constellation>,

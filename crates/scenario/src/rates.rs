@@ -5,7 +5,7 @@
 
 use crate::fleets::PlacedFleet;
 use crate::model::{
-    Constellation, Gsl, Interval, Loss, OneWay, Override, OwnGsl, Queue, Radio, Scenario, Terminal,
+    Constellation, Gsl, Interval, Loss, OnDemand, OneWay, Override, OwnGsl, Queue, Radio, Scenario, Terminal,
 };
 use crate::network::Direction;
 use crate::path::KeyPath;
@@ -24,6 +24,8 @@ pub struct Rates<'a> {
     pub loss: &'a Loss,
     /// Changes by the clock.
     pub clock: Option<LinkClock<'a>>,
+    /// Uplink in whose slots it sends.
+    pub uplink: Option<&'a OnDemand>,
 }
 
 /// The changes by the clock of one direction of a link: a schedule, or a trace.
@@ -110,6 +112,11 @@ impl Gsl {
         one_way(direction, &self.up, &self.down)
     }
 
+    /// Returns true if terminals of a satellite or beam share something.
+    pub(crate) fn is_shared(&self) -> bool {
+        self.shared.is_some() || self.uplink.is_some()
+    }
+
     /// Capacity shared by the terminals of a satellite or beam in a direction, if that is limited; forward is up.
     pub fn shared(&self, direction: Direction) -> Option<Rate> {
         let shared = self.shared?;
@@ -134,7 +141,7 @@ fn one_way<'a>(
 impl<'a> Rates<'a> {
     /// Either direction of an ISL or of fibre, whose table has the key `at`.
     pub fn of_kind(radio: &'a Radio, at: KeyPath) -> Self {
-        Self { at, rate: Some(radio.rate), queue: radio.queue, loss: &radio.loss, clock: None }
+        Self { at, rate: Some(radio.rate), queue: radio.queue, loss: &radio.loss, clock: None, uplink: None }
     }
 
     /// A direction between a terminal, by name, and its satellite; forward is up. `constellation` is the key of the
@@ -147,15 +154,24 @@ impl<'a> Rates<'a> {
     ) -> Self {
         let gsl = &model.gsl;
         let at = constellation.key("gsl");
-        let mut rates =
-            Self { at: at.clone(), rate: gsl.rate, queue: gsl.queue, loss: &gsl.loss, clock: None };
+        let uplink = |own: &'a Option<OnDemand>| own.as_ref().filter(|_| direction == Direction::Forward);
+        let mut rates = Self {
+            at: at.clone(),
+            rate: gsl.rate,
+            queue: gsl.queue,
+            loss: &gsl.loss,
+            clock: None,
+            uplink: uplink(&gsl.uplink),
+        };
         rates.take(gsl.said(), &at);
         rates.take_direction(gsl.one_way(direction), &at);
         if let Some((name, Terminal { gsl: Some(own), .. })) = terminal {
             let at = KeyPath::default().key("terminals").key(name).key("gsl");
             rates.take(own.said(), &at);
             rates.take_direction(own.one_way(direction), &at);
+            rates.uplink = uplink(&own.uplink).or(rates.uplink);
         }
+        rates.uplink = rates.uplink.filter(|_| terminal.is_none_or(|(_, terminal)| !terminal.gateway));
         rates
     }
 

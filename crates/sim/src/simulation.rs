@@ -223,6 +223,7 @@ impl Simulation {
             each_member: self.populations.1,
             links: self.network.link_results(end),
             handovers: self.network.handover_results(),
+            uplinks: self.network.uplink_results(end),
             addresses: self.network.address_results(),
             failures: self.network.failure_results(end),
             routing: self.network.routing_result(),

@@ -10,7 +10,7 @@ use arrow_array::builder::{BooleanBuilder, Float64Builder, Int64Builder, StringB
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use skyhop_results::population::MemberSpread;
-use skyhop_results::{DirectionResult, FlowMetric, Measure, Metric, RunResult, Type};
+use skyhop_results::{DirectionResult, FlowMetric, Measure, Metric, RunResult, Type, UplinkResult};
 use skyhop_scenario::Loaded;
 use skyhop_units::{Amount, Angle, Bytes, Length, Rate, Span};
 use std::sync::Arc;
@@ -107,6 +107,8 @@ enum MetricSource {
     Population(usize, usize, &'static FlowMetric),
     /// A metric of the link with this index in the scenario; true for the reverse direction.
     Link(usize, bool, &'static Metric<DirectionResult>),
+    /// A metric of the uplink with this index.
+    Uplink(usize, &'static Metric<UplinkResult>),
     SimulatedS,
     Events,
 }
@@ -118,6 +120,7 @@ impl MetricSource {
             MetricSource::Population(_, 0, _) => Type::Count,
             MetricSource::Population(..) => Type::Real,
             MetricSource::Link(_, _, metric) => metric.kind,
+            MetricSource::Uplink(_, metric) => metric.kind,
             MetricSource::Events => Type::Count,
             MetricSource::SimulatedS => Type::Real,
         };
@@ -140,6 +143,7 @@ impl MetricSource {
             MetricSource::Link(link, reverse, metric) => {
                 (metric.get)(direction(result, &links[link], reverse)?)
             }
+            MetricSource::Uplink(uplink, metric) => (metric.get)(result.uplinks.get(uplink)?),
             MetricSource::Events => Measure::Count(Some(result.events)),
             MetricSource::SimulatedS => Measure::Real(Some(result.simulated_s)),
         })
@@ -200,6 +204,11 @@ impl Columns {
                     (format!("links.{link}.{way}.{}", metric.name), MetricSource::Link(i, reverse, metric))
                 }));
             }
+        }
+        for (i, uplink) in scenario.uplinks.keys().enumerate() {
+            all.extend(UplinkResult::METRICS.iter().map(|metric| {
+                (format!("uplinks.{uplink}.{}", metric.name), MetricSource::Uplink(i, metric))
+            }));
         }
         let wanted = |name: &str| metrics.is_none_or(|patterns| patterns.iter().any(|p| fits(p, name)));
         let kept: Vec<_> = all.iter().filter(|(name, _)| wanted(name)).cloned().collect();

@@ -33,7 +33,7 @@ pub fn run(done: &Done) -> String {
     );
     let populations = super::populations::tables(result);
     let tables = populations.into_iter().chain(flows(result.listed())).chain(associations(result));
-    for table in tables.chain(splices(result)).chain(links(result)) {
+    for table in tables.chain(splices(result)).chain(uplinks(result)).chain(links(result)) {
         out.push('\n');
         out += &table.text();
     }
@@ -211,6 +211,34 @@ fn splices(result: &RunResult) -> Option<TextTable> {
         ]);
     }
     (!result.splices.is_empty()).then_some(table)
+}
+
+fn uplinks(result: &RunResult) -> Option<TextTable> {
+    let mut table = TextTable::new([
+        "uplink",
+        "capacity",
+        "constant",
+        "by rate",
+        "by volume",
+        "free",
+        "used",
+        "requests",
+        "access delay",
+    ]);
+    for uplink in &result.uplinks {
+        table.row([
+            uplink.name.clone(),
+            rate(uplink.capacity_bps),
+            share(uplink.constant_share),
+            share(uplink.rate_based_share),
+            share(uplink.volume_based_share),
+            share(uplink.free_share),
+            share(uplink.used_share),
+            count(uplink.requests),
+            or_dash(uplink.access_delay_mean_s.map(time)),
+        ]);
+    }
+    (!result.uplinks.is_empty()).then_some(table)
 }
 
 fn associations(result: &RunResult) -> Option<TextTable> {

@@ -43,6 +43,10 @@ impl<T> DropTail<T> {
         Some((packet, size))
     }
 
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
     pub fn len(&self) -> usize {
         self.waiting.len()
     }

@@ -54,6 +54,10 @@ impl<T: Copy> Drr<T> {
         }
     }
 
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
     pub fn len(&self) -> usize {
         self.packets
     }

@@ -64,6 +64,10 @@ impl<T: Copy> FqCodel<T> {
         }
     }
 
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
     pub fn len(&self) -> usize {
         self.packets
     }

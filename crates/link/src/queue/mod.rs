@@ -259,6 +259,21 @@ impl<T: Copy> Queue<T> {
         }
     }
 
+    /// Bytes of all packets that wait.
+    pub fn bytes(&self) -> u64 {
+        match self {
+            Queue::DropTail(queue) => queue.bytes(),
+            Queue::Tail(queue) => queue.fifo.bytes,
+            Queue::Red(queue) => queue.fifo.bytes,
+            Queue::Drd(queue) => queue.fifo.bytes,
+            Queue::Codel(queue) => queue.fifo.bytes,
+            Queue::FqCodel(queue) => queue.bytes(),
+            Queue::Drr(queue) => queue.bytes(),
+            Queue::Priority(queue) => queue.bytes(),
+            Queue::Ubr(queue) => queue.bytes(),
+        }
+    }
+
     /// Bytes of cells that go before the next packet and belong to none, sent from `now` on.
     pub fn take_remains(&mut self, now: Time) -> Option<u32> {
         match self {

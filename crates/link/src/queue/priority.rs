@@ -26,6 +26,10 @@ impl<T: Copy> Priority<T> {
         Priority { limit: config.limit, bands }
     }
 
+    pub fn bytes(&self) -> u64 {
+        self.bands.iter().map(|band| band.bytes).sum()
+    }
+
     pub fn len(&self) -> usize {
         self.bands.iter().map(Fifo::len).sum()
     }

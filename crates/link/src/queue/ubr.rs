@@ -100,6 +100,10 @@ impl<T: Copy> Ubr<T> {
         }
     }
 
+    pub fn bytes(&self) -> u64 {
+        self.cells * u64::from(CELL)
+    }
+
     /// Packets that wait, without those of which only some cells do.
     pub fn len(&self) -> usize {
         self.packets

@@ -19,6 +19,7 @@ mod sweep;
 mod tcp;
 mod track;
 mod traps;
+mod uplinks;
 
 use crate::finding::{Finding, FindingList};
 use crate::model::{Scenario, Traffic};
@@ -46,6 +47,7 @@ pub fn check(scenario: &Scenario) -> (Vec<Finding>, usize) {
     );
     links::check(scenario, &mut out);
     space::check(scenario, &mut out);
+    uplinks::check(scenario, &mut out);
     routing::check(scenario, &mut out);
     sweep::check(scenario, &mut out);
     flows::check(scenario, &mut out);

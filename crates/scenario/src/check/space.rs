@@ -241,8 +241,7 @@ fn rules(c: &Constellation, at: &KeyPath, out: &mut FindingList) {
 fn beam(scenario: &Scenario, terminal: &Terminal, at: &KeyPath, out: &mut FindingList) {
     let Some(beam) = &terminal.beam else { return };
     name::is_plain(beam, || at.key("beam"), out);
-    let shares =
-        scenario.fleets().any(|fleet| fleet.is_seen_by(terminal) && fleet.model.gsl.shared.is_some());
+    let shares = scenario.fleets().any(|fleet| fleet.is_seen_by(terminal) && fleet.model.gsl.is_shared());
     out.require(
         shares,
         || at.key("beam"),

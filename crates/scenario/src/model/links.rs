@@ -2,8 +2,9 @@
 //!
 //! Follows the terms of ns-2's manual and of the RFCs for queues.
 //! Differs: one key is a value for both directions; `reverse` has the differences of the way back.
-//! Leaves out coding and medium access.
+//! Leaves out coding.
 
+use super::uplinks::OnDemand;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use skyhop_units::{Amount, Bytes, Depth, Rate, Span, Time};
@@ -59,6 +60,9 @@ pub struct Link {
     /// Form in which packets cross the link, which decides the bytes that each takes.
     #[serde(default, skip_serializing_if = "Framing::is_default")]
     pub framing: Framing,
+    /// Uplink in whose slots the forward direction sends, and the capacity that it may have there; `rate` is the most of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub uplink: Option<OnDemand>,
     /// MTU: the largest packet that the link carries, IP header included; without limit if left out. Larger ones are dropped, and
     /// the sender is told.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -5,6 +5,7 @@
 //! Leaves out delays, which follow from positions; only a schedule or trace gives one.
 
 use super::links::{Interval, Loss, Queue};
+use super::uplinks::OnDemand;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use skyhop_units::{Rate, Span};
@@ -51,6 +52,10 @@ pub struct Gsl {
     /// Differences of the direction from the satellite to the terminal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub down: Option<OneWay>,
+    /// Uplink in whose slots the terminals of one satellite, or of one of its beams, send, and the capacity that each may have there;
+    /// gateways do not take part.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub uplink: Option<OnDemand>,
     /// Capacity that the terminals of one satellite, or of one of its beams, share; gateways do not take part.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shared: Option<Shared>,
@@ -121,6 +126,8 @@ link_keys! {
         up: OneWay,
         /// Differences of the direction from the satellite to the terminal.
         down: OneWay,
+        /// Uplink in whose slots the terminal sends, and the capacity that it may have there.
+        uplink: OnDemand,
     }
 }
 

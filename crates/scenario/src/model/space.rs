@@ -161,6 +161,7 @@ fn default_gsl() -> Gsl {
         repeat: None,
         up: None,
         down: None,
+        uplink: None,
         shared: None,
     }
 }

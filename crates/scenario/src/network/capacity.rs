@@ -190,6 +190,10 @@ fn over_links(
         let own = other.is_some_and(|r| r.rate.is_some() || r.queue.is_some());
         let key = format!("links.{name}{}", if own { ".reverse" } else { "" });
         let rate = other.and_then(|r| r.rate).unwrap_or(link.rate);
+        let rate = match direction {
+            Direction::Forward => scenario.on_demand_rate(link.uplink.as_ref(), rate),
+            Direction::Reverse => rate,
+        };
         let delay = other.and_then(|r| r.delay).unwrap_or(link.delay);
         let lossy = *other.and_then(|r| r.loss.as_ref()).unwrap_or(&link.loss) != Loss::None;
         (key, rate, delay, other.and_then(|r| r.queue).unwrap_or(link.queue), lossy)
@@ -254,6 +258,7 @@ fn through_space(
         // A single terminal has all of the shared capacity.
         let shared = model.gsl.shared(direction).filter(|_| terminal.is_some_and(|(_, t)| !t.gateway));
         rates.rate = rates.rate.map(|rate| shared.map_or(rate, |shared| rate.min(shared)));
+        rates.rate = rates.rate.map(|rate| scenario.on_demand_rate(rates.uplink, rate));
         rates
     };
     let isl = isls.then(|| Rates::of_kind(&model.isl, at.key("isl")));

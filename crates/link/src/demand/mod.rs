@@ -1,0 +1,106 @@
+//! Bandwidth on demand: an uplink that terminals share by time and frequency, and whose slots a controller assigns.
+//!
+//! Follows ETSI EN 301 545-2 (DVB-RCS2) for the frame, the categories of capacity and their order; the requests are those of OpenSAND
+//! and of SNS3.
+//! Differs: a frame is one superframe of slots of one size, and all terminals agree when it begins.
+//! Leaves out the capacity that requests take, random access, log-on, and changes of modulation.
+//!
+//! Both ends are machines without a clock: a [`Requester`] at each terminal says what it wants, a [`Controller`] plans the frames, and
+//! [`layout`] says when in a frame each terminal sends.
+
+mod assignment;
+mod controller;
+mod layout;
+mod requester;
+
+pub use assignment::{Assigned, Request};
+pub use controller::Controller;
+pub use layout::{Window, layout};
+pub use requester::Requester;
+
+use skyhop_units::{Bytes, Rate, Span};
+
+/// Nanoseconds of a second, by which rates times spans become bits.
+const SECOND: u128 = 1_000_000_000;
+
+/// The frame of an uplink: carriers side by side, each a row of slots.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FrameShape {
+    /// Duration of a frame.
+    pub frame: Span,
+    /// Bytes that a slot carries.
+    pub slot: u32,
+    /// Carriers; a terminal sends on one at a time.
+    pub carriers: u32,
+    /// Slots of each carrier.
+    pub slots: u32,
+    /// Duration of a slot.
+    pub slot_time: Span,
+}
+
+impl FrameShape {
+    /// The frame of carriers that have `rate` together; `None` if a carrier has no room for a slot, or for more than a million.
+    /// What remains of the frame after whole slots is spread between them.
+    pub fn new(rate: Rate, carriers: u32, frame: Span, slot: u32) -> Option<Self> {
+        let bits = u128::from(rate.as_bps()) * u128::from(frame.as_nanos()) / u128::from(carriers.max(1));
+        let slots = bits / (u128::from(slot) * 8 * SECOND).max(1);
+        let slots = u32::try_from(slots).ok().filter(|slots| (1..=1_000_000).contains(slots))?;
+        let slot_time = Span::from_nanos(frame.as_nanos() / u64::from(slots));
+        Some(Self { frame, slot, carriers: carriers.max(1), slots, slot_time })
+    }
+
+    /// Slots of all carriers.
+    pub fn all_slots(&self) -> u32 {
+        self.carriers * self.slots
+    }
+
+    /// Bits that all slots carry in a second.
+    pub fn capacity_bps(&self) -> f64 {
+        f64::from(self.all_slots()) * f64::from(self.slot) * 8.0 / self.frame.as_secs_f64()
+    }
+
+    /// Slots that hold `bytes`.
+    pub fn slots_of(&self, bytes: u64) -> u64 {
+        bytes.div_ceil(u64::from(self.slot))
+    }
+}
+
+/// The capacity that a terminal may have, by category; none of a category that is left out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Categories {
+    /// Most of all categories together: the rate of the terminal.
+    pub most: Rate,
+    /// Constant assignment (CRA), whether it is used or not.
+    pub constant: Option<Rate>,
+    /// Most that is assigned by rate, as requested (RBDC).
+    pub rate_based: Option<Rate>,
+    /// Most that may be requested and not yet assigned by volume (VBDC).
+    pub volume_based: Option<Bytes>,
+    /// Most that is assigned without a request, of what nobody has requested (FCA).
+    pub free: Option<Rate>,
+}
+
+/// A program whose law of requests an uplink has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Law {
+    /// OpenSAND's "legacy" agent: the rate of arrivals, and what waits over the time from a request to its slots.
+    #[default]
+    OpenSand,
+    /// SNS3's request manager: the rate of arrivals, and what waited before them over the time between requests.
+    Sns3,
+}
+
+/// A rate as whole slots of each frame: the fraction that is left goes to the next frame.
+#[derive(Debug, Clone, Copy, Default)]
+struct Fraction(u128);
+
+impl Fraction {
+    /// Slots of the next frame at `bps`.
+    fn next(&mut self, bps: u64, shape: &FrameShape) -> u32 {
+        let slot = u128::from(shape.slot) * 8 * SECOND;
+        self.0 += u128::from(bps) * u128::from(shape.frame.as_nanos());
+        let slots = self.0 / slot;
+        self.0 %= slot;
+        u32::try_from(slots).unwrap_or(u32::MAX)
+    }
+}
