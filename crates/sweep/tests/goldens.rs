@@ -39,6 +39,7 @@ const SHORTENED: &[(&str, Sets, u64)] = &[
     ("late-packets", &[("duration", "15 s")], 5),
     ("losses", &[("duration", "40 s")], 4),
     ("mesh", &[("duration", "40 s")], 1),
+    ("on-demand", &[("duration", "60 s")], 3),
     ("queues", &[("duration", "15 s")], 5),
     ("remote-site", &[("duration", "40 s")], 1),
     ("split", &[("duration", "60 s")], 1),
