@@ -51,6 +51,24 @@ fn cells_are_laid_out_as_in_the_standard() {
 }
 
 #[test]
+fn the_bare_cells_of_a_packet_are_those_of_the_file() {
+    let bytes = |line: &str| -> Vec<u8> {
+        let byte = |at: usize| u8::from_str_radix(&line[at..at + 2], 16).unwrap();
+        (0..line.len()).step_by(2).map(byte).collect()
+    };
+    let mut lines = include_str!("cells.txt").lines().filter(|line| !line.starts_with('#')).map(bytes);
+    let packet = lines.next().unwrap();
+    let pdu = pdu(&[&llc_snap(Version::V4), &packet], Indications::default()).unwrap();
+    let ours: Vec<Vec<u8>> = segment(&pdu, 0, 32).map(|cell| cell.to_bytes().to_vec()).collect();
+    let theirs: Vec<Vec<u8>> = lines.collect();
+    assert_eq!(ours, theirs);
+    let mut reassembler = Reassembler::default();
+    let cell = |bytes: &Vec<u8>| Cell::from_bytes(bytes.as_slice().try_into().unwrap()).unwrap();
+    let whole = theirs.iter().find_map(|bytes| reassembler.handle_cell(&cell(bytes)));
+    assert_eq!(whole, Some(Ok([&llc_snap(Version::V4)[..], &packet].concat())));
+}
+
+#[test]
 fn packets_take_as_many_cells_as_published() {
     // Kota et al.: a segment of 1024 bytes is 23 cells, 1219 bytes; one of 9180 is 193.
     assert_eq!((cells_of_packet(1024 + 40), cells_of_packet(9180 + 40)), (23, 193));
