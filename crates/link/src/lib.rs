@@ -25,10 +25,11 @@ mod faults;
 mod lateness;
 mod loss;
 mod queue;
+mod slotted;
 mod timeline;
 
 pub use bursts::SlotShape;
-use bursts::{Bursts, Left, Load};
+use bursts::{Bursts, Load};
 pub use distribution::Shape;
 pub use faults::{Corruption, Duplication, FlippedBit};
 use lateness::Delays;
@@ -288,40 +289,6 @@ impl<T: Copy> Link<T> {
         Some(size)
     }
 
-    /// Makes the link send in slots of this shape that [`Link::grant`] gives it, and nothing otherwise.
-    pub fn send_in_slots(&mut self, shape: SlotShape) {
-        self.bursts = Some(Box::new(Bursts::new(shape)));
-        (self.held, self.wakes_to_send) = (true, true);
-    }
-
-    /// Grants `slots` in a row from `begins` on; grants are in order of time.
-    pub fn grant(&mut self, now: Time, begins: Time, slots: u32, medium: &impl Medium) {
-        self.advance(now, medium);
-        if let Some(bursts) = self.bursts.as_mut().filter(|_| slots > 0) {
-            bursts.grant(begins, slots);
-        }
-    }
-
-    /// Of a link that sends in slots: bytes that wait or are to be sent of the packet being sent, and bytes accepted so far.
-    pub fn demand(&mut self, now: Time, medium: &impl Medium) -> (u64, u64) {
-        self.advance(now, medium);
-        let Some(bursts) = &self.bursts else { return (0, 0) };
-        (self.queue.bytes() + bursts.left(), bursts.came)
-    }
-
-    /// Of a link that sends in slots: mean time of a packet in it until its last byte leaves, up to `now`, s, and the packets that
-    /// have come; `None` without any.
-    pub fn access_delay(&mut self, now: Time, medium: &impl Medium) -> Option<(f64, u64)> {
-        self.advance(now, medium);
-        self.pass(now);
-        self.bursts.as_ref()?.access_delay()
-    }
-
-    /// Slots in which the link has sent something.
-    pub fn used_slots(&self) -> u64 {
-        self.bursts.as_ref().map_or(0, |bursts| bursts.used)
-    }
-
     /// Changes the rate, and the losses if `loss` is given; `chance` is required if the link had no losses before. Transmissions
     /// that have begun are not affected; waiting packets leave at the new rate. Rates and losses of a timeline take precedence
     /// while they hold.
@@ -396,11 +363,6 @@ impl<T: Copy> Link<T> {
                 dropped(packet);
             },
         );
-    }
-
-    /// Returns true if the transmitter never starts on its own.
-    fn starts_on_command(&self) -> bool {
-        self.turns.is_some() || self.bursts.is_some()
     }
 
     /// Pauses the transmitter. Packets are accepted and wait; transmissions that have begun still arrive.
@@ -529,28 +491,6 @@ impl<T: Copy> Link<T> {
             self.advance(now, medium);
         }
         Ok(())
-    }
-
-    /// Size of the packet that is being sent in slots, 0 for none.
-    #[cold]
-    fn sent_in_bursts(&self) -> u32 {
-        self.bursts.as_ref().and_then(|bursts| bursts.sending()).map_or(0, |sending| sending.size)
-    }
-
-    #[cold]
-    fn count_demand(&mut self, size: u32) {
-        if let Some(bursts) = &mut self.bursts {
-            bursts.accept(size);
-        }
-    }
-
-    /// Counts the time that packets have been in a link that sends in slots, up to `now`.
-    #[cold]
-    fn pass(&mut self, now: Time) {
-        let inside = self.queue.len();
-        if let Some(bursts) = &mut self.bursts {
-            bursts.pass(now, inside + usize::from(bursts.sending().is_some()));
-        }
     }
 
     /// Some cells of a packet that a switch has cut may leave at once.
@@ -705,48 +645,6 @@ impl<T: Copy> Link<T> {
         }
     }
 
-    /// Sends in the slots that have begun by `now`; on a link that sends in none, nothing.
-    #[inline(never)]
-    fn burst(&mut self, now: Time, medium: &impl Medium) {
-        let Some(mut bursts) = self.bursts.take_if(|bursts| bursts.next_slot().is_some_and(|at| at <= now))
-        else {
-            return;
-        };
-        let mut departed = Vec::new();
-        while let Some(at) = bursts.next_slot().filter(|at| *at <= now) {
-            let waits = self.extras.as_ref().is_some_and(|extras| extras.timeline.waits(at));
-            if self.paused || waits {
-                bursts.skip(at);
-                continue;
-            }
-            if self.queue.len() == 0 && bursts.sending().is_none() {
-                bursts.skip(now);
-                continue;
-            }
-            let inside = self.queue.len() + usize::from(bursts.sending().is_some());
-            bursts.pass(at, inside);
-            let next = || {
-                if let Some(size) = self.queue.take_remains(at) {
-                    return Some((Load::Remains, size));
-                }
-                let next = self.queue.pop(at, &mut self.discarded)?;
-                let size = next.size;
-                Some((Load::Packet(next), size))
-            };
-            let used = bursts.send(at, next, |left| departed.push(left));
-            // Those that leave do so at the end of the slot.
-            bursts.stay(used, departed.len());
-            self.stats.busy += used;
-            for Left { sending, leaves } in departed.drain(..) {
-                match sending.load {
-                    Load::Packet(next) => self.leave(sending.began, leaves, sending.spoilt, next, medium),
-                    Load::Remains => self.stats.bytes += u64::from(sending.size),
-                }
-            }
-        }
-        self.bursts = Some(bursts);
-    }
-
     /// Keeps the transmitter busy with cells of packets that were dropped: `size` bytes from `at` on.
     fn spend(&mut self, at: Time, size: u32) {
         let leaves = match &mut self.extras {
@@ -756,20 +654,6 @@ impl<T: Copy> Link<T> {
         (self.free_at, self.sending) = (leaves, size);
         self.stats.bytes += u64::from(size);
         self.stats.busy += leaves.since(at);
-    }
-
-    /// Lets a packet leave whose first byte was sent at `at`, on a link that sends in slots.
-    fn leave(&mut self, at: Time, leaves: Time, spoilt: bool, next: Next<T>, medium: &impl Medium) {
-        // The transmitter is free between slots, and its time is counted by slots.
-        let (free_at, busy) = (self.free_at, self.stats.busy);
-        match &self.extras {
-            Some(extras) => {
-                let out = extras.timeline.loses_at(leaves);
-                self.leave_with_extras(at, leaves, out || spoilt, next, medium);
-            }
-            None => self.leave_plainly(at, leaves, spoilt, next, medium),
-        }
-        (self.free_at, self.stats.busy) = (free_at, busy);
     }
 
     #[inline]
@@ -786,7 +670,7 @@ impl<T: Copy> Link<T> {
     fn leave_plainly(&mut self, at: Time, leaves: Time, spoilt: bool, next: Next<T>, medium: &impl Medium) {
         let Next { packet, size, marked } = next;
         let lost = match &mut self.chance {
-            Some(chance) => self.loss.spoils(leaves, size, chance) || spoilt,
+            Some(chance) => self.loss.spoils(leaves, self.queue.exposed(size), chance) || spoilt,
             None => spoilt,
         };
         // A receiver that comes nearer must not let a packet overtake the one before it.
@@ -818,7 +702,8 @@ impl<T: Copy> Link<T> {
         let Next { packet, size, marked } = next;
         let Some(extras) = &mut self.extras else { return };
         let loss = extras.timeline.loss(leaves).unwrap_or(&mut self.loss);
-        let spoilt = self.chance.as_mut().is_some_and(|chance| loss.spoils(leaves, size, chance));
+        let exposed = self.queue.exposed(size);
+        let spoilt = self.chance.as_mut().is_some_and(|chance| loss.spoils(leaves, exposed, chance));
         let corrupted = match &mut extras.corruption {
             Some((corruption, chance)) => corruption.draw(size, chance).filter(|_| !(out || spoilt)),
             None => None,

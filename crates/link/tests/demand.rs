@@ -91,7 +91,7 @@ impl Uplink {
             }
         }
         for (number, (link, requester)) in (0..).zip(&mut self.terminals) {
-            if (self.frame + u64::from(number)) % self.every != 0 {
+            if !(self.frame + u64::from(number)).is_multiple_of(self.every) {
                 continue;
             }
             let (waiting, came) = link.demand(now, &MEDIUM);
@@ -147,7 +147,7 @@ fn run(uplink: &mut Uplink, traffic: &mut Poisson, duration: Span) -> Vec<Carrie
     while uplink.begins(uplink.frame) < end {
         let until = uplink.begins(uplink.frame + 1);
         uplink.step();
-        for number in 0..uplink.terminals.len() {
+        for (number, sum) in carried.iter_mut().enumerate() {
             let link = &mut uplink.terminals[number].0;
             loop {
                 let (arrives, comes) = (link.poll_timeout(), traffic.next[number]);
@@ -159,7 +159,6 @@ fn run(uplink: &mut Uplink, traffic: &mut Poisson, duration: Span) -> Vec<Carrie
                 } else if let Some(at) = arrives.filter(|at| *at < until) {
                     while let Some(arrival) = link.poll_arrival(at, &MEDIUM) {
                         let delay = at.since(sent_at[arrival.packet as usize]).as_secs_f64();
-                        let sum = &mut carried[number];
                         sum.packets += 1;
                         sum.bytes += u64::from(traffic.size);
                         sum.delay_s += delay;

@@ -4,7 +4,7 @@
 //! Leaves out cells of several packets that arrive between each other.
 
 use skyhop_chance::{Seed, Stream};
-use skyhop_link::{Fixed, Label, Link, Loss, UbrConfig, UbrPolicy};
+use skyhop_link::{Fixed, Label, Link, Loss, UbrConfig, UbrPolicy, UbrService};
 use skyhop_units::{Bytes, Rate, Span, Time};
 use std::collections::BTreeMap;
 
@@ -22,7 +22,8 @@ fn rate() -> Rate {
 }
 
 fn config(cells: u64, policy: UbrPolicy) -> UbrConfig {
-    UbrConfig { limit: Bytes::new(cells * 53), policy, threshold: 0.8, scale: 0.8 }
+    let service = UbrService::Trains;
+    UbrConfig { limit: Bytes::new(cells * 53), policy, threshold: 0.8, scale: 0.8, service, guaranteed: None }
 }
 
 fn link(config: UbrConfig) -> Link<u32> {
@@ -185,5 +186,186 @@ fn a_packet_that_is_cut_uses_the_link_and_spoils_the_next_if_its_end_is_lost() {
         }
         let third = next.then_some((3, 14));
         assert_eq!(arrivals, [Some((1, 8)), third, Some((4, 18))].into_iter().flatten().collect::<Vec<_>>());
+    }
+}
+
+/// Packets that arrive, and when; the others are dropped at once.
+fn arrivals(config: UbrConfig, offered: &[(Time, u32, u64)]) -> (Vec<(u32, Time)>, Vec<u32>, u64) {
+    let (mut link, medium) = (link(config), Fixed(Span::from_micros(3)));
+    let (mut arrived, mut refused) = (Vec::new(), Vec::new());
+    let mut drain = |link: &mut Link<u32>, until: Time| {
+        while let Some(at) = link.poll_timeout().filter(|at| *at <= until) {
+            while let Some(arrival) = link.poll_arrival(at, &medium) {
+                arrived.push((arrival.packet, at));
+            }
+        }
+    };
+    for (id, (now, channel, cells)) in (0..).zip(offered) {
+        drain(&mut link, *now);
+        let label = Label { flow: *channel, ..Label::default() };
+        if link.handle_packet(*now, id, (cells * 53) as u32, label, &medium).is_err() {
+            refused.push(id);
+        }
+    }
+    drain(&mut link, Time::ZERO + Span::from_secs(10));
+    link.waiting(Time::ZERO + Span::from_secs(10), &medium);
+    assert_eq!(link.held(), 0);
+    (arrived, refused, link.stats().bytes)
+}
+
+#[test]
+fn each_cell_and_trains_drop_the_same_packets_and_deliver_within_a_cell() {
+    let mut chance: Stream = Seed(2).stream("ubr");
+    let mut draw = |from: u64, to: u64| from + chance.bits() % (to - from);
+    let (mut kept, mut lost, mut furthest) = ([0; 5], [0; 5], Span::ZERO);
+    for case in 0..10_000 {
+        let policy = POLICIES[case % 5];
+        let largest = draw(1, 40);
+        let limit = draw(largest, 4 * largest + 1);
+        let trains = UbrConfig {
+            threshold: draw(1, 9) as f64 / 8.0,
+            scale: draw(1, 9) as f64 / 8.0,
+            ..config(limit, policy)
+        };
+        let channels = draw(2, 21);
+        let mut now = Time::ZERO;
+        let offered: Vec<_> = (0..100)
+            .map(|_| {
+                now += Span::from_nanos(draw(0, largest) * 1000 + 10);
+                (now, draw(0, channels) as u32, draw(1, largest + 1))
+            })
+            .collect();
+        let (ours, refused, bytes) = arrivals(trains, &offered);
+        let (theirs, dropped, sent) = arrivals(UbrConfig { service: UbrService::Cells, ..trains }, &offered);
+        assert_eq!((&refused, bytes), (&dropped, sent), "case {case}: {trains:?}");
+        assert_eq!(ours.len(), theirs.len());
+        for ((packet, at), (other, then)) in ours.iter().zip(&theirs) {
+            assert_eq!(packet, other, "case {case}");
+            furthest = furthest.max(at.since(*then)).max(then.since(*at));
+        }
+        kept[case % 5] += ours.len();
+        lost[case % 5] += refused.len();
+    }
+    println!("{kept:?} packets delivered, {lost:?} dropped, no further apart than {furthest:?}");
+    assert!(furthest <= Span::from_micros(1));
+    for share in kept.iter().zip(lost).map(|(kept, lost)| lost as f64 / (*kept as f64 + lost as f64)) {
+        assert!((0.05..0.9).contains(&share), "{kept:?} {lost:?}");
+    }
+}
+
+#[test]
+fn channels_take_turns_cell_by_cell() {
+    let at = |us: u64| Time::ZERO + Span::from_micros(us);
+    let by_channel =
+        UbrConfig { service: UbrService::Channels, ..config(1000, UbrPolicy::EarlyPacketDiscard) };
+    // A long packet is on its way when two short ones of other channels come, and a second one of the last.
+    let offered = [(at(0), 1, 100), (at(10), 2, 5), (at(10), 3, 3), (at(10), 3, 3)];
+    let (arrived, refused, bytes) = arrivals(by_channel, &offered);
+    assert_eq!((refused, bytes), (vec![], 111 * 53));
+    // Eleven cells of the first leave before; then 1, 2 and 3 in turn: 3 ends with its third cell, 2 with its fifth, 3's next with its
+    // sixth.
+    let ends: Vec<_> = arrived.iter().map(|(id, then)| (*id, then.since(at(3)).as_nanos() / 1000)).collect();
+    assert_eq!(ends, [(2, 20), (1, 25), (3, 28), (0, 111)]);
+    // First come, first served, all wait for the first.
+    let (arrived, ..) = arrivals(config(1000, UbrPolicy::EarlyPacketDiscard), &offered);
+    let ends: Vec<_> = arrived.iter().map(|(id, then)| (*id, then.since(at(3)).as_nanos() / 1000)).collect();
+    assert_eq!(ends, [(0, 100), (1, 105), (2, 108), (3, 111)]);
+}
+
+#[test]
+fn channels_share_the_link_evenly_however_much_each_sends() {
+    let by_channel = UbrConfig { service: UbrService::Channels, ..config(2000, UbrPolicy::SelectiveDrop) };
+    let mut offered = Vec::new();
+    // Channel 0 sends at twice the rate of the link, the other three each at a third of it: there is a quarter for each.
+    for us in 0..100_000u64 {
+        let now = Time::ZERO + Span::from_nanos(us * 1000 + 10);
+        if us % 10 == 0 {
+            offered.push((now, 0, 20));
+        }
+        (1..4)
+            .filter(|channel| us % 60 == 7 * channel)
+            .for_each(|channel| offered.push((now, channel as u32, 20)));
+    }
+    let (arrived, ..) = arrivals(by_channel, &offered);
+    let mut cells = [0; 4];
+    for (id, _) in arrived.iter().filter(|(_, at)| *at <= Time::ZERO + Span::from_millis(100)) {
+        let (_, channel, of) = offered[*id as usize];
+        cells[channel as usize] += of;
+    }
+    for share in cells.map(|cells| cells as f64 / 100_000.0) {
+        assert!((0.235..0.26).contains(&share), "{cells:?}");
+    }
+}
+
+#[test]
+fn ubr_has_its_guaranteed_rate_beside_traffic_that_goes_first_and_the_rest_when_there_is_none() {
+    for service in [UbrService::Trains, UbrService::Cells, UbrService::Channels] {
+        // A quarter of a cell in a microsecond.
+        let guaranteed = Rate::from_bps(106_000_000);
+        let config = UbrConfig { service, guaranteed, ..config(500, UbrPolicy::EarlyPacketDiscard) };
+        let (mut link, medium) = (link(config), Fixed(Span::ZERO));
+        let mut sums = [[0u64; 2]; 3];
+        let mut offered = Vec::new();
+        for us in 0..300_000u64 {
+            let now = Time::ZERO + Span::from_nanos(us * 1000 + 10);
+            while let Some(at) = link.poll_timeout().filter(|at| *at <= now) {
+                while let Some(arrival) = link.poll_arrival(at, &medium) {
+                    let (band, phase): (u8, usize) = offered[arrival.packet as usize];
+                    sums[phase][usize::from(band)] += 20;
+                }
+            }
+            // UBR always has more than the link; what goes first has it too, but for the second 100 ms.
+            let phase = (us / 100_000) as usize;
+            for band in 0..2u8 {
+                let sends = us % 10 == u64::from(band) && (band == 1 || phase != 1);
+                if sends {
+                    let label = Label { flow: u32::from(band), band, ..Label::default() };
+                    offered.push((band, phase));
+                    let id = offered.len() as u32 - 1;
+                    let _ = link.handle_packet(now, id, 20 * 53, label, &medium);
+                }
+            }
+        }
+        let shares = sums.map(|sums| sums.map(|cells| cells as f64 / 100_000.0));
+        println!("{service:?}: {shares:?}");
+        for phase in [0, 2] {
+            assert!((0.74..0.77).contains(&shares[phase][0]), "{shares:?}");
+            assert!((0.245..0.26).contains(&shares[phase][1]), "{shares:?}");
+        }
+        assert!(shares[1][0] == 0.0 && shares[1][1] > 0.98, "{shares:?}");
+    }
+}
+
+#[test]
+fn what_goes_down_with_a_link_is_all_its_cells() {
+    for service in [UbrService::Trains, UbrService::Cells, UbrService::Channels] {
+        let config = UbrConfig {
+            service,
+            guaranteed: Rate::from_bps(1_000_000),
+            ..config(50, UbrPolicy::PartialPacketDiscard)
+        };
+        let (mut link, medium) = (link(config), Fixed(Span::ZERO));
+        for id in 0..20 {
+            let label = Label { flow: id % 3, band: (id % 2) as u8, ..Label::default() };
+            let _ = link.handle_packet(Time::ZERO, id, 7 * 53, label, &medium);
+        }
+        let mut dropped = 0;
+        link.set_down(Time::ZERO + Span::from_micros(1), &medium, |_| dropped += 1);
+        link.set_up();
+        assert!(dropped > 5 && link.held() <= 1, "{dropped}");
+        // The buffer has room for a packet as large as itself.
+        let later = Time::ZERO + Span::from_millis(1);
+        let label = Label { flow: 9, band: 1, ..Label::default() };
+        while let Some(at) = link.poll_timeout() {
+            while link.poll_arrival(at, &medium).is_some() {}
+        }
+        assert!(link.handle_packet(later, 99, 40 * 53, label, &medium).is_ok(), "{service:?}");
+        let mut arrived = Vec::new();
+        while let Some(at) = link.poll_timeout() {
+            arrived.extend(
+                link.poll_arrival(at, &medium).map(|a| (a.packet, at.since(later).as_nanos() / 1000)),
+            );
+        }
+        assert_eq!(arrived, [(99, 40)], "{service:?}");
     }
 }

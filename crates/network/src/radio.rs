@@ -13,7 +13,7 @@ use skyhop_chance::Seed;
 use skyhop_link::{
     Change, CodelConfig, Corruption, Discipline, DrdConfig, DrrConfig, Duplication, FqCodelConfig, Jitter,
     Limit, Link, Loss, Outage, PriorityConfig, RedConfig, Reordering, Shape, Step, Timeline, UbrConfig,
-    UbrPolicy,
+    UbrPolicy, UbrService,
 };
 use skyhop_scenario::{self as scenario, Files, rates::Rates};
 use skyhop_topology::NodeId;
@@ -276,7 +276,12 @@ fn discipline(
         }
         scenario::Queue::Drr { quantum, .. } => Discipline::Drr(DrrConfig { limit, quantum: bytes(quantum) }),
         scenario::Queue::Priority { bands, .. } => Discipline::Priority(PriorityConfig { limit, bands }),
-        scenario::Queue::Ubr { policy, threshold, scale, .. } => {
+        scenario::Queue::Ubr { policy, threshold, scale, service, cells, guaranteed_rate, .. } => {
+            let service = match (service, cells) {
+                (scenario::UbrService::Channels, _) => UbrService::Channels,
+                (scenario::UbrService::Fifo, scenario::UbrCells::Trains) => UbrService::Trains,
+                (scenario::UbrService::Fifo, scenario::UbrCells::Each) => UbrService::Cells,
+            };
             let policy = match policy {
                 scenario::UbrPolicy::TailDrop => UbrPolicy::TailDrop,
                 scenario::UbrPolicy::PartialPacketDiscard => UbrPolicy::PartialPacketDiscard,
@@ -285,7 +290,8 @@ fn discipline(
                 scenario::UbrPolicy::FairBufferAllocation => UbrPolicy::FairBufferAllocation,
             };
             let limit = skyhop_link::cells_of(limit.0);
-            Discipline::Ubr(UbrConfig { limit, policy, threshold, scale })
+            let guaranteed = guaranteed_rate;
+            Discipline::Ubr(UbrConfig { limit, policy, threshold, scale, service, guaranteed })
         }
     }
 }

@@ -103,6 +103,48 @@ fn handover_loss_is_drawn_for_each_packet_on_the_link() {
     assert_ne!(share(0.5, 2).1.flows, half.1.flows);
 }
 
+// A hundred packets of 22 cells, 0.93 s of the link, come within 0.1 s before each instant at which London's satellite may change.
+#[test]
+fn a_switch_loses_what_waits_for_a_terminal_that_leaves_it_and_the_terminal_keeps_its_own() {
+    for service in ["fifo", "channels"] {
+        let switch = format!(
+            r#"antennas = 1, gsl = {{ rate = "1 Mbit/s", queue = {{ kind = "ubr", limit = "5000 cells", service = "{service}" }} }} }}"#
+        );
+        let mut text = bent_pipe("").replacen("antennas = 1 }", &switch, 1);
+        for (from, to) in [("london", "frankfurt"), ("frankfurt", "london")] {
+            for k in 1..8 {
+                text += &format!(
+                    r#"
+                    [[flows]]
+                    from = "{from}"
+                    to = "{to}"
+                    start = "{} ms"
+                    stop = "{} ms"
+                    traffic = {{ kind = "cbr", rate = "8 Mbit/s", size = "1000 B" }}
+                    "#,
+                    15_000 * k - 100,
+                    15_000 * k
+                );
+            }
+        }
+        let result = run(&text, 1);
+        let handovers = result.handovers.iter().find(|h| h.terminal == "london").unwrap().handovers;
+        let counts = |from: usize| {
+            let all = result.flows[from..from + 7].iter().map(|flow| match &flow.kind {
+                FlowKind::Datagrams(datagrams) => (datagrams.sent, datagrams.received),
+                _ => panic!("not datagrams"),
+            });
+            all.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
+        };
+        let ((up, arrived), (down, received)) = (counts(1), counts(8));
+        println!("{service}: {handovers} handovers, {arrived} of {up} up, {received} of {down} down");
+        assert!(handovers >= 3 && up >= 700 && up == down);
+        assert_eq!(up - arrived, 0, "what waits at the terminal goes to its next satellite");
+        let lost = (down - received) as f64 / handovers as f64;
+        assert!((86.0..91.0).contains(&lost), "{lost} at a handover");
+    }
+}
+
 #[test]
 fn gateways_and_fibre_join_terminals_far_apart() {
     let text = bent_pipe("").replace("to = \"frankfurt\"", "to = \"rome\"").replace(

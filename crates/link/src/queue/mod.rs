@@ -24,7 +24,7 @@ pub use drr::DrrConfig;
 pub use fq_codel::FqCodelConfig;
 pub use priority::PriorityConfig;
 pub use red::RedConfig;
-pub use ubr::{CELL, UbrConfig, UbrPolicy, cells_of};
+pub use ubr::{CELL, UbrConfig, UbrPolicy, UbrService, cells_of};
 
 use ack_filter::Tail;
 use codel::Codel;
@@ -256,6 +256,15 @@ impl<T: Copy> Queue<T> {
             Queue::Drr(queue) => queue.len(),
             Queue::Priority(queue) => queue.len(),
             Queue::Ubr(queue) => queue.len(),
+        }
+    }
+
+    /// Bytes by which errors spoil the packet that has just left with `size` bytes: those of its cells that left before it count too.
+    #[inline]
+    pub fn exposed(&self, size: u32) -> u32 {
+        match self {
+            Queue::Ubr(queue) => queue.whole(),
+            _ => size,
         }
     }
 

@@ -1,10 +1,11 @@
 //! The buffer of an ATM switch: a FIFO of cells, shared by virtual channels, with the drop policies of UBR and UBR+.
 //!
 //! Follows Kota et al. 1999 §4 (EPD, selective drop), Romanow and Floyd 1995 (EPD, partial packet discard), Heinanen and Kilkki 1998
-//! (fair buffer allocation, in the form of Goyal et al. 1998).
-//! Differs: the cells of a packet come and go as one train. They meet the buffer together, when the last of them arrives, and leave
-//! without those of others in between, so that one event serves a packet; what drains while a train arrives is not seen.
-//! Leaves out service by channel and guaranteed rates.
+//! (fair buffer allocation, in the form of Goyal et al. 1998),
+//! Goyal et al. 1997 (ATM Forum 97-0424) for a guaranteed rate.
+//! Differs: the cells of a packet meet the buffer together, when the last of them arrives; what drains while they come is not seen.
+//! First come, first served, they leave as one train, so that one event serves a packet; cells that wait by channel leave one by one.
+//! Leaves out rates of single channels.
 
 use super::flow_index::FlowIndex;
 use super::{Next, Waiting};
@@ -31,6 +32,17 @@ pub enum UbrPolicy {
     FairBufferAllocation,
 }
 
+/// The order in which cells leave.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UbrService {
+    /// First come, first served, the cells of a packet as one train.
+    Trains,
+    /// First come, first served, cell by cell.
+    Cells,
+    /// A queue for each channel, and a cell of each in turn.
+    Channels,
+}
+
 /// Parameters of the buffer.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct UbrConfig {
@@ -42,6 +54,11 @@ pub struct UbrConfig {
     pub threshold: f64,
     /// Z, which scales a channel's fair share.
     pub scale: f64,
+    /// The order in which cells leave.
+    pub service: UbrService,
+    /// Rate that UBR has at least beside packets of band 0, which go first otherwise and have a buffer of the same capacity; without
+    /// it bands make no difference.
+    pub guaranteed: Option<Rate>,
 }
 
 #[derive(Debug)]
@@ -53,11 +70,81 @@ struct Channel {
     endless: bool,
 }
 
-/// A train of cells; without a packet if that has lost cells.
+/// Cells that leave one behind the other, with the packet that ends with them, if all of it is there.
 struct Train<T> {
     packet: Option<(T, bool)>,
     cells: u64,
     channel: u32,
+    /// Cells of the packet, of which others may have left before.
+    whole: u64,
+}
+
+/// Trains in the order in which they leave.
+enum Line<T> {
+    Fifo(VecDeque<Train<T>>),
+    /// By number of the channel, and the channels with trains in the order of their turns.
+    Channels(Vec<VecDeque<Train<T>>>, VecDeque<u32>),
+}
+
+impl<T> Line<T> {
+    fn push(&mut self, train: Train<T>) {
+        match self {
+            Line::Fifo(trains) => trains.push_back(train),
+            Line::Channels(queues, round) => {
+                let at = train.channel as usize;
+                if queues.len() <= at {
+                    queues.resize_with(at + 1, VecDeque::new);
+                }
+                if queues[at].is_empty() {
+                    round.push_back(train.channel);
+                }
+                queues[at].push_back(train);
+            }
+        }
+    }
+
+    fn front(&self) -> Option<&Train<T>> {
+        match self {
+            Line::Fifo(trains) => trains.front(),
+            Line::Channels(queues, round) => queues[*round.front()? as usize].front(),
+        }
+    }
+
+    fn pop(&mut self) -> Option<Train<T>> {
+        match self {
+            Line::Fifo(trains) => trains.pop_front(),
+            Line::Channels(queues, round) => {
+                let channel = round.pop_front()?;
+                let train = queues[channel as usize].pop_front();
+                if !queues[channel as usize].is_empty() {
+                    round.push_back(channel);
+                }
+                train
+            }
+        }
+    }
+
+    /// All trains, channel by channel.
+    fn take(&mut self) -> Vec<Train<T>> {
+        match self {
+            Line::Fifo(trains) => trains.drain(..).collect(),
+            Line::Channels(queues, round) => {
+                round.drain(..).flat_map(|channel| std::mem::take(&mut queues[channel as usize])).collect()
+            }
+        }
+    }
+}
+
+/// Packets of band 0, which go before UBR's but for its guaranteed rate.
+struct Urgent<T> {
+    trains: VecDeque<Train<T>>,
+    cells: u64,
+    /// Time that a cell of UBR takes at its guaranteed rate.
+    cell_time: Span,
+    /// Time from which UBR goes first.
+    due: Time,
+    /// Time that the longest of its packets has taken, and UBR may have waited for.
+    longest: Span,
 }
 
 /// The train on the transmitter.
@@ -71,7 +158,8 @@ pub(crate) struct Ubr<T> {
     config: UbrConfig,
     capacity: u64,
     cell_time: Span,
-    trains: VecDeque<Train<T>>,
+    line: Line<T>,
+    urgent: Option<Urgent<T>>,
     packets: usize,
     /// Cells that wait.
     cells: u64,
@@ -81,6 +169,8 @@ pub(crate) struct Ubr<T> {
     free: Vec<u32>,
     index: FlowIndex,
     sending: Option<Sending>,
+    /// Cells of the packet that has left last.
+    whole: u64,
 }
 
 impl<T: Copy> Ubr<T> {
@@ -88,8 +178,18 @@ impl<T: Copy> Ubr<T> {
         Ubr {
             capacity: config.limit.get() / u64::from(CELL),
             cell_time: rate.serialisation(Bytes::new(u64::from(CELL))),
+            line: match config.service {
+                UbrService::Channels => Line::Channels(Vec::new(), VecDeque::new()),
+                UbrService::Trains | UbrService::Cells => Line::Fifo(VecDeque::new()),
+            },
+            urgent: config.guaranteed.map(|guaranteed| Urgent {
+                trains: VecDeque::new(),
+                cells: 0,
+                cell_time: guaranteed.min(rate).serialisation(Bytes::new(u64::from(CELL))),
+                due: Time::ZERO,
+                longest: Span::ZERO,
+            }),
             config,
-            trains: VecDeque::new(),
             packets: 0,
             cells: 0,
             active: 0,
@@ -97,11 +197,12 @@ impl<T: Copy> Ubr<T> {
             free: Vec::new(),
             index: FlowIndex::default(),
             sending: None,
+            whole: 0,
         }
     }
 
     pub fn bytes(&self) -> u64 {
-        self.cells * u64::from(CELL)
+        (self.cells + self.urgent.as_ref().map_or(0, |urgent| urgent.cells)) * u64::from(CELL)
     }
 
     /// Packets that wait, without those of which only some cells do.
@@ -113,6 +214,11 @@ impl<T: Copy> Ubr<T> {
     pub fn offer(&mut self, packet: Waiting<T>) -> bool {
         let now = packet.since;
         let cells = u64::from(packet.size.div_ceil(CELL));
+        if let Some(urgent) = self.urgent.as_mut().filter(|_| packet.label.band == 0) {
+            let fits = urgent.offer((packet.packet, packet.marked), cells, self.capacity);
+            self.packets += usize::from(fits);
+            return fits;
+        }
         let at = self.channel(packet.label.flow);
         let left = self.left_of_sending(now);
         let occupied = self.cells + left.map_or(0, |(_, left)| left);
@@ -170,34 +276,76 @@ impl<T: Copy> Ubr<T> {
         channel.cells += cells;
         self.cells += cells;
         self.packets += usize::from(packet.is_some());
-        self.trains.push_back(Train { packet, cells, channel: at });
+        let one = |packet, cells| Train { packet, cells, channel: at, whole: 0 };
+        let last = match self.config.service {
+            UbrService::Trains => one(packet, cells),
+            UbrService::Cells | UbrService::Channels => {
+                (1..cells).for_each(|_| self.line.push(one(None, 1)));
+                one(packet, 1)
+            }
+        };
+        self.line.push(Train { whole: cells, ..last });
     }
 
-    /// Bytes of the cells ahead of the next packet that belong to none, if there are any; they are sent from `now` on.
+    /// Returns true if a packet of band 0 goes next.
+    fn is_urgent(&self, now: Time) -> bool {
+        let ubr_waits = self.line.front().is_some();
+        let of = |urgent: &Urgent<T>| !urgent.trains.is_empty() && (!ubr_waits || urgent.due > now);
+        self.urgent.as_ref().is_some_and(of)
+    }
+
+    /// Bytes of the cells ahead of the next packet that end none, if there are any; they are sent from `now` on.
     pub fn take_remains(&mut self, now: Time) -> Option<u32> {
-        if self.trains.front()?.packet.is_some() {
+        let ahead = match &self.urgent {
+            Some(urgent) if self.is_urgent(now) => urgent.trains.front(),
+            _ => self.line.front(),
+        };
+        if ahead?.packet.is_some() {
             return None;
         }
-        let train = self.trains.pop_front()?;
-        Some(self.sent(now, &train))
+        self.take(now).map(|(_, size)| size)
     }
 
-    /// The next packet, with the bytes of its cells. [`Ubr::take_remains`] comes first.
+    /// The next packet, with the bytes of its cells that have not left before. [`Ubr::take_remains`] comes first.
     pub fn pop(&mut self, now: Time) -> Option<Next<T>> {
-        let (packet, marked) = self.trains.front()?.packet?;
-        let train = self.trains.pop_front()?;
+        let (train, size) = self.take(now)?;
+        let (packet, marked) = train.packet?;
         self.packets -= 1;
-        Some(Next { packet, size: self.sent(now, &train), marked })
+        self.whole = train.whole;
+        Some(Next { packet, size, marked })
     }
 
-    fn sent(&mut self, now: Time, train: &Train<T>) -> u32 {
+    /// Bytes of all cells of the packet that has left last.
+    pub fn whole(&self) -> u32 {
+        bytes(self.whole)
+    }
+
+    /// The next train, and its bytes, which are sent from `now` on.
+    fn take(&mut self, now: Time) -> Option<(Train<T>, u32)> {
+        if self.is_urgent(now)
+            && let Some(urgent) = &mut self.urgent
+        {
+            let train = urgent.trains.pop_front()?;
+            urgent.cells -= train.cells;
+            urgent.longest = urgent.longest.max(self.cell_time * train.cells);
+            let size = bytes(train.cells);
+            return Some((train, size));
+        }
+        let train = self.line.pop()?;
+        if let Some(urgent) = &mut self.urgent {
+            // What it waited for a packet of the others is made up for; what was sent early gives no claim, and takes none.
+            let span = urgent.cell_time * train.cells;
+            let earliest = Time::ZERO + now.since(Time::ZERO + span + urgent.longest);
+            urgent.due = urgent.due.clamp(earliest, now.max(earliest)) + span;
+        }
         let until = now + self.cell_time * train.cells;
         let before = self.sending.replace(Sending { channel: train.channel, until });
-        self.gone(train);
+        self.gone(&train);
         if let Some(Sending { channel, .. }) = before {
             self.forget_if_idle(channel);
         }
-        u32::try_from(train.cells * u64::from(CELL)).unwrap_or(u32::MAX)
+        let size = bytes(train.cells);
+        Some((train, size))
     }
 
     fn gone(&mut self, train: &Train<T>) {
@@ -235,23 +383,68 @@ impl<T: Copy> Ubr<T> {
         self.free.push(at);
     }
 
-    /// Removes packets for which `lost` returns true, and all cells that belong to none.
+    /// Removes packets for which `lost` returns true, with all of their cells, and cells that belong to none.
     pub fn retain(&mut self, lost: &mut dyn FnMut() -> bool, dropped: &mut dyn FnMut(T)) {
-        for _ in 0..self.trains.len() {
-            let Some(train) = self.trains.pop_front() else { break };
-            let Some((packet, _)) = train.packet.filter(|_| !lost()) else {
-                self.gone(&train);
-                if let Some((packet, _)) = train.packet {
-                    self.packets -= 1;
-                    dropped(packet);
-                }
-                self.forget_if_idle(train.channel);
+        let mut begun = Vec::new();
+        for train in self.line.take() {
+            let Some((packet, _)) = train.packet else {
+                // As a train it is what is left of a packet; as a cell it may be the beginning of one.
+                begun.push(train);
                 continue;
             };
-            let _ = packet;
-            self.trains.push_back(train);
+            let own = (train.whole - train.cells) as usize;
+            let parts = begun.split_off(begun.len().saturating_sub(own));
+            for cut in begun.drain(..) {
+                self.gone(&cut);
+                self.forget_if_idle(cut.channel);
+            }
+            if lost() {
+                self.packets -= 1;
+                dropped(packet);
+                for part in parts.into_iter().chain([train]) {
+                    self.gone(&part);
+                    self.forget_if_idle(part.channel);
+                }
+            } else {
+                parts.into_iter().chain([train]).for_each(|train| self.line.push(train));
+            }
+        }
+        for cut in begun {
+            self.gone(&cut);
+            self.forget_if_idle(cut.channel);
+        }
+        let Some(urgent) = &mut self.urgent else { return };
+        for train in std::mem::take(&mut urgent.trains) {
+            match train.packet.filter(|_| !lost()) {
+                Some(_) => urgent.trains.push_back(train),
+                None => {
+                    urgent.cells -= train.cells;
+                    if let Some((packet, _)) = train.packet {
+                        self.packets -= 1;
+                        dropped(packet);
+                    }
+                }
+            }
         }
     }
+}
+
+impl<T> Urgent<T> {
+    /// Adds a packet of `cells`, or those of them that fit, as partial packet discard does; false if not all do.
+    fn offer(&mut self, packet: (T, bool), cells: u64, capacity: u64) -> bool {
+        let room = capacity.saturating_sub(self.cells).min(cells);
+        let fits = room == cells;
+        if room > 0 {
+            self.cells += room;
+            let packet = fits.then_some(packet);
+            self.trains.push_back(Train { packet, cells: room, channel: 0, whole: room });
+        }
+        fits
+    }
+}
+
+fn bytes(cells: u64) -> u32 {
+    u32::try_from(cells * u64::from(CELL)).unwrap_or(u32::MAX)
 }
 
 /// The limit of a buffer, in bytes of cells.

@@ -13,7 +13,7 @@ use crate::model::{
 };
 use crate::network::{Direction, NetworkPlan, Over, RoutePlan};
 use crate::path::KeyPath;
-use skyhop_units::{Amount, Bytes, Depth, Span, Time};
+use skyhop_units::{Amount, Bytes, Depth, Rate, Span, Time};
 use std::collections::BTreeSet;
 
 pub(super) fn check(scenario: &Scenario, out: &mut FindingList) {
@@ -22,6 +22,7 @@ pub(super) fn check(scenario: &Scenario, out: &mut FindingList) {
         let at = links.key(name);
         name::is_plain(name, || at.clone(), out);
         queue(link.queue, &at, out);
+        guaranteed(link.queue, link.rate, &at, out);
         loss(&link.loss, &at, out);
         let late = (link.jitter.as_ref(), link.reordering);
         mtu(link.mtu, &at, out);
@@ -37,7 +38,10 @@ pub(super) fn check(scenario: &Scenario, out: &mut FindingList) {
         extras(&at, link.repeat, (&link.schedule, link.trace.as_deref()), late, out);
         if let Some(reverse) = &link.reverse {
             let at = at.key("reverse");
-            reverse.queue.iter().for_each(|q| queue(*q, &at, out));
+            reverse.queue.iter().for_each(|q| {
+                queue(*q, &at, out);
+                guaranteed(*q, reverse.rate.unwrap_or(link.rate), &at, out);
+            });
             reverse.loss.iter().for_each(|l| loss(l, &at, out));
             faults(&at, reverse.duplication, reverse.corruption, out);
             let timeline = (reverse.schedule.as_deref().unwrap_or_default(), reverse.trace.as_deref());
@@ -126,6 +130,16 @@ pub(super) fn queue(queue: Queue, at: &KeyPath, out: &mut FindingList) {
             );
         }
     }
+}
+
+/// Checks that a switch guarantees no more than its link has.
+fn guaranteed(queue: Queue, rate: Rate, at: &KeyPath, out: &mut FindingList) {
+    let Queue::Ubr { guaranteed_rate: Some(guaranteed), .. } = queue else { return };
+    out.require(
+        guaranteed < rate,
+        || at.key("queue").key("guaranteed_rate"),
+        || format!("guaranteed_rate of {guaranteed} leaves nothing for priority 0; expected less than the rate, which is {rate}"),
+    );
 }
 
 /// Checks two queue lengths, which must have the same unit and ascend.

@@ -453,7 +453,51 @@ pub enum Queue {
         /// Z: factor of a flow's fair share, above which its packets are dropped.
         #[serde(default = "default_ubr_share")]
         scale: f64,
+        /// Order in which cells leave.
+        #[serde(default, skip_serializing_if = "UbrService::is_default")]
+        service: UbrService,
+        /// Way in which cells are simulated; those that wait by channel leave one by one in either case.
+        #[serde(default, skip_serializing_if = "UbrCells::is_default")]
+        cells: UbrCells,
+        /// Rate that flows have at least beside those of `priority` 0, which go first otherwise (Goyal et al. 1997); without it
+        /// priorities make no difference.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        guaranteed_rate: Option<Rate>,
     },
+}
+
+/// Order in which cells leave an ATM switch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum UbrService {
+    /// First come, first served.
+    #[default]
+    Fifo,
+    /// A queue for each flow, and a cell of each in turn.
+    Channels,
+}
+
+impl UbrService {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// Way in which cells are simulated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum UbrCells {
+    /// The cells of a packet as one train.
+    #[default]
+    Trains,
+    /// Each by itself.
+    Each,
+}
+
+impl UbrCells {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// Rule by which an ATM switch drops cells. R is `threshold`, Z is `scale`, K the capacity, X its cells, X_i those of the packet's
