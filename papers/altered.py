@@ -265,6 +265,14 @@ def no_handshake() -> None:
     theory.short_transfer = lambda *size, handshake=True, **keys: exact(*size, handshake=True, **keys)
 
 
+def exchanged_levels() -> None:
+    """Early packet discard's numbers for selective drop's, and these for those."""
+    import kota
+
+    exact, other = kota.parsed, {"epd": "sd", "sd": "epd"}
+    kota.parsed = lambda text: {(other[drop], *rest): pair for (drop, *rest), pair in exact(text).items()}
+
+
 def one_cell() -> None:
     """A cell more in the drawing, 16 in place of 12 cells beside the caps, and a cell of ATM more around each packet."""
     satellite_atm.HEADERS_B += satellite_atm.PAYLOAD_B
@@ -307,6 +315,12 @@ MUTATIONS: dict[str, Callable[[Scenario], None]] = {
     "another system": other_system,
     "planes closer": closer_planes,
     "a cell more": lambda scenario: None,
+    "two levels exchanged": lambda scenario: None,
 }
 #: The same for what is not a scenario.
-FORMULAS = {"delays +10 %": slow_round_trips, "no T/TCP": no_handshake, "a cell more": one_cell}
+FORMULAS = {
+    "delays +10 %": slow_round_trips,
+    "no T/TCP": no_handshake,
+    "a cell more": one_cell,
+    "two levels exchanged": exchanged_levels,
+}

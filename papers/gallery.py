@@ -49,7 +49,6 @@ NOT_COMPARED = {
     },
     "Kota 1999": {
         "table 4": "factors and levels, which tables 5, 8 and 11 have",
-        "tables 6, 7, 9, 10, 12 and 13": "they follow from 5, 8 and 11; `python/tests/test_analysis.py` has each of their 258 numbers",
     },
 }
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ import skyhop
 from skyhop.analysis import Factorial, factorial
 
 SEEDS = (1, 2, 3, 4, 5)
+HERE = Path(__file__).resolve().parent
 
 
 def max_min(scheduled: np.ndarray, capacity: float) -> np.ndarray:
@@ -114,6 +116,45 @@ def rows(link: Link, printed: dict[Setting, tuple[float, float]], known: dict[tu
         ):
             reason = known.get((setting, metric), "")
             found.append(Row(f"{metric}: {name}", "", number, float(ours), number - off, number + off, why, reason))
+    return found
+
+
+def printed(table: int) -> dict[Setting, tuple[float, float]]:
+    """The printed efficiency and fairness of table 5, 8 or 11."""
+    path = HERE / "kota1999" / f"table_{table}.py"
+    block = path.read_text(encoding="utf-8").split('kota.parsed("""')[1].split('"""')[0]
+    return parsed(block)
+
+
+def allocation(table: dict[Setting, tuple[float, float]], variation: str, effects: str, cut: set[str]) -> list[Row]:
+    """A row for each printed number that follows from the numbers of `table`; those of fairness in `cut` are cut off in print."""
+    found = []
+    for column, metric in enumerate(("efficiency", "fairness")):
+        ours = analysed({setting: pair[column] for setting, pair in table.items()})
+        totals = {"squares": ours.squares, "mean": ours.squares_of_mean, "variation": ours.variation, "error": ours.paper.standard_error}
+        numbers: list[tuple[str, str, float]] = []
+        for name, *cells in (line.split() for line in variation.strip().splitlines()):
+            if name in totals:
+                numbers.append((name, cells[column], totals[name]))
+            else:
+                component = ours.component(*name.split("*"))
+                numbers.append((name, cells[column], component.sum_of_squares))
+                numbers.append((f"{name} %", cells[2 + column], component.percent))
+        main = {effect.levels[0]: effect for effect in ours.effects if len(effect.levels) == 1}
+        for name, *cells in (line.split() for line in effects.strip().splitlines()):
+            effect = main[name]
+            # The quantile as it is printed; ours has all digits, 1.94318.
+            half = 1.943 * next(factor.paper_deviation for factor in ours.factors if factor.name == effect.factors[0])
+            for what, cell, value in zip(("", " low", " high"), cells[3 * column :], (0.0, -half, half)):
+                numbers.append((f"{name}{what}", cell, effect.effect + value))
+        for name, text, value in numbers:
+            unit = 10.0 ** -len(text.partition(".")[2])
+            known = "the last digit is cut off in print, and not rounded" if metric == "fairness" and name in cut else ""
+            # Half a unit, and what a number of binary digits may lack of it.
+            off = unit * (0.5 + 1e-6)
+            theirs, unit_of = float(text), "%" if "%" in name else ""
+            row = Row(f"{metric}: {name}", unit_of, theirs, value, theirs - off, theirs + off, "the printed digits", known)
+            found.append(row)
     return found
 
 

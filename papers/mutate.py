@@ -28,7 +28,7 @@ MASK, SEAM, LOW, HIGH, SYSTEM = (
     "links up to 78 deg",
     "another system",
 )
-SILLY, PLAIN = "no silly windows", "plain UBR"
+SILLY, PLAIN, EXCHANGED = "no silly windows", "plain UBR", "two levels exchanged"
 CELL, CONSTANT, OPENING, PLANES = "a cell more", "a constant rate", "initial window four times", "planes closer"
 
 HT, KG, TH, WP = "henderson1999", "kota1999", "thompson2004", "wood2001"
@@ -84,11 +84,15 @@ CASES: dict[str, tuple[str, ...]] = {
     f"{HT}/table_5_2": (ACK, POLLS),
     f"{HT}/table_5_3": (TTCP, POLLS, DELAYS),
     f"{HT}/table_5_4": (ACK, POLLS, DELAYS, LOSSES),
+    f"{KG}/section_3": (DELAYS,),
     f"{KG}/table_1": (SYSTEM,),
     f"{KG}/table_2": (CELL,),
     f"{KG}/table_5": (SILLY, PLAIN, QUEUES, NEWRENO, TAHOE),
+    f"{KG}/table_6": (EXCHANGED,),
     f"{KG}/table_8": (SILLY, PLAIN, NEWRENO, TAHOE),
+    f"{KG}/table_9": (EXCHANGED,),
     f"{KG}/table_11": (SILLY, PLAIN, NEWRENO, DELAYS),
+    f"{KG}/table_12": (EXCHANGED,),
     "kuhn2020/objectives": (RATES, POLLS),
     "starlink2025/leocc": (MASK,),
     f"{TH}/fig_1_1": (WINDOWS, DELAYS),

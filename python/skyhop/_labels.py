@@ -23,7 +23,7 @@ _UNITS: dict[str, list[tuple[str, float]]] = {
 def words(column: str) -> str:
     """A column's name without its unit: "satellite rate" for `links.satellite.rate_bps`."""
     parts = column.split(".")
-    if len(parts) > 2 and parts[0] in ("links", "flows", "terminals", "splices"):
+    if len(parts) > 2 and parts[0] in ("links", "flows", "terminals", "splices", "uplinks"):
         parts = parts[1:]
     name, _ = _ending(parts[-1])
     return " ".join([*parts[:-1], name]).replace("_", " ")

@@ -1,0 +1,114 @@
+"""KG section 3: bandwidth on demand over a geostationary satellite, terminals of 16 to 2,048 kbit/s, beside arithmetic.
+
+Follows KG 3.2 for the terminals' rates; frames and requests are those of OpenSAND and of SNS3 (docs/links.md).
+Differs: the publication names demand assignment and measures nothing of it; a formula stands beside each delay.
+Leaves out log-on and random access.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from harness import Reproduction, Row
+
+import skyhop
+
+SOURCE = "Kota et al. 1999, section 3"
+CLAIM = "Terminals of 16, 144, 384 and 2,048 kbit/s share an uplink on demand"
+
+FORMULA = "formula"
+#: One way to the gateway behind the satellite, where the controller is.
+DELAY_MS = 250
+CELL_BITS = 53 * 8
+#: Frame in ms, and frames between two requests, of the programs.
+PROGRAMS = {"opensand": (26.5, 38), "sns3": (100.0, 1)}
+
+
+def uplink(
+    part: str, like: str, traffic: str, rate_kbps: float = 2048, terminals: int = 1, start: str = "0 s", s: float = 20000
+) -> dict[str, Any]:
+    """Summary of a run of as many terminals on one carrier."""
+    text = f"""
+duration = "{s} s"
+[uplinks.return]
+rate = "{rate_kbps} kbit/s"
+like = "{like}"
+[links."up-*"]
+count = {terminals}
+between = ["terminal-*", "gateway"]
+rate = "{rate_kbps} kbit/s"
+delay = "{DELAY_MS} ms"
+framing = "aal5"
+queue = {{ kind = "drop-tail", limit = "200 packets" }}
+uplink = {{ name = "return", {part} }}
+[[flows]]
+name = "traffic"
+from = "terminal-*"
+to = "gateway"
+start = "{start}"
+traffic = {traffic}
+"""
+    return skyhop.run(text=text).summary
+
+
+def access_delay(part: str, like: str) -> float:
+    """Mean access delay of pings of three cells, far apart, at instants that no frame divides, s."""
+    traffic = '{ kind = "ping", interval = "7.118377901 s", size = "100 B" }'
+    return uplink(part, like, traffic, start="2 s")["uplinks"]["return"]["access_delay_mean_s"]
+
+
+def on_request(like: str) -> float:
+    """Half a period until the request, to the controller and back in whole frames, three cells at the beginning of a frame; s."""
+    frame, every = PROGRAMS[like]
+    slots = math.floor(2048 * frame / CELL_BITS)
+    return (every * frame / 2 + 2 * math.ceil(DELAY_MS / frame) * frame + 3 * frame / slots) / 1e3
+
+
+def transfers(part: str, like: str, kb: int) -> float:
+    """Mean time in which each of four terminals sends a file, s."""
+    found = uplink(part, like, f'{{ kind = "bulk", size = "{kb} kB" }}', terminals=4, s=600)
+    return found["populations"]["traffic"]["completed_s"]["mean"]
+
+
+def reproduce() -> Reproduction:
+    rows = []
+    for kbps in (16, 144, 384, 2048):
+        traffic = '{ kind = "ping", interval = "1 s" }'
+        found = uplink(f'constant = "{kbps} kbit/s"', "opensand", traffic, kbps, s=10)
+        slots = found["uplinks"]["return"]["capacity_bps"] / 1e3
+        why = "whole cells: 1, 9, 24 and 128 in 26.5 ms"
+        rows.append(Row(f"slots of a terminal of {kbps} kbit/s", "kbit/s", kbps, slots, kbps * 0.999, kbps * 1.001, why))
+    why = "3 %; some 2,800 instants"
+    for like in PROGRAMS:
+        expected = on_request(like)
+        ours = access_delay('volume_based = "384 kB"', like)
+        rows.append(Row(f"access delay by volume, {like}", "s", expected, ours, expected * 0.97, expected * 1.03, why, of=FORMULA))
+    expected = on_request("sns3")
+    ours = access_delay('rate_based = "2048 kbit/s"', "sns3")
+    rows.append(Row("access delay by rate, sns3", "s", expected, ours, expected * 0.97, expected * 1.03, why, of=FORMULA))
+    for like, least in (("opensand", 1.7), ("sns3", 1.4)):
+        by_rate, constant = (transfers(part, like, 100) for part in ('rate_based = "2048 kbit/s"', 'constant = "512 kbit/s"'))
+        said = "words: requests cost a round trip in each round of slow start; four terminals have a quarter each either way"
+        rows.append(Row(f"100 kB by rate over constant, {like}", "times", None, by_rate / constant, least, 3, said))
+    by_rate, constant = (transfers(part, "opensand", 5000) for part in ('rate_based = "2048 kbit/s"', 'constant = "512 kbit/s"'))
+    said = "words: a long transfer hardly notices"
+    rows.append(Row("5 MB by rate over constant, opensand", "times", None, by_rate / constant, 1.005, 1.1, said))
+    return Reproduction(rows, draw())
+
+
+def draw():
+    """Time of a transfer over its size, by assignment."""
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(1, 2, figsize=(8, 3.6), layout="constrained", sharey=True)
+    sizes = (10, 30, 100, 300, 1000, 3000)
+    parts = {"constant": 'constant = "512 kbit/s"', "by rate": 'rate_based = "2048 kbit/s"', "by volume": 'volume_based = "384 kB"'}
+    for ax, like in zip(axes, PROGRAMS):
+        for (name, part), grey in zip(parts.items(), ("0", "0.4", "0.7")):
+            ax.plot(sizes, [transfers(part, like, kb) for kb in sizes], "o-", color=grey, markersize=4, label=name)
+        ax.set(xscale="log", yscale="log", xlabel="size, kB", title=f"requests like {like}'s")
+        ax.grid(color="#e1e4e8", linewidth=0.8)
+    axes[0].set_ylabel("time of each of four, s")
+    axes[0].legend(frameon=False)
+    return figure
