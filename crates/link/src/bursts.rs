@@ -1,4 +1,4 @@
-//! Sending in slots that are granted: bytes leave in bursts, packets are cut to fill them.
+//! PartSent in slots that are granted: bytes leave in bursts, packets are cut to fill them.
 //!
 //! Follows RLE of DVB-RCS2 (ETSI EN 301 545-2) in cutting packets across slots and frames, and AAL5 where packets are cells.
 //! Differs: neither fragments nor frames have headers here; what a slot carries is stated.
@@ -32,7 +32,7 @@ pub(crate) enum Load<T> {
     Remains,
 }
 
-pub(crate) struct Sending<T> {
+pub(crate) struct PartSent<T> {
     pub load: Load<T>,
     /// Bytes that have not been sent.
     left: u32,
@@ -44,17 +44,17 @@ pub(crate) struct Sending<T> {
 }
 
 /// A load whose last byte leaves.
-pub(crate) struct Left<T> {
-    pub sending: Sending<T>,
+pub(crate) struct Departed<T> {
+    pub sending: PartSent<T>,
     /// End of its last slot.
     pub leaves: Time,
 }
 
 /// The slots that a link has been granted, and the packet that it is sending in them.
-pub(crate) struct Bursts<T> {
+pub(crate) struct SlotBursts<T> {
     shape: SlotShape,
     granted: VecDeque<Granted>,
-    sending: Option<Sending<T>>,
+    sending: Option<PartSent<T>>,
     /// Bytes accepted so far.
     pub came: u64,
     /// Slots in which something was sent.
@@ -65,7 +65,7 @@ pub(crate) struct Bursts<T> {
     known: Time,
 }
 
-impl<T> Bursts<T> {
+impl<T> SlotBursts<T> {
     pub fn new(shape: SlotShape) -> Self {
         Self {
             shape,
@@ -107,7 +107,7 @@ impl<T> Bursts<T> {
         self.granted.push_back(Granted { begins, slots });
     }
 
-    pub fn sending(&self) -> Option<&Sending<T>> {
+    pub fn sending(&self) -> Option<&PartSent<T>> {
         self.sending.as_ref()
     }
 
@@ -129,7 +129,7 @@ impl<T> Bursts<T> {
     }
 
     /// Takes back all slots, and the packet that is being sent, whose rest will not be.
-    pub fn cut(&mut self) -> Option<Sending<T>> {
+    pub fn cut(&mut self) -> Option<PartSent<T>> {
         self.revoke();
         self.sending.take()
     }
@@ -160,7 +160,7 @@ impl<T> Bursts<T> {
         &mut self,
         at: Time,
         mut next: impl FnMut() -> Option<(Load<T>, u32)>,
-        mut gone: impl FnMut(Left<T>),
+        mut gone: impl FnMut(Departed<T>),
     ) -> Span {
         let Some(first) = self.granted.front_mut() else { return Span::ZERO };
         first.begins += self.shape.time;
@@ -174,7 +174,7 @@ impl<T> Bursts<T> {
                 Some(sending) => sending,
                 None => {
                     let Some((load, size)) = next() else { break };
-                    Sending { load, left: size, size, began: at, spoilt: false }
+                    PartSent { load, left: size, size, began: at, spoilt: false }
                 }
             };
             let part = sending.left.min(room);
@@ -183,7 +183,7 @@ impl<T> Bursts<T> {
             if sending.left > 0 {
                 self.sending = Some(sending);
             } else {
-                gone(Left { sending, leaves });
+                gone(Departed { sending, leaves });
             }
         }
         if room == self.shape.bytes {

@@ -29,7 +29,7 @@ mod slotted;
 mod timeline;
 
 pub use bursts::SlotShape;
-use bursts::{Bursts, Load};
+use bursts::{Load, SlotBursts};
 pub use distribution::Shape;
 pub use faults::{Corruption, Duplication, FlippedBit};
 use lateness::Delays;
@@ -156,7 +156,7 @@ pub struct Link<T> {
     /// On a link that takes turns on a shared transmitter: the time before its own transmitter is free at which it may ask for one.
     turns: Option<Span>,
     /// On a link that sends in slots: those that it has been granted.
-    bursts: Option<Box<Bursts<T>>>,
+    bursts: Option<Box<SlotBursts<T>>>,
     /// True if the caller polls after each call: the link is captured or takes turns.
     watched: bool,
     peer: u32,

@@ -4,7 +4,7 @@
 //! Differs from other links: its transmitter never starts on its own.
 //! Leaves out who grants slots, and when.
 
-use crate::bursts::{Bursts, Left, Load, SlotShape};
+use crate::bursts::{Departed, Load, SlotBursts, SlotShape};
 use crate::queue::Next;
 use crate::{Link, Medium};
 use skyhop_units::Time;
@@ -12,7 +12,7 @@ use skyhop_units::Time;
 impl<T: Copy> Link<T> {
     /// Makes the link send in slots of this shape that [`Link::grant`] gives it, and nothing otherwise.
     pub fn send_in_slots(&mut self, shape: SlotShape) {
-        self.bursts = Some(Box::new(Bursts::new(shape)));
+        self.bursts = Some(Box::new(SlotBursts::new(shape)));
         (self.held, self.wakes_to_send) = (true, true);
     }
 
@@ -103,7 +103,7 @@ impl<T: Copy> Link<T> {
             // Those that leave do so at the end of the slot.
             bursts.stay(used, departed.len());
             self.stats.busy += used;
-            for Left { sending, leaves } in departed.drain(..) {
+            for Departed { sending, leaves } in departed.drain(..) {
                 match sending.load {
                     Load::Packet(next) => self.leave(sending.began, leaves, sending.spoilt, next, medium),
                     Load::Remains => self.stats.bytes += u64::from(sending.size),

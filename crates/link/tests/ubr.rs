@@ -4,7 +4,7 @@
 //! Leaves out cells of several packets that arrive between each other.
 
 use skyhop_chance::{Seed, Stream};
-use skyhop_link::{Fixed, Label, Link, Loss, UbrConfig, UbrPolicy, UbrService};
+use skyhop_link::{CellOrder, Fixed, Label, Link, Loss, UbrConfig, UbrPolicy};
 use skyhop_units::{Bytes, Rate, Span, Time};
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ fn rate() -> Rate {
 }
 
 fn config(cells: u64, policy: UbrPolicy) -> UbrConfig {
-    let service = UbrService::Trains;
+    let service = CellOrder::Trains;
     UbrConfig { limit: Bytes::new(cells * 53), policy, threshold: 0.8, scale: 0.8, service, guaranteed: None }
 }
 
@@ -236,7 +236,7 @@ fn each_cell_and_trains_drop_the_same_packets_and_deliver_within_a_cell() {
             })
             .collect();
         let (ours, refused, bytes) = arrivals(trains, &offered);
-        let (theirs, dropped, sent) = arrivals(UbrConfig { service: UbrService::Cells, ..trains }, &offered);
+        let (theirs, dropped, sent) = arrivals(UbrConfig { service: CellOrder::Cells, ..trains }, &offered);
         assert_eq!((&refused, bytes), (&dropped, sent), "case {case}: {trains:?}");
         assert_eq!(ours.len(), theirs.len());
         for ((packet, at), (other, then)) in ours.iter().zip(&theirs) {
@@ -257,7 +257,7 @@ fn each_cell_and_trains_drop_the_same_packets_and_deliver_within_a_cell() {
 fn channels_take_turns_cell_by_cell() {
     let at = |us: u64| Time::ZERO + Span::from_micros(us);
     let by_channel =
-        UbrConfig { service: UbrService::Channels, ..config(1000, UbrPolicy::EarlyPacketDiscard) };
+        UbrConfig { service: CellOrder::Channels, ..config(1000, UbrPolicy::EarlyPacketDiscard) };
     // A long packet is on its way when two short ones of other channels come, and a second one of the last.
     let offered = [(at(0), 1, 100), (at(10), 2, 5), (at(10), 3, 3), (at(10), 3, 3)];
     let (arrived, refused, bytes) = arrivals(by_channel, &offered);
@@ -274,7 +274,7 @@ fn channels_take_turns_cell_by_cell() {
 
 #[test]
 fn channels_share_the_link_evenly_however_much_each_sends() {
-    let by_channel = UbrConfig { service: UbrService::Channels, ..config(2000, UbrPolicy::SelectiveDrop) };
+    let by_channel = UbrConfig { service: CellOrder::Channels, ..config(2000, UbrPolicy::SelectiveDrop) };
     let mut offered = Vec::new();
     // Channel 0 sends at twice the rate of the link, the other three each at a third of it: there is a quarter for each.
     for us in 0..100_000u64 {
@@ -299,7 +299,7 @@ fn channels_share_the_link_evenly_however_much_each_sends() {
 
 #[test]
 fn ubr_has_its_guaranteed_rate_beside_traffic_that_goes_first_and_the_rest_when_there_is_none() {
-    for service in [UbrService::Trains, UbrService::Cells, UbrService::Channels] {
+    for service in [CellOrder::Trains, CellOrder::Cells, CellOrder::Channels] {
         // A quarter of a cell in a microsecond.
         let guaranteed = Rate::from_bps(106_000_000);
         let config = UbrConfig { service, guaranteed, ..config(500, UbrPolicy::EarlyPacketDiscard) };
@@ -338,7 +338,7 @@ fn ubr_has_its_guaranteed_rate_beside_traffic_that_goes_first_and_the_rest_when_
 
 #[test]
 fn what_goes_down_with_a_link_is_all_its_cells() {
-    for service in [UbrService::Trains, UbrService::Cells, UbrService::Channels] {
+    for service in [CellOrder::Trains, CellOrder::Cells, CellOrder::Channels] {
         let config = UbrConfig {
             service,
             guaranteed: Rate::from_bps(1_000_000),

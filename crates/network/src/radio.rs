@@ -11,9 +11,9 @@ use crate::trace::steps;
 use crate::wire::Wire;
 use skyhop_chance::Seed;
 use skyhop_link::{
-    Change, CodelConfig, Corruption, Discipline, DrdConfig, DrrConfig, Duplication, FqCodelConfig, Jitter,
-    Limit, Link, Loss, Outage, PriorityConfig, RedConfig, Reordering, Shape, Step, Timeline, UbrConfig,
-    UbrPolicy, UbrService,
+    CellOrder, Change, CodelConfig, Corruption, Discipline, DrdConfig, DrrConfig, Duplication, FqCodelConfig,
+    Jitter, Limit, Link, Loss, Outage, PriorityConfig, RedConfig, Reordering, Shape, Step, Timeline,
+    UbrConfig, UbrPolicy,
 };
 use skyhop_scenario::{self as scenario, Files, rates::Rates};
 use skyhop_topology::NodeId;
@@ -278,9 +278,9 @@ fn discipline(
         scenario::Queue::Priority { bands, .. } => Discipline::Priority(PriorityConfig { limit, bands }),
         scenario::Queue::Ubr { policy, threshold, scale, service, cells, guaranteed_rate, .. } => {
             let service = match (service, cells) {
-                (scenario::UbrService::Channels, _) => UbrService::Channels,
-                (scenario::UbrService::Fifo, scenario::UbrCells::Trains) => UbrService::Trains,
-                (scenario::UbrService::Fifo, scenario::UbrCells::Each) => UbrService::Cells,
+                (scenario::UbrService::Channels, _) => CellOrder::Channels,
+                (scenario::UbrService::Fifo, scenario::UbrCells::Trains) => CellOrder::Trains,
+                (scenario::UbrService::Fifo, scenario::UbrCells::Each) => CellOrder::Cells,
             };
             let policy = match policy {
                 scenario::UbrPolicy::TailDrop => UbrPolicy::TailDrop,

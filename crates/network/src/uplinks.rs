@@ -42,7 +42,7 @@ struct UplinkWire {
 type FramePlan = Vec<(u32, Assigned)>;
 
 /// The terminals of one controller.
-struct Group {
+struct UplinkGroup {
     plan: usize,
     controller: Controller,
     /// Wires by number.
@@ -55,7 +55,7 @@ struct Group {
 
 /// Slots of an uplink so far.
 #[derive(Default, Clone, Copy)]
-struct Tally {
+struct UplinkTally {
     frames: u64,
     requests: u64,
     assigned: [u64; 4],
@@ -68,9 +68,9 @@ type GroupPlace = Option<(NodeId, u32)>;
 pub(crate) struct Uplinks {
     plans: Vec<UplinkPlan>,
     wires: BTreeMap<u32, UplinkWire>,
-    groups: Vec<Group>,
+    groups: Vec<UplinkGroup>,
     numbers: BTreeMap<(usize, GroupPlace), u32>,
-    tallies: Vec<Tally>,
+    tallies: Vec<UplinkTally>,
 }
 
 impl Uplinks {
@@ -94,7 +94,7 @@ impl Uplinks {
             })
         };
         let plans: Vec<_> = scenario.uplinks.iter().map(plan).collect::<Result<_, BuildError>>()?;
-        let tallies = vec![Tally::default(); plans.len()];
+        let tallies = vec![UplinkTally::default(); plans.len()];
         let new =
             Self { plans, wires: BTreeMap::new(), groups: Vec::new(), numbers: BTreeMap::new(), tallies };
         Ok((!scenario.uplinks.is_empty()).then(|| Box::new(new)))
@@ -142,7 +142,7 @@ impl Uplinks {
         let plan = &self.plans[wire.plan];
         let (groups, shape) = (&mut self.groups, plan.shape);
         let group = *self.numbers.entry((wire.plan, place)).or_insert_with(|| {
-            groups.push(Group {
+            groups.push(UplinkGroup {
                 plan: wire.plan,
                 controller: Controller::new(shape, plan.persistence),
                 wires: Vec::new(),

@@ -24,7 +24,7 @@ pub use drr::DrrConfig;
 pub use fq_codel::FqCodelConfig;
 pub use priority::PriorityConfig;
 pub use red::RedConfig;
-pub use ubr::{CELL, UbrConfig, UbrPolicy, UbrService, cells_of};
+pub use ubr::{CELL, CellOrder, UbrConfig, UbrPolicy, cells_of};
 
 use ack_filter::Tail;
 use codel::Codel;

@@ -34,7 +34,7 @@ pub enum UbrPolicy {
 
 /// The order in which cells leave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum UbrService {
+pub enum CellOrder {
     /// First come, first served, the cells of a packet as one train.
     Trains,
     /// First come, first served, cell by cell.
@@ -55,7 +55,7 @@ pub struct UbrConfig {
     /// Z, which scales a channel's fair share.
     pub scale: f64,
     /// The order in which cells leave.
-    pub service: UbrService,
+    pub service: CellOrder,
     /// Rate that UBR has at least beside packets of band 0, which go first otherwise and have a buffer of the same capacity; without
     /// it bands make no difference.
     pub guaranteed: Option<Rate>,
@@ -80,17 +80,17 @@ struct Train<T> {
 }
 
 /// Trains in the order in which they leave.
-enum Line<T> {
+enum TrainLine<T> {
     Fifo(VecDeque<Train<T>>),
     /// By number of the channel, and the channels with trains in the order of their turns.
     Channels(Vec<VecDeque<Train<T>>>, VecDeque<u32>),
 }
 
-impl<T> Line<T> {
+impl<T> TrainLine<T> {
     fn push(&mut self, train: Train<T>) {
         match self {
-            Line::Fifo(trains) => trains.push_back(train),
-            Line::Channels(queues, round) => {
+            TrainLine::Fifo(trains) => trains.push_back(train),
+            TrainLine::Channels(queues, round) => {
                 let at = train.channel as usize;
                 if queues.len() <= at {
                     queues.resize_with(at + 1, VecDeque::new);
@@ -105,15 +105,15 @@ impl<T> Line<T> {
 
     fn front(&self) -> Option<&Train<T>> {
         match self {
-            Line::Fifo(trains) => trains.front(),
-            Line::Channels(queues, round) => queues[*round.front()? as usize].front(),
+            TrainLine::Fifo(trains) => trains.front(),
+            TrainLine::Channels(queues, round) => queues[*round.front()? as usize].front(),
         }
     }
 
     fn pop(&mut self) -> Option<Train<T>> {
         match self {
-            Line::Fifo(trains) => trains.pop_front(),
-            Line::Channels(queues, round) => {
+            TrainLine::Fifo(trains) => trains.pop_front(),
+            TrainLine::Channels(queues, round) => {
                 let channel = round.pop_front()?;
                 let train = queues[channel as usize].pop_front();
                 if !queues[channel as usize].is_empty() {
@@ -127,8 +127,8 @@ impl<T> Line<T> {
     /// All trains, channel by channel.
     fn take(&mut self) -> Vec<Train<T>> {
         match self {
-            Line::Fifo(trains) => trains.drain(..).collect(),
-            Line::Channels(queues, round) => {
+            TrainLine::Fifo(trains) => trains.drain(..).collect(),
+            TrainLine::Channels(queues, round) => {
                 round.drain(..).flat_map(|channel| std::mem::take(&mut queues[channel as usize])).collect()
             }
         }
@@ -136,7 +136,7 @@ impl<T> Line<T> {
 }
 
 /// Packets of band 0, which go before UBR's but for its guaranteed rate.
-struct Urgent<T> {
+struct UrgentTrains<T> {
     trains: VecDeque<Train<T>>,
     cells: u64,
     /// Time that a cell of UBR takes at its guaranteed rate.
@@ -158,8 +158,8 @@ pub(crate) struct Ubr<T> {
     config: UbrConfig,
     capacity: u64,
     cell_time: Span,
-    line: Line<T>,
-    urgent: Option<Urgent<T>>,
+    line: TrainLine<T>,
+    urgent: Option<UrgentTrains<T>>,
     packets: usize,
     /// Cells that wait.
     cells: u64,
@@ -179,10 +179,10 @@ impl<T: Copy> Ubr<T> {
             capacity: config.limit.get() / u64::from(CELL),
             cell_time: rate.serialisation(Bytes::new(u64::from(CELL))),
             line: match config.service {
-                UbrService::Channels => Line::Channels(Vec::new(), VecDeque::new()),
-                UbrService::Trains | UbrService::Cells => Line::Fifo(VecDeque::new()),
+                CellOrder::Channels => TrainLine::Channels(Vec::new(), VecDeque::new()),
+                CellOrder::Trains | CellOrder::Cells => TrainLine::Fifo(VecDeque::new()),
             },
-            urgent: config.guaranteed.map(|guaranteed| Urgent {
+            urgent: config.guaranteed.map(|guaranteed| UrgentTrains {
                 trains: VecDeque::new(),
                 cells: 0,
                 cell_time: guaranteed.min(rate).serialisation(Bytes::new(u64::from(CELL))),
@@ -278,8 +278,8 @@ impl<T: Copy> Ubr<T> {
         self.packets += usize::from(packet.is_some());
         let one = |packet, cells| Train { packet, cells, channel: at, whole: 0 };
         let last = match self.config.service {
-            UbrService::Trains => one(packet, cells),
-            UbrService::Cells | UbrService::Channels => {
+            CellOrder::Trains => one(packet, cells),
+            CellOrder::Cells | CellOrder::Channels => {
                 (1..cells).for_each(|_| self.line.push(one(None, 1)));
                 one(packet, 1)
             }
@@ -290,7 +290,7 @@ impl<T: Copy> Ubr<T> {
     /// Returns true if a packet of band 0 goes next.
     fn is_urgent(&self, now: Time) -> bool {
         let ubr_waits = self.line.front().is_some();
-        let of = |urgent: &Urgent<T>| !urgent.trains.is_empty() && (!ubr_waits || urgent.due > now);
+        let of = |urgent: &UrgentTrains<T>| !urgent.trains.is_empty() && (!ubr_waits || urgent.due > now);
         self.urgent.as_ref().is_some_and(of)
     }
 
@@ -429,7 +429,7 @@ impl<T: Copy> Ubr<T> {
     }
 }
 
-impl<T> Urgent<T> {
+impl<T> UrgentTrains<T> {
     /// Adds a packet of `cells`, or those of them that fit, as partial packet discard does; false if not all do.
     fn offer(&mut self, packet: (T, bool), cells: u64, capacity: u64) -> bool {
         let room = capacity.saturating_sub(self.cells).min(cells);
