@@ -188,13 +188,17 @@ impl Net {
                     self.hosts[1] = Associations::new(self.now, self.configs[1].clone(), self.entropy.clone());
                 }
                 1 => {
-                    let from = self.at(1 - to).ip();
-                    self.hosts[to].handle_unreachable(self.now, from);
+                    // Of ICMP, about the first packet on its way from there, or about none.
+                    let (from, quote) = (self.at(1 - to), self.ways[1 - to].front().map(|d| d.bytes.clone()));
+                    self.hosts[to].handle_unreachable(self.now, from, &quote.unwrap_or_default());
                 }
                 2 => {
-                    let id = self.hosts[to].ids().nth(n >> 2);
+                    let id = self.hosts[to].ids().nth(n >> 3);
                     if let Some(id) = id {
-                        self.hosts[to].forget(id);
+                        match n & 4 {
+                            0 => self.hosts[to].forget(id),
+                            _ => self.hosts[to].set_used(self.now, id, n & 8 != 0),
+                        }
                     }
                 }
                 _ => {

@@ -195,6 +195,20 @@ fn keys_that_are_none() {
     let (exit, told) = send(&["--key", &good, "--peer", &good]);
     assert_eq!(exit, 2);
     assert!(told.contains("is a shared key"), "{told}");
+    // Keys of another role than the option's.
+    let (ship, ground) = (folder.path("ship.key"), folder.path("ground.key"));
+    for pair in [&ship, &ground] {
+        assert_eq!(code(&skyhop(&["stp", "key", "--pair", "--out", pair])), 0);
+    }
+    for (key, peer, wrong) in [
+        (format!("{ship}.pub"), format!("{ground}.pub"), "ship.key.pub is a public key: --key takes"),
+        (ship.clone(), ground.clone(), "ground.key is a private key: --peer takes the public key"),
+        (ship.clone(), good.clone(), "good.key is a shared key: it goes with --key on both hosts"),
+        (ship.clone(), format!("{ship}.pub"), "ship.key.pub is this host's own public key: --peer takes"),
+    ] {
+        let (exit, told) = send(&["--key", &key, "--peer", &peer]);
+        assert!(exit == 2 && told.starts_with("error: --key: ") && told.contains(wrong), "{told}");
+    }
     let twice = skyhop(&["stp", "key", "--out", &good]);
     assert_eq!(code(&twice), 2);
     assert!(stderr(&twice).contains("exists and is not overwritten"));

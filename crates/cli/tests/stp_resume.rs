@@ -59,7 +59,7 @@ fn killed_and_resumed(
     relay.stop_counting();
 
     let mut dice = Dice(seed);
-    let mut moments: Vec<u64> = (0..KILLS).map(|_| 1 + dice.draw() % (in_one_go * 98 / 100)).collect();
+    let mut moments: Vec<u64> = (0..KILLS).map(|_| 1 + dice.draw() % (in_one_go * 90 / 100)).collect();
     moments.sort_unstable();
     let mut sides = [0, 0];
     for moment in moments {
@@ -92,8 +92,10 @@ fn killed_and_resumed(
             let client = end(client);
             let told = stderr(&client);
             assert!(code(&client) == 1 || receives && code(&client) == 130, "{:?}: {told}", client.status);
+            // A moment that repeated bytes have brought forward may lie before the first new data.
+            let early = receives && told.contains("what is held cannot be read: interrupted");
             assert!(
-                told.contains("not all data have arrived") && told.contains("--resume continues"),
+                early || (told.contains("not all has arrived") && told.contains("--resume goes on")),
                 "{told}"
             );
         }

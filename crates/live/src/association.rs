@@ -2,7 +2,7 @@
 //!
 //! Follows RFC 4303 §3.4.3 for the order of steps: check the window, open, then mark.
 //! Differs: a responder's address is fixed when the handshake ends, and a packet from elsewhere is not the peer's; an initiator may
-//! move (`roaming`). Leaves out closing: an unused association is forgotten.
+//! move (`roaming`). Leaves out when it ends, which is `associations`'.
 
 use crate::handshake::{Secrets, index_of, kind};
 use crate::keys::{PublicKey, hex};
@@ -31,6 +31,10 @@ pub struct Counters {
     pub hellos: u64,
     /// First packets that were seen before.
     pub repeated_hellos: u64,
+    /// First packets of this host itself that somebody has sent back.
+    pub reflected_hellos: u64,
+    /// Associations that nobody used and that made room for others.
+    pub evicted: u64,
     /// First packets that were refused.
     pub refused: u64,
     /// First packets that were answered with a cookie.
@@ -64,7 +68,11 @@ pub struct Association {
     pub key: Option<PublicKey>,
     /// Time at which a packet of the peer was last opened.
     pub heard_at: Time,
-    /// Time at which the peer was last suspected of having lost the association.
+    /// True if there are connections or streams in it.
+    pub(crate) used: bool,
+    /// When it is looked whether it was idle for too long.
+    pub(crate) check_at: Option<Time>,
+    /// When the peer was last suspected of not knowing the association any more.
     pub(crate) doubted_at: Option<Time>,
     /// The unproven address to which the peer seems to have moved.
     pub(crate) moving: Option<Moving>,
@@ -93,6 +101,8 @@ impl Association {
             peer,
             key: None,
             heard_at: now,
+            used: false,
+            check_at: None,
             doubted_at: None,
             moving: None,
             newest: false,
@@ -118,6 +128,15 @@ impl Association {
     /// The peer's index of the association.
     pub(crate) fn peer_index(&self) -> u32 {
         self.peer_index
+    }
+
+    /// Returns true if a sealed packet that begins so may be one of this host's. Who has not seen one cannot say how it begins.
+    pub(crate) fn has_sent(&self, quote: &[u8]) -> bool {
+        let counter =
+            quote.get(4..HEADER_LEN).and_then(|counter| counter.try_into().ok()).map(u64::from_be_bytes);
+        quote.first() == Some(&kind::SEALED)
+            && index_of(&quote[1..]) == self.peer_index
+            && counter.is_some_and(|counter| counter < self.sealed())
     }
 
     /// Packets sealed so far.

@@ -1,8 +1,9 @@
 //! All associations of a host: opening, finding the one of a packet, and bounded memory under any load.
 //!
-//! Follows RFC 9000 §8.1 (before an address is proven at most three times the bytes received are sent; here never more than once)
-//! and RFC 9147 §5.1 (under load, a cookie before any work). Differs: an association is open for the responder when the first
-//! sealed packet arrives, so a first packet, replayed or not, only takes one of a limited number of slots for a while.
+//! Follows RFC 9000 §8.1 (three times at most of what came in goes out before an address is proven; here it is never more than once) and
+//! RFC 9147 §5.1 (under load, a cookie before any work). Differs: an association is open for the responder when the first sealed
+//! packet arrives, so a first packet, replayed or not, does nothing but take one of a bounded number of slots for a while. A copy of it
+//! from another address needs a cookie, so that whoever hears it can neither take the place of its sender nor fill the host's memory.
 //! Leaves out sockets, clocks and randomness: datagrams, the time and entropy are handed in.
 
 use crate::association::{Association, Counters, Sealing, key_log_line, sealed_index};
@@ -16,9 +17,9 @@ use crate::handshake::{
 use crate::keys::{Keys, PublicKey};
 use crate::seal::{Cipher, EPOCH_BITS, HEADER_LEN};
 use skyhop_units::{Span, Time};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{Ipv4Addr, SocketAddr};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -37,9 +38,11 @@ pub struct Config {
     pub cookie_above: usize,
     /// Time for which an answered first packet is remembered.
     pub half_open_timeout: Span,
-    /// Largest number of open associations; further ones are refused.
+    /// Open associations at most. One that nobody uses makes room for another; if all are used, who comes later is refused.
     pub associations_max: usize,
-    /// Time after which the first packet is sent again; then twice and four times this.
+    /// An association in which nothing was used and heard for so long is ended by its initiator, and by the responder after twice this.
+    pub idle: Span,
+    /// The first packet is sent again after this, and after twice, four times this.
     pub hello_interval: Span,
     /// Number of times the first packet is sent.
     pub hello_tries: u32,
@@ -57,7 +60,8 @@ impl Config {
             half_open_max: 1024,
             cookie_above: 64,
             half_open_timeout: Span::from_secs(30),
-            associations_max: 4096,
+            associations_max: 16_384,
+            idle: Span::from_secs(60),
             hello_interval: Span::from_secs(1),
             hello_tries: 4,
             key_log: false,
@@ -119,7 +123,12 @@ pub enum Event {
         /// The new association with the peer, in which it said so.
         instead: u32,
     },
-    /// The peer has moved to another address, and has proven it.
+    /// The peer has ended the association, or it was the longest unused and made room. Nothing is sent in it any more.
+    Ended {
+        /// Its number.
+        id: u32,
+    },
+    /// The peer has moved to another address, and has proven that it is there.
     Moved {
         /// The association's number.
         id: u32,
@@ -142,7 +151,10 @@ struct Attempt {
     to: SocketAddr,
     send_at: Time,
     tries: u32,
-    /// Number of unauthenticated hints of failure. A single one proves nothing, so the attempt continues for a while.
+    /// First packets sent in all.
+    sent: u32,
+    /// Hints from unauthenticated packets, one for each first packet that was sent. One proves nothing, so the attempt goes on for a
+    /// while.
     hints: u32,
     /// True if the peer asked for a cookie.
     asked: bool,
@@ -174,9 +186,21 @@ pub struct Associations {
     pub(crate) open: BTreeMap<u32, Association>,
     half_open: BTreeMap<u32, HalfOpen>,
     half_open_since: VecDeque<(Time, u32)>,
-    by_ephemeral: BTreeMap<[u8; 32], u32>,
+    /// The half-open ones by first packet and where it came from.
+    by_hello: BTreeMap<([u8; 32], SocketAddr), u32>,
+    /// First packets of open associations.
+    opened: BTreeSet<[u8; 32]>,
+    /// Open associations by the peer's address.
+    by_peer: BTreeMap<SocketAddr, BTreeSet<u32>>,
+    /// When to look whether open associations are idle, the longest unheard first.
+    pub(crate) checks: BTreeSet<(Time, u32)>,
     attempts: BTreeMap<u32, Attempt>,
-    /// Associations opened only to ask about another one.
+    /// When attempts are due, and whom they are for.
+    due: BTreeSet<(Time, u32)>,
+    by_target: BTreeMap<SocketAddr, BTreeSet<u32>>,
+    /// First packets of attempts of this host.
+    own: BTreeSet<[u8; 32]>,
+    /// Associations that are opened to ask for another one.
     pub(crate) probes: BTreeMap<u32, Probe>,
     outgoing: VecDeque<(SocketAddr, Vec<u8>)>,
     pub(crate) events: VecDeque<Event>,
@@ -191,7 +215,9 @@ const OUTGOING_MAX: usize = 1024;
 const EVENTS_MAX: usize = 256;
 /// Number of hints by which an attempt fails.
 const HINTS: u32 = 3;
-/// Time after a hint at which the first packet is sent again.
+/// Address before all others, where a range of a table begins.
+const LOWEST: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
+/// After a hint the first packet is sent again this soon.
 const HINT_INTERVAL: Span = Span::from_millis(200);
 
 impl Associations {
@@ -204,8 +230,14 @@ impl Associations {
             open: BTreeMap::new(),
             half_open: BTreeMap::new(),
             half_open_since: VecDeque::new(),
-            by_ephemeral: BTreeMap::new(),
+            by_hello: BTreeMap::new(),
+            opened: BTreeSet::new(),
+            by_peer: BTreeMap::new(),
+            checks: BTreeSet::new(),
             attempts: BTreeMap::new(),
+            due: BTreeSet::new(),
+            by_target: BTreeMap::new(),
+            own: BTreeSet::new(),
             probes: BTreeMap::new(),
             outgoing: VecDeque::new(),
             events: VecDeque::new(),
@@ -244,28 +276,100 @@ impl Associations {
         self.open.keys().copied()
     }
 
+    /// The number of open associations.
+    pub fn len(&self) -> usize {
+        self.open.len()
+    }
+
+    /// Returns true if no association is open.
+    pub fn is_empty(&self) -> bool {
+        self.open.is_empty()
+    }
+
+    /// The numbers of the open associations with a peer.
+    pub fn with(&self, peer: SocketAddr) -> impl Iterator<Item = u32> + use<'_> {
+        self.by_peer.get(&peer).into_iter().flatten().copied()
+    }
+
+    /// An open association with a peer that was heard of not long ago.
+    pub fn fresh(&self, now: Time, peer: SocketAddr) -> Option<u32> {
+        let idle = self.config.idle;
+        self.with(peer).find(|id| self.open.get(id).is_some_and(|a| now.since(a.heard_at) < idle))
+    }
+
     /// Forgets an association, or abandons an attempt.
     pub fn forget(&mut self, id: u32) {
-        self.attempts.remove(&id);
+        self.drop_attempt(id);
         self.probes.remove(&id);
-        if let Some(ephemeral) = self.open.remove(&id).and_then(|association| association.ephemeral) {
-            self.by_ephemeral.remove(&ephemeral);
+        let Some(association) = self.open.remove(&id) else { return };
+        if let Some(ephemeral) = association.ephemeral {
+            self.opened.remove(&ephemeral);
         }
+        if let Some(at) = association.check_at {
+            self.checks.remove(&(at, id));
+        }
+        self.not_at(association.peer, id);
+    }
+
+    fn not_at(&mut self, peer: SocketAddr, id: u32) {
+        if let Some(ids) = self.by_peer.get_mut(&peer) {
+            ids.remove(&id);
+            if ids.is_empty() {
+                self.by_peer.remove(&peer);
+            }
+        }
+    }
+
+    /// The peer of an association is at another address now.
+    pub(crate) fn move_to(&mut self, id: u32, peer: SocketAddr) {
+        let Some(association) = self.open.get_mut(&id) else { return };
+        let before = std::mem::replace(&mut association.peer, peer);
+        self.not_at(before, id);
+        self.by_peer.entry(peer).or_default().insert(id);
+    }
+
+    fn insert(&mut self, id: u32, association: Association) {
+        self.by_peer.entry(association.peer).or_default().insert(id);
+        self.open.insert(id, association);
+        self.check(id);
     }
 
     /// Starts opening an association with a peer; an event reports the result. `None` if the keys are invalid.
     pub fn connect(&mut self, now: Time, to: SocketAddr) -> Option<u32> {
         let id = self.new_index();
         let initiator = Initiator::new(&self.config.keys, self.config.sealing.cipher, id, &self.entropy)?;
-        self.attempts.insert(
-            id,
-            Attempt { initiator, to, send_at: now, tries: 0, hints: 0, asked: false, hint: None },
-        );
+        self.own.insert(initiator.ephemeral());
+        self.by_target.entry(to).or_default().insert(id);
+        self.due.insert((now, id));
+        let attempt =
+            Attempt { initiator, to, send_at: now, tries: 0, sent: 0, hints: 0, asked: false, hint: None };
+        self.attempts.insert(id, attempt);
         self.handle_timeout(now);
         Some(id)
     }
 
-    /// Handles a datagram from the network. For a genuine sealed packet, returns the association and the position of the contents.
+    fn drop_attempt(&mut self, id: u32) -> Option<Attempt> {
+        let attempt = self.attempts.remove(&id)?;
+        self.due.remove(&(attempt.send_at, id));
+        self.own.remove(&attempt.initiator.ephemeral());
+        if let Some(ids) = self.by_target.get_mut(&attempt.to) {
+            ids.remove(&id);
+            if ids.is_empty() {
+                self.by_target.remove(&attempt.to);
+            }
+        }
+        Some(attempt)
+    }
+
+    /// The next first packet of an attempt leaves at `at`.
+    fn schedule(&mut self, id: u32, at: Time) {
+        let Some(attempt) = self.attempts.get_mut(&id) else { return };
+        self.due.remove(&(attempt.send_at, id));
+        attempt.send_at = at;
+        self.due.insert((at, id));
+    }
+
+    /// A datagram from the network. If it is a good sealed packet, returns the association and where its contents are.
     pub fn handle_datagram(
         &mut self,
         now: Time,
@@ -297,16 +401,21 @@ impl Associations {
         None
     }
 
-    /// Handles a report of a host that nothing listens at one of its ports, which is not named.
-    pub fn handle_unreachable(&mut self, now: Time, host: IpAddr) {
-        let ours: Vec<_> =
-            self.attempts.iter().filter(|(_, a)| a.to.ip() == host).map(|(id, a)| (*id, a.to)).collect();
-        for (id, to) in ours {
+    /// A host says that nothing listens where a packet that begins so was sent to.
+    pub fn handle_unreachable(&mut self, now: Time, to: SocketAddr, quote: &[u8]) {
+        let ids = self.by_target.get(&to).into_iter().flatten();
+        let meant = ids.copied().find(|id| self.attempts.get(id).is_some_and(|a| a.initiator.begins(quote)));
+        if let Some(id) = meant {
             self.hint(now, to, Some(id), AssociationFailure::Unreachable);
         }
     }
 
-    /// Handles the timers that are due at [`Associations::poll_timeout`].
+    /// The association with a peer of which a sealed packet begins so.
+    pub(crate) fn that_sent(&self, to: SocketAddr, quote: &[u8]) -> Option<u32> {
+        self.with(to).find(|id| self.open.get(id).is_some_and(|association| association.has_sent(quote)))
+    }
+
+    /// The clock has reached [`Associations::poll_timeout`].
     pub fn handle_timeout(&mut self, now: Time) {
         while let Some((since, id)) = self.half_open_since.front().copied() {
             if now.since(since) < self.config.half_open_timeout && self.half_open.contains_key(&id) {
@@ -315,24 +424,28 @@ impl Associations {
             self.half_open_since.pop_front();
             self.drop_half_open(id);
         }
-        let mut failed = Vec::new();
-        for (&id, attempt) in self.attempts.iter_mut().filter(|(_, a)| a.send_at <= now) {
+        while let Some((_, id)) = self.due.first().copied().filter(|(at, _)| *at <= now) {
+            let Some(attempt) = self.attempts.get_mut(&id) else {
+                self.due.pop_first();
+                continue;
+            };
             if attempt.tries == self.config.hello_tries {
-                failed.push((id, attempt.hint.unwrap_or(AssociationFailure::NoAnswer)));
+                let why = attempt.hint.unwrap_or(AssociationFailure::NoAnswer);
+                self.fail(id, why);
                 continue;
             }
             self.outgoing.push_back((attempt.to, attempt.initiator.packet()));
-            attempt.send_at = now + self.config.hello_interval * (1 << attempt.tries.min(16));
+            let wait = self.config.hello_interval * (1 << attempt.tries.min(16));
             attempt.tries += 1;
-        }
-        for (id, why) in failed {
-            self.fail(id, why);
+            attempt.sent += 1;
+            self.schedule(id, now + wait);
         }
         self.ask(now);
+        self.sweep(now);
     }
 
     fn fail(&mut self, id: u32, why: AssociationFailure) {
-        self.attempts.remove(&id);
+        self.drop_attempt(id);
         // An unanswered probe needs no event: the connections notice the silence themselves.
         if self.probes.remove(&id).is_none() {
             self.events.push_back(Event::Failed { id, why });
@@ -343,7 +456,9 @@ impl Associations {
     pub fn poll_timeout(&self) -> Option<Time> {
         let expiry = self.half_open_since.front().map(|(since, _)| *since + self.config.half_open_timeout);
         let asks = self.probes.values().filter_map(|probe| probe.ask).map(|(at, _)| at);
-        self.attempts.values().map(|attempt| attempt.send_at).chain(expiry).chain(asks).min()
+        let first = |times: &BTreeSet<(Time, u32)>| times.first().map(|(at, _)| *at);
+        let both = first(&self.due).into_iter().chain(first(&self.checks));
+        both.chain(expiry).chain(asks).min()
     }
 
     /// The next datagram to send other than sealed packets.
@@ -390,11 +505,20 @@ impl Associations {
     fn complete(&mut self, now: Time, id: u32, from: SocketAddr, packet: &mut [u8]) -> Option<Range<usize>> {
         let half_open = self.half_open.get_mut(&id)?;
         let contents = half_open.association.open(now, from, packet, &mut self.counters)?;
+        if !self.make_room() {
+            return None;
+        }
         let HalfOpen { mut association, ephemeral, line, .. } = self.half_open.remove(&id)?;
+        let copies = self.by_hello.range((ephemeral, LOWEST)..).take_while(|((of, _), _)| *of == ephemeral);
+        for id in copies.map(|(_, id)| *id).collect::<Vec<_>>() {
+            self.drop_half_open(id);
+        }
+        self.by_hello.remove(&(ephemeral, from));
+        self.opened.insert(ephemeral);
         association.ephemeral = Some(ephemeral);
         self.events.push_back(Event::Opened { id, peer: from, key: association.key });
         self.events.extend(line.map(Event::Keys));
-        self.open.insert(id, association);
+        self.insert(id, association);
         Some(contents)
     }
 
@@ -408,6 +532,7 @@ impl Associations {
             Message::Gone(index) => self.handle_verdict(id, index, false),
             Message::Challenge(token) => self.say(id, None, Message::Response(token)),
             Message::Response(token) => self.handle_response(id, from, token),
+            Message::Bye => self.handle_bye(id),
         }
     }
 
@@ -427,16 +552,27 @@ impl Associations {
             return;
         };
         self.counters.hellos += 1;
-        if let Some(id) = self.by_ephemeral.get(&hello.ephemeral()) {
-            self.counters.repeated_hellos += 1;
-            // The answer was lost, or the packet is a replay: the same answer is sent, to the same address only.
-            if let Some(half_open) = self.half_open.get(id).filter(|h| h.association.peer == from) {
-                let answer = half_open.answer.clone();
-                self.send(from, answer);
-            }
+        let ephemeral = hello.ephemeral();
+        if self.own.contains(&ephemeral) {
+            // With a shared key either end may open, so this host would open an association with itself.
+            self.counters.reflected_hellos += 1;
             return;
         }
-        let loaded = self.half_open.len() >= self.config.cookie_above || self.overwhelmed(now);
+        if self.opened.contains(&ephemeral) {
+            self.counters.repeated_hellos += 1;
+            return;
+        }
+        if let Some(half_open) = self.by_hello.get(&(ephemeral, from)).and_then(|id| self.half_open.get(id)) {
+            // The answer was lost, or somebody plays the packet again: the same answer.
+            self.counters.repeated_hellos += 1;
+            let answer = half_open.answer.clone();
+            self.send(from, answer);
+            return;
+        }
+        // Of two that send the same packet from different places either may be its author.
+        let copied =
+            self.by_hello.range((ephemeral, LOWEST)..).next().is_some_and(|((of, _), _)| *of == ephemeral);
+        let loaded = copied || self.half_open.len() >= self.config.cookie_above || self.overwhelmed(now);
         if loaded && !self.cookies.good(now, from, &hello.ephemeral(), hello.cookie, &*self.entropy) {
             self.counters.cookies += 1;
             let cookie = self.cookies.make(now, from, &hello.ephemeral(), &*self.entropy);
@@ -448,7 +584,7 @@ impl Associations {
             RefusalReason::Version
         } else if hello.pattern != pattern_of(&self.config.keys) {
             RefusalReason::Pattern
-        } else if self.open.len() >= self.config.associations_max {
+        } else if self.is_full() {
             RefusalReason::Full
         } else {
             let id = self.new_index();
@@ -498,7 +634,7 @@ impl Associations {
         let mut association = Association::new(now, from, peer_index, sealing, secrets, false);
         association.key = key;
         let line = self.config.key_log.then(|| key_log_line((peer_index, id), cipher, secrets));
-        self.by_ephemeral.insert(ephemeral, id);
+        self.by_hello.insert((ephemeral, from), id);
         self.half_open_since.push_back((now, id));
         self.half_open.insert(id, HalfOpen { association, answer: answer.clone(), ephemeral, line });
         self.send(from, answer);
@@ -517,7 +653,7 @@ impl Associations {
             self.counters.forged += 1;
             return self.hint(now, from, Some(id), AssociationFailure::Refused(RefusalReason::Key));
         };
-        self.attempts.remove(&id);
+        self.drop_attempt(id);
         let sealing = self.config.sealing;
         let mut association = Association::new(now, from, peer_index, sealing, &secrets, true);
         if let Keys::Pair { peers, .. } = &self.config.keys {
@@ -527,7 +663,7 @@ impl Associations {
         if self.config.key_log {
             self.events.push_back(Event::Keys(key_log_line((id, peer_index), sealing.cipher, &secrets)));
         }
-        self.open.insert(id, association);
+        self.insert(id, association);
         if let Some(probe) = self.probes.get_mut(&id) {
             probe.ask = Some((now, 0));
             self.ask(now);
@@ -537,18 +673,18 @@ impl Associations {
     fn handle_cookie(&mut self, now: Time, from: SocketAddr, datagram: &[u8]) {
         let parsed = parse_cookie(datagram).and_then(|(id, echo, cookie)| {
             let attempt = self.attempts.get_mut(&id)?;
-            (attempt.to == from && attempt.initiator.echoes(echo)).then_some((attempt, cookie))
+            (attempt.to == from && attempt.initiator.echoes(echo)).then_some((id, attempt, cookie))
         });
-        let Some((attempt, cookie)) = parsed else {
+        let Some((id, attempt, cookie)) = parsed else {
             self.counters.unknown += 1;
             return;
         };
         attempt.initiator.take_cookie(cookie);
-        attempt.send_at = now;
         if !std::mem::replace(&mut attempt.asked, true) {
             // The host is there and answered properly; only once, since a cookie is not authenticated.
             attempt.tries = 0;
         }
+        self.schedule(id, now);
         self.handle_timeout(now);
     }
 
@@ -565,18 +701,24 @@ impl Associations {
     /// Handles unproven evidence against the attempts at an address, or against one of them. A packet altered on the way is refused
     /// too, so the first packet is sent again before the evidence counts.
     fn hint(&mut self, now: Time, from: SocketAddr, id: Option<u32>, why: AssociationFailure) {
-        let mut failed = Vec::new();
-        let concerned = |number: u32, a: &Attempt| a.to == from && id.is_none_or(|id| id == number);
-        for (&id, attempt) in self.attempts.iter_mut().filter(|(id, a)| concerned(**id, a)) {
-            attempt.hints += 1;
+        let at_target = self.by_target.get(&from).into_iter().flatten().copied();
+        let ids: Vec<u32> = match id {
+            Some(id) => vec![id],
+            None => at_target.collect(),
+        };
+        for id in ids {
+            let Some(attempt) = self.attempts.get_mut(&id).filter(|attempt| attempt.to == from) else {
+                continue;
+            };
+            // Copies of one answer to one packet are no more certain than it is.
+            attempt.hints = (attempt.hints + 1).min(attempt.sent);
             attempt.hint = Some(why);
-            attempt.send_at = attempt.send_at.min(now + HINT_INTERVAL);
             if attempt.hints >= HINTS {
-                failed.push(id);
+                self.fail(id, why);
+                continue;
             }
-        }
-        for id in failed {
-            self.fail(id, why);
+            let at = attempt.send_at.min(now + HINT_INTERVAL);
+            self.schedule(id, at);
         }
     }
 
@@ -589,7 +731,7 @@ impl Associations {
 
     fn drop_half_open(&mut self, id: u32) {
         if let Some(half_open) = self.half_open.remove(&id) {
-            self.by_ephemeral.remove(&half_open.ephemeral);
+            self.by_hello.remove(&(half_open.ephemeral, half_open.association.peer));
         }
     }
 

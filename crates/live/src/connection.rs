@@ -1,9 +1,11 @@
 //! One connection of this host: the machine, the destination of its packets, and its waiting tasks.
 //!
-//! Follows HT §5.1.1; the machine is `skyhop_transport::stp::Connection`, with real bytes.
-//! Differs: an unproven error report from the network ends a connection only if the peer is silent too.
-//! Leaves out the socket, which `host` reads and writes.
+//! Follows HT §5.1.1; the machine is `skyhop_transport::stp::Connection`, handed real bytes.
+//! Differs: trouble that the network reports without proof ends a connection only if the peer stays silent too; windows and buffers are
+//! as large as use and the budgets of `memory` let them be.
+//! Leaves out the socket: packets are taken and given by `host`.
 
+use crate::memory::{LEAST_RECEIVED, LEAST_WRITTEN, Memory};
 use crate::seal::OVERHEAD;
 use bytes::Bytes;
 use skyhop_transport::stp::{self, Event, Reason};
@@ -11,6 +13,7 @@ use skyhop_units::{Span, Time};
 use skyhop_wire::stp::Packet;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
 use std::task::{Context, Waker};
 
 /// Carrier of a connection's packets to the peer.
@@ -53,6 +56,10 @@ impl Waiters {
         if !self.0.iter().any(|waker| waker.will_wake(cx.waker())) {
             self.0.push(cx.waker().clone());
         }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 
     pub fn wake(&mut self) {
@@ -102,13 +109,28 @@ struct Hint {
 
 /// Time without progress after a hint for which a connection continues.
 const HINT_PATIENCE: Span = Span::from_secs(3);
+/// Bytes that may be written before any use shows that more are needed.
+const FIRST_WRITTEN: u64 = 256 << 10;
+/// Data dropped of a connection that the application has let go.
+const DROPPED_MAX: u64 = 4 << 20;
+/// Bytes that count for each packet held, beside its data.
+const PACKET_COST: u64 = 96;
 
-/// A connection.
+/// The most that a connection may hold, whatever is free.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Most {
+    /// Received data, bytes.
+    pub received: u64,
+    /// Written data, bytes.
+    pub written: u64,
+}
+
+/// A connection. Its lock is taken by the host's thread when the connection has its turn, and by calls of the application; the host's
+/// own lock, if it is needed too, first.
 pub(crate) struct Conn {
     pub machine: stp::Connection<Bytes>,
     /// Channel of its packets; `None` until the association is open.
     pub channel: Option<PeerChannel>,
-    pub key: Option<Key>,
     pub peer: SocketAddr,
     /// This host's address as known to the peer.
     pub reply_from: Option<IpAddr>,
@@ -127,22 +149,37 @@ pub(crate) struct Conn {
     pub readers: Waiters,
     pub writers: Waiters,
     pub finishers: Waiters,
+    /// The timer that the host has set.
     pub timer: Option<Time>,
-    pub dirty: bool,
-    /// True if the peer opened it.
+    /// The host knows already that the application has done something.
+    pub told: bool,
+    /// The peer has connected, and not this host.
     pub accepted: bool,
-    /// True if the peer's address is not proven yet, without an association.
+    /// It waits to be taken by the application, or was taken.
+    pub listed: bool,
+    /// The application has it, and takes what comes.
+    pub offered: bool,
+    /// Without an association: the peer's address is not proven yet.
     pub unproven: bool,
-    pub hints: u32,
+    pub hints: u64,
     hint: Option<Hint>,
+    memory: Arc<Memory>,
+    most: Most,
+    /// Bytes that are counted in `memory`.
+    counted: u64,
 }
 
 impl Conn {
-    pub fn new(machine: stp::Connection<Bytes>, peer: SocketAddr, overhead: u32) -> Self {
+    pub fn new(
+        machine: stp::Connection<Bytes>,
+        peer: SocketAddr,
+        overhead: u32,
+        memory: Arc<Memory>,
+        most: Most,
+    ) -> Self {
         Conn {
             machine,
             channel: None,
-            key: None,
             peer,
             reply_from: None,
             overhead,
@@ -158,12 +195,75 @@ impl Conn {
             writers: Waiters::default(),
             finishers: Waiters::default(),
             timer: None,
-            dirty: false,
+            told: false,
             accepted: false,
+            listed: false,
+            offered: false,
             unproven: false,
             hints: 0,
             hint: None,
+            memory,
+            most,
+            counted: 0,
         }
+    }
+
+    /// Bytes that the application may write now.
+    pub fn room(&self) -> u64 {
+        let outstanding = self.outstanding();
+        if self.unproven || outstanding == 0 {
+            // Nothing large for an address that nobody has proven; and something always, so that each goes on.
+            let fair = if self.unproven { 0 } else { self.buffer() };
+            return fair.max(LEAST_WRITTEN).min(self.most.written).saturating_sub(outstanding);
+        }
+        self.buffer().saturating_sub(outstanding)
+    }
+
+    /// Bytes that may be written and not acknowledged: so many that what is sent need not wait for the application, if they are free.
+    fn buffer(&self) -> u64 {
+        let used = FIRST_WRITTEN + 2 * self.machine.in_flight();
+        used.min(self.memory.fair() + self.outstanding().min(FIRST_WRITTEN / 4)).min(self.most.written)
+    }
+
+    /// Grants a window for received data: what is fair now, and no more than `most`.
+    pub fn widen(&mut self, most: u64) {
+        let window = self.memory.fair().max(LEAST_RECEIVED).min(most).min(self.most.received);
+        let now = self.machine.receive_window();
+        // Small changes are not worth a packet, and a window that is used up may be made smaller.
+        if window > now + now / 2 || window < now / 2 || (window > now && window == self.most.received) {
+            self.machine.set_receive_window(window);
+        }
+    }
+
+    /// The application takes what comes, and has read some of it.
+    pub fn widen_by_use(&mut self) {
+        if self.offered && !self.unproven {
+            self.widen(u64::MAX);
+        }
+    }
+
+    /// What a packet may add to what is held.
+    pub fn bound(&mut self) {
+        let held = self.machine.held_bytes();
+        let free = self.memory.free().max(LEAST_RECEIVED.saturating_sub(held));
+        self.machine.hold_at_most(held + free.min(self.most.received));
+    }
+
+    /// Counts anew what is held.
+    pub fn recount(&mut self) {
+        let (sending, receiving) = self.machine.held();
+        let now = self.outstanding()
+            + self.machine.held_bytes()
+            + PACKET_COST * (sending as u64 + receiving as u64);
+        self.memory.recount(self.counted, now);
+        self.counted = now;
+    }
+
+    /// The connection belongs to an association whose budget is this.
+    pub fn count_in(&mut self, memory: Arc<Memory>) {
+        self.memory.recount(self.counted, 0);
+        memory.recount(0, self.counted);
+        self.memory = memory;
     }
 
     /// Bytes written and not acknowledged.
@@ -171,8 +271,8 @@ impl Conn {
         self.written - self.machine.acknowledged().min(self.written)
     }
 
-    /// Handles the machine's events, and wakes the tasks concerned.
-    pub fn take_events(&mut self, room_enough: u64) {
+    /// Takes the machine's events, and wakes those whom they concern.
+    pub fn take_events(&mut self) {
         while let Some(event) = self.machine.poll_event() {
             match event {
                 Event::Connected => {
@@ -188,15 +288,23 @@ impl Conn {
                 Event::Reset(reason) => self.fail(Failed::reset(reason)),
             }
         }
-        if self.outstanding() <= room_enough {
-            self.writers.wake();
-        }
         if self.machine.end_acknowledged() {
             self.finishers.wake();
         }
         if !self.owned {
-            // Without a reader, data are dropped, so that the peer can finish.
-            while self.machine.read(usize::MAX).is_some() {}
+            // Without a reader, data are dropped, so that the peer can finish; one that does not learns it.
+            while let Some(data) = self.machine.read(usize::MAX) {
+                self.read_since += data.len() as u64;
+            }
+            if self.read_since > DROPPED_MAX && self.failed.is_none() {
+                self.machine.reset();
+                let message = "the application has let go of the connection".into();
+                self.fail(Failed { kind: io::ErrorKind::ConnectionAborted, message });
+            }
+        }
+        self.recount();
+        if !self.writers.is_empty() && self.room() >= (self.buffer() / 4).max(1) {
+            self.writers.wake();
         }
     }
 
@@ -263,17 +371,28 @@ impl Conn {
         }
     }
 
-    /// Accepts the address of a peer that answers packets sent there.
-    pub fn believe(&mut self, packet: &Packet<Bytes>) {
+    /// A peer that answers what was sent to it has the address that it claims.
+    /// Returns true if it was not known before.
+    pub fn believe(&mut self, packet: &Packet<Bytes>) -> bool {
         let control = packet.control.as_ref();
-        if self.unproven && control.is_some_and(|c| c.stat.is_some() || c.ustat.is_some() || c.end_ack) {
+        let answers = control.is_some_and(|c| c.stat.is_some() || c.ustat.is_some() || c.end_ack);
+        let proven = self.unproven && answers;
+        if proven {
             self.unproven = false;
             self.machine.allow(u64::MAX);
+            self.writers.wake();
         }
+        proven
     }
 
     /// Returns true if the connection has ended and has nothing left to send.
     pub fn is_over(&self) -> bool {
         !self.owned && (self.machine.over() || self.failed.is_some())
+    }
+}
+
+impl Drop for Conn {
+    fn drop(&mut self) {
+        self.memory.recount(self.counted, 0);
     }
 }

@@ -4,8 +4,10 @@
 //! Leaves out sending in a turn (`host`).
 
 use crate::connection::{Conn, Key, PeerChannel};
+use crate::memory::Memory;
 use skyhop_units::Time;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 /// A connection as its owner names it: a slot and the slot's generation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,79 +16,154 @@ pub(crate) struct Name {
     pub generation: u64,
 }
 
-struct ConnSlot {
-    generation: u64,
-    conn: Option<Conn>,
+/// A connection that the host and the application share.
+pub(crate) type SharedConn = Arc<Mutex<Conn>>;
+
+/// Takes the lock of a connection.
+pub(crate) fn lock(conn: &Mutex<Conn>) -> MutexGuard<'_, Conn> {
+    // A panic of another thread has left the machine between two steps; its state is still one that a peer could have caused.
+    conn.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
-/// The table of connections. Only its methods change a connection's `key`, `timer` and `dirty`.
 #[derive(Default)]
+struct ConnSlot {
+    generation: u64,
+    conn: Option<SharedConn>,
+    key: Option<Key>,
+    timer: Option<Time>,
+    dirty: bool,
+}
+
+/// The connections of a channel, and their budget.
+struct Channel {
+    slots: BTreeSet<usize>,
+    memory: Arc<Memory>,
+}
+
+/// The table.
 pub(crate) struct Connections {
     slots: Vec<ConnSlot>,
     free: Vec<usize>,
     by_key: BTreeMap<Key, usize>,
+    channels: BTreeMap<PeerChannel, Channel>,
     timers: BTreeSet<(Time, usize)>,
     dirty: VecDeque<usize>,
+    memory: Arc<Memory>,
 }
 
 impl Connections {
-    /// Number of connections.
+    /// A table whose connections share a budget.
+    pub fn new(memory: Arc<Memory>) -> Self {
+        Connections {
+            slots: Vec::new(),
+            free: Vec::new(),
+            by_key: BTreeMap::new(),
+            channels: BTreeMap::new(),
+            timers: BTreeSet::new(),
+            dirty: VecDeque::new(),
+            memory,
+        }
+    }
+
+    /// The number of connections.
     pub fn len(&self) -> usize {
         self.slots.len() - self.free.len()
     }
 
-    /// Adds a connection and returns its slot.
+    /// The number of connections of a channel.
+    pub fn of_channel(&self, channel: PeerChannel) -> usize {
+        self.channels.get(&channel).map_or(0, |channel| channel.slots.len())
+    }
+
+    /// The slots of a channel's connections.
+    pub fn slots_of(&self, channel: PeerChannel) -> Vec<usize> {
+        self.channels.get(&channel).map_or_else(Vec::new, |channel| channel.slots.iter().copied().collect())
+    }
+
+    /// The budget of all.
+    pub fn memory(&self) -> &Arc<Memory> {
+        &self.memory
+    }
+
+    /// The budget of a channel's connections.
+    pub fn memory_of(&self, channel: PeerChannel) -> Arc<Memory> {
+        let known = self.channels.get(&channel).map(|channel| channel.memory.clone());
+        known.unwrap_or_else(|| Memory::share(&self.memory))
+    }
+
+    /// A slot for a connection.
     pub fn insert(&mut self, conn: Conn) -> Name {
         let slot = self.free.pop().unwrap_or_else(|| {
-            self.slots.push(ConnSlot { generation: 0, conn: None });
+            self.slots.push(ConnSlot::default());
             self.slots.len() - 1
         });
-        self.slots[slot].conn = Some(conn);
+        self.slots[slot].conn = Some(Arc::new(Mutex::new(conn)));
         Name { slot, generation: self.slots[slot].generation }
     }
 
     /// Frees a slot, with its timer and key.
     pub fn remove(&mut self, slot: usize) {
-        let Some(conn) = self.slots[slot].conn.take() else { return };
-        self.slots[slot].generation += 1;
-        self.free.push(slot);
-        if let Some(timer) = conn.timer {
-            self.timers.remove(&(timer, slot));
+        if self.slots[slot].conn.take().is_none() {
+            return;
         }
-        if let Some(key) = conn.key {
-            self.by_key.remove(&key);
+        self.unbind(slot);
+        let freed = &mut self.slots[slot];
+        freed.generation += 1;
+        self.free.push(slot);
+        if let Some(timer) = freed.timer.take() {
+            self.timers.remove(&(timer, slot));
         }
     }
 
     /// The connection in a slot.
-    pub fn get_mut(&mut self, slot: usize) -> Option<&mut Conn> {
-        self.slots.get_mut(slot)?.conn.as_mut()
+    pub fn get(&self, slot: usize) -> Option<&SharedConn> {
+        self.slots.get(slot)?.conn.as_ref()
     }
 
-    /// The connection of a name, unless its slot has been reused.
-    pub fn named(&mut self, name: Name) -> Option<&mut Conn> {
-        let slot = self.slots.get_mut(name.slot)?;
-        if slot.generation == name.generation { slot.conn.as_mut() } else { None }
+    /// The connection in a slot, locked.
+    pub fn locked(&self, slot: usize) -> Option<MutexGuard<'_, Conn>> {
+        self.get(slot).map(|conn| lock(conn))
+    }
+
+    /// The connection of a name, if its slot has not been used again.
+    pub fn named(&self, name: Name) -> Option<&SharedConn> {
+        let slot = self.slots.get(name.slot)?;
+        if slot.generation == name.generation { slot.conn.as_ref() } else { None }
+    }
+
+    /// The name of the connection in a slot.
+    pub fn name(&self, slot: usize) -> Name {
+        Name { slot, generation: self.slots[slot].generation }
     }
 
     /// All connections.
-    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Conn> {
-        self.slots.iter_mut().filter_map(|slot| slot.conn.as_mut())
+    pub fn iter(&self) -> impl Iterator<Item = &SharedConn> {
+        self.slots.iter().filter_map(|slot| slot.conn.as_ref())
     }
 
-    /// The slots in use.
-    pub fn slots(&self) -> std::ops::Range<usize> {
-        0..self.slots.len()
-    }
-
-    /// Assigns packets with this key to this connection.
+    /// The connection's packets have this key, and no other any more.
     pub fn bind(&mut self, slot: usize, key: Key) {
-        let Some(conn) = self.slots[slot].conn.as_mut() else { return };
+        self.unbind(slot);
+        let memory = self.memory_of(key.channel);
+        let Some(mut conn) = self.slots[slot].conn.as_ref().map(|conn| lock(conn)) else { return };
         conn.channel = Some(key.channel);
-        if let Some(before) = conn.key.replace(key) {
-            self.by_key.remove(&before);
-        }
+        conn.count_in(memory.clone());
+        drop(conn);
+        self.slots[slot].key = Some(key);
         self.by_key.insert(key, slot);
+        let channel = self.channels.entry(key.channel);
+        channel.or_insert_with(|| Channel { slots: BTreeSet::new(), memory }).slots.insert(slot);
+    }
+
+    fn unbind(&mut self, slot: usize) {
+        let Some(key) = self.slots[slot].key.take() else { return };
+        self.by_key.remove(&key);
+        if let Some(channel) = self.channels.get_mut(&key.channel) {
+            channel.slots.remove(&slot);
+            if channel.slots.is_empty() {
+                self.channels.remove(&key.channel);
+            }
+        }
     }
 
     /// The slot to which packets with this key belong.
@@ -94,33 +171,29 @@ impl Connections {
         self.by_key.get(key).copied()
     }
 
-    /// Channels in use by connections.
-    pub fn channels(&self) -> BTreeSet<PeerChannel> {
-        self.by_key.keys().map(|key| key.channel).collect()
-    }
-
-    /// Gives a turn to a connection that may have something to send.
+    /// The connection may have something to send: it gets a turn.
     pub fn touch(&mut self, slot: usize) {
-        if let Some(conn) = self.slots[slot].conn.as_mut()
-            && !std::mem::replace(&mut conn.dirty, true)
-        {
+        let touched = &mut self.slots[slot];
+        if touched.conn.is_some() && !std::mem::replace(&mut touched.dirty, true) {
             self.dirty.push_back(slot);
         }
     }
 
     /// The slot whose turn is next.
     pub fn next_turn(&mut self) -> Option<usize> {
+        // The turn of a slot that was freed since is that of who has it now, who then has nothing to say: no harm.
         let slot = self.dirty.pop_front()?;
-        if let Some(conn) = self.slots[slot].conn.as_mut() {
-            conn.dirty = false;
-        }
+        self.slots[slot].dirty = false;
         Some(slot)
     }
 
     /// Sets a connection's timer, in place of an earlier one.
     pub fn set_timer(&mut self, slot: usize, due: Option<Time>) {
-        let Some(conn) = self.slots[slot].conn.as_mut().filter(|conn| conn.timer != due) else { return };
-        if let Some(before) = std::mem::replace(&mut conn.timer, due) {
+        let set = &mut self.slots[slot];
+        if set.conn.is_none() || set.timer == due {
+            return;
+        }
+        if let Some(before) = std::mem::replace(&mut set.timer, due) {
             self.timers.remove(&(before, slot));
         }
         self.timers.extend(due.map(|at| (at, slot)));
@@ -135,23 +208,24 @@ impl Connections {
     pub fn take_due(&mut self, now: Time) -> Option<(Time, usize)> {
         let first = self.timers.first().copied().filter(|(at, _)| *at <= now)?;
         self.timers.pop_first();
-        if let Some(conn) = self.slots[first.1].conn.as_mut() {
-            conn.timer = None;
-        }
+        self.slots[first.1].timer = None;
         Some(first)
     }
 
     /// Returns true if all connections have ended and no turn is left.
     pub fn at_rest(&self) -> bool {
-        let rests =
-            |slot: &ConnSlot| slot.conn.as_ref().is_none_or(|c| c.machine.over() || c.failed.is_some());
-        self.dirty.is_empty() && self.slots.iter().all(rests)
+        let rests = |conn: &SharedConn| {
+            let conn = lock(conn);
+            conn.machine.over() || conn.failed.is_some()
+        };
+        self.dirty.is_empty() && self.iter().all(rests)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::connection::Most;
     use skyhop_transport::stp;
     use std::net::SocketAddr;
 
@@ -161,7 +235,7 @@ mod tests {
 
     fn conn() -> Conn {
         let machine = stp::Connection::connect(stp::Config::default(), stp::Ends::default(), 1);
-        Conn::new(machine, peer(), 28)
+        Conn::new(machine, peer(), 28, Memory::new(1 << 20), Most { received: 1 << 20, written: 1 << 20 })
     }
 
     fn key(local_port: u16) -> Key {
@@ -170,7 +244,7 @@ mod tests {
 
     #[test]
     fn a_slot_is_used_again_and_the_name_before_finds_nothing() {
-        let mut table = Connections::default();
+        let mut table = Connections::new(Memory::new(1 << 20));
         let first = table.insert(conn());
         table.remove(first.slot);
         let second = table.insert(conn());
@@ -186,21 +260,21 @@ mod tests {
 
     #[test]
     fn a_connection_has_one_key_and_takes_it_along() {
-        let mut table = Connections::default();
+        let mut table = Connections::new(Memory::new(1 << 20));
         let slot = table.insert(conn()).slot;
         table.bind(slot, key(1));
         table.bind(slot, key(2));
         assert_eq!((table.find(&key(1)), table.find(&key(2))), (None, Some(slot)));
-        assert_eq!(table.channels(), BTreeSet::from([PeerChannel::Plain(peer())]));
+        assert_eq!(table.slots_of(PeerChannel::Plain(peer())), [slot]);
         table.remove(slot);
         assert_eq!(table.find(&key(2)), None);
-        assert!(table.channels().is_empty());
+        assert_eq!(table.of_channel(PeerChannel::Plain(peer())), 0);
     }
 
     #[test]
     fn timers_come_in_order_once_and_a_new_one_takes_the_place_of_the_old() {
         let at = Time::from_nanos;
-        let mut table = Connections::default();
+        let mut table = Connections::new(Memory::new(1 << 20));
         let [a, b, c] = [(); 3].map(|()| table.insert(conn()).slot);
         table.set_timer(a, Some(at(30)));
         table.set_timer(b, Some(at(10)));
@@ -221,7 +295,7 @@ mod tests {
 
     #[test]
     fn who_is_touched_twice_has_one_turn_and_turns_come_in_order() {
-        let mut table = Connections::default();
+        let mut table = Connections::new(Memory::new(1 << 20));
         let [a, b] = [(); 2].map(|()| table.insert(conn()).slot);
         for slot in [b, a, b] {
             table.touch(slot);

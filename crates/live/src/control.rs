@@ -20,6 +20,8 @@ pub(crate) enum Message {
     Challenge([u8; 8]),
     /// The bytes of a challenge received.
     Response([u8; 8]),
+    /// The sender forgets the association.
+    Bye,
 }
 
 /// Smallest STP packet, which is its header; shorter contents of a sealed packet are a control message.
@@ -28,6 +30,7 @@ pub(crate) const STP_MIN: usize = 12;
 impl Message {
     pub fn emit(self, out: &mut Vec<u8>) {
         let (number, index, token) = match self {
+            Message::Bye => return out.push(6),
             Message::Ask(index) => (1, index, None),
             Message::Here(index) => (2, index, None),
             Message::Gone(index) => (3, index, None),
@@ -50,6 +53,7 @@ impl Message {
             3 => Some(Message::Gone(index()?)),
             4 => Some(Message::Challenge(rest.try_into().ok()?)),
             5 => Some(Message::Response(rest.try_into().ok()?)),
+            6 => rest.is_empty().then_some(Message::Bye),
             _ => None,
         }
     }
@@ -85,6 +89,7 @@ mod tests {
             Message::Gone(index),
             Message::Challenge(token),
             Message::Response(token),
+            Message::Bye,
         ] {
             let mut bytes = Vec::new();
             message.emit(&mut bytes);

@@ -6,6 +6,7 @@
 
 use crate::batch::Batch;
 use crate::connection::Failed;
+use crate::connections::Name;
 use crate::entropy::SystemEntropy;
 use crate::host::StpHost;
 use crate::keys::create_secret;
@@ -17,6 +18,7 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -52,7 +54,8 @@ pub(crate) struct SharedHost {
     kicked: AtomicBool,
     pub clock: Clock,
     pub local: SocketAddr,
-    pub send_buffer: usize,
+    /// Connections with which the application has done something.
+    pub tell: Sender<Name>,
 }
 
 impl SharedHost {
@@ -75,6 +78,7 @@ const READS: usize = 8;
 
 struct Driver {
     shared: Arc<SharedHost>,
+    told: Receiver<Name>,
     socket: Socket,
     batch: Batch,
     key_log: Option<File>,
@@ -92,7 +96,8 @@ pub(crate) fn start(options: Options, local: SocketAddr) -> io::Result<Arc<Share
     let poller = Poller::new()?;
     // SAFETY: the driver owns both, and removes the socket from the poller before dropping it.
     unsafe { poller.add_with_mode(socket.io(), Event::readable(SOCKET), PollMode::Level)? };
-    let (send_buffer, asked) = (options.send_buffer, options.socket_buffer);
+    let asked = options.socket_buffer;
+    let (tell, told) = channel();
     let host = StpHost::new(clock.now(), clock.wall_ms(), options, local, Arc::new(SystemEntropy));
     let given = socket.receive_buffer();
     // The kernel counts its overhead: the requested size is half of the reported one.
@@ -105,11 +110,12 @@ pub(crate) fn start(options: Options, local: SocketAddr) -> io::Result<Arc<Share
         kicked: AtomicBool::new(false),
         clock,
         local,
-        send_buffer,
+        tell,
     });
     let batch = Batch::new(socket.segments_max());
     let mut driver = Driver {
         shared: shared.clone(),
+        told,
         socket,
         batch,
         key_log,
@@ -178,7 +184,7 @@ impl Driver {
             more = read + 1 == READS;
         }
         while let Some(trouble) = self.socket.trouble() {
-            shared.lock().handle_trouble(shared.clock.now(), trouble);
+            shared.lock().handle_trouble(shared.clock.now(), &trouble);
         }
         shared.lock().handle_timeout(shared.clock.now());
         loop {
@@ -188,9 +194,14 @@ impl Driver {
                 return Ok(Some(false));
             }
             let mut host = shared.lock();
-            let left = host.fill(shared.clock.now(), &mut self.batch);
+            self.told.try_iter().for_each(|name| host.handle_told(name));
+            let mut left = host.fill(shared.clock.now(), &mut self.batch);
             let lines = std::mem::take(&mut host.key_lines);
             let ended = host.handles == 0 && host.at_rest();
+            if ended {
+                host.say_goodbye();
+                left = host.fill(shared.clock.now(), &mut self.batch);
+            }
             drop(host);
             if let Some(file) = &mut self.key_log {
                 for line in lines {

@@ -6,7 +6,7 @@
 use ring::rand::{SecureRandom, SystemRandom};
 use snow::Builder;
 use snow::params::{CipherChoice, DHChoice, HashChoice};
-use snow::resolvers::{CryptoResolver, DefaultResolver};
+use snow::resolvers::{CryptoResolver, DefaultResolver, RingResolver};
 use snow::types::{Cipher, Dh, Hash, Random};
 use std::sync::Arc;
 
@@ -33,10 +33,18 @@ pub(crate) fn random<const N: usize>(entropy: &dyn Entropy) -> [u8; N] {
     bytes
 }
 
-/// The builder of a Noise handshake by its name, with `snow`'s primitives and random numbers from `entropy`.
+/// The builder of a Noise handshake by its name, with random numbers from `entropy`. Ciphers are `ring`'s, as in `seal`; X25519 and BLAKE2s
+/// are `snow`'s own, because `ring` takes no private key from outside and has no BLAKE2.
 pub(crate) fn noise(name: &str, entropy: &Arc<dyn Entropy>) -> Builder<'static> {
     let params = name.parse().expect("a name of the framework");
     Builder::with_resolver(params, Box::new(Primitives(entropy.clone())))
+}
+
+/// The public key of a private one.
+pub(crate) fn public_of(private: &[u8; 32]) -> [u8; 32] {
+    let mut dh = DefaultResolver.resolve_dh(&DHChoice::Curve25519).expect("a feature of the library");
+    dh.set(private);
+    dh.pubkey().try_into().expect("Curve25519's keys have 32 bytes")
 }
 
 struct Primitives(Arc<dyn Entropy>);
@@ -55,7 +63,7 @@ impl CryptoResolver for Primitives {
     }
 
     fn resolve_cipher(&self, choice: &CipherChoice) -> Option<Box<dyn Cipher>> {
-        DefaultResolver.resolve_cipher(choice)
+        RingResolver.resolve_cipher(choice)
     }
 }
 

@@ -243,7 +243,20 @@ impl Initiator {
         self.message.starts_with(echo)
     }
 
-    /// Stores the responder's cookie.
+    /// Returns true if the first packet begins so, and so far that its ephemeral key can be told.
+    pub fn begins(&self, quote: &[u8]) -> bool {
+        let packet = self.packet();
+        let told = packet.len() - self.message.len() + ECHO_LEN;
+        let len = quote.len().min(packet.len());
+        len >= told && packet[..len] == quote[..len]
+    }
+
+    /// The ephemeral key: names this attempt.
+    pub fn ephemeral(&self) -> [u8; 32] {
+        self.message[..32].try_into().expect("Noise begins with it")
+    }
+
+    /// Takes the responder's cookie.
     pub fn take_cookie(&mut self, cookie: [u8; COOKIE_LEN]) {
         self.cookie = Some(cookie);
     }

@@ -1,23 +1,26 @@
 //! A host's associations and connections, stepped by a driver: it takes datagrams and the time, and returns batches of packets.
 //!
-//! Follows HT §5.1.1 for the assignment of packets; a BGN to a closed port is answered by an END.
-//! Differs: without an association, an unproven address gets at most three times the bytes received from it, and a BGN counts once.
-//! Leaves out the socket and the thread (`driver`).
+//! Follows HT §5.1.1 for what goes to whom; a BGN that nobody waits for is answered by an END.
+//! Differs: without an association at most three times what came from an address goes there before it is proven, a BGN counts once, and
+//! of many unproven ones the application hears when they are proven. Over UDP the port of UDP is the listener's, and STP's may be
+//! another: somebody in between has forwarded it.
+//! Leaves out the socket and the thread, which are `driver`'s, and what speaks against a connection (`refusals`).
 
 use crate::associations::{self, Associations};
 use crate::batch::Batch;
-use crate::connection::{Conn, Failed, Key, PeerChannel, Waiters};
-use crate::connections::{Connections, Name};
+use crate::connection::{Conn, Failed, Key, Most, PeerChannel, Waiters};
+use crate::connections::{Connections, Name, SharedConn, lock};
 use crate::entropy::{Entropy, random};
 use crate::handshake::{ECHO_LEN, Hello, RefusalReason, parse_refusal, refusal_packet};
-use crate::openings::Openings;
+use crate::memory::Memory;
+use crate::openings::{Begun, Openings};
 use crate::options::{Notice, Options, Security};
 use crate::seal::HEADER_LEN;
-use crate::socket::Trouble;
+use crate::socket::Carrier;
 use bytes::{Bytes, BytesMut};
-use skyhop_transport::stp::{self, Ends, Reason};
+use skyhop_transport::stp::{self, Ends};
 use skyhop_units::{Span, Time};
-use skyhop_wire::stp::{Control, End, Packet, emit, parse};
+use skyhop_wire::stp::{Packet, emit, parse};
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -41,16 +44,17 @@ pub(crate) struct StpHost {
     pub options: Options,
     pub associations: Option<Associations>,
     local: SocketAddr,
-    connections: Connections,
-    /// Connections that wait for an association, by its number.
+    pub(crate) connections: Connections,
+    /// Connections that wait for an association.
     waiting: BTreeMap<u32, Vec<usize>>,
     pub listening: bool,
     pub accepted: VecDeque<Name>,
     pub accepters: Waiters,
     /// Small packets that belong to no connection.
-    outgoing: VecDeque<(SocketAddr, Option<IpAddr>, Vec<u8>)>,
+    pub(crate) outgoing: VecDeque<(SocketAddr, Option<IpAddr>, Vec<u8>)>,
     openings: Openings,
-    swept_at: Time,
+    /// Connections whose peers' addresses were not proven when they began, the oldest first.
+    unproven: VecDeque<(Name, Begun)>,
     entropy: Arc<dyn Entropy>,
     arena: BytesMut,
     /// Lines for the key log.
@@ -62,9 +66,18 @@ pub(crate) struct StpHost {
     pub lateness: Lateness,
 }
 
-/// Largest number of refusals and similar packets that wait to be sent.
-const OUTGOING_MAX: usize = 1024;
-/// Packets of a connection in one turn.
+/// Refusals and such that wait to be sent.
+pub(crate) const OUTGOING_MAX: usize = 1024;
+/// Connections of unproven addresses at most; the oldest goes when another comes.
+const UNPROVEN_MAX: usize = 1024;
+/// Up to so many are handed to the application before they are proven.
+const UNPROVEN_FEW: usize = 16;
+/// Received data of a connection of an unproven address, bytes: of one that is alone, of one of a few, and of one of many. A peer may send
+/// the second before it has an answer.
+const UNPROVEN_WINDOWS: [u64; 3] = [16 << 20, 96 << 10, 4 << 10];
+/// Received data of a connection that the application has not taken, bytes, and the same if many wait.
+const WAITING_WINDOW: (u64, u64) = (1 << 20, 64 << 10);
+/// Packets of a connection before it is another's turn.
 const TURN: usize = 64;
 /// Size of a shared allocation, bytes.
 const ARENA: usize = 64 << 10;
@@ -87,6 +100,7 @@ impl StpHost {
         local: SocketAddr,
         entropy: Arc<dyn Entropy>,
     ) -> Self {
+        let connections = Connections::new(Memory::new(options.memory));
         let associations = match &options.security {
             Security::Sealed(config) => Some(Associations::new(now, (**config).clone(), entropy.clone())),
             Security::Insecure => None,
@@ -95,14 +109,14 @@ impl StpHost {
             options,
             associations,
             local,
-            connections: Connections::default(),
+            connections,
             waiting: BTreeMap::new(),
             listening: false,
             accepted: VecDeque::new(),
             accepters: Waiters::default(),
             outgoing: VecDeque::new(),
             openings: Openings::new(now, wall_ms),
-            swept_at: now,
+            unproven: VecDeque::new(),
             entropy,
             arena: BytesMut::new(),
             key_lines: Vec::new(),
@@ -112,9 +126,8 @@ impl StpHost {
         }
     }
 
-    /// A connection by its name.
-    pub fn get_mut(&mut self, name: Name) -> Option<&mut Conn> {
-        self.connections.named(name)
+    fn most(&self) -> Most {
+        Most { received: self.options.stp.window, written: self.options.send_buffer as u64 }
     }
 
     /// Returns true if all connections have ended.
@@ -131,7 +144,7 @@ impl StpHost {
     }
 
     /// Opens a connection to a port of a peer.
-    pub fn connect(&mut self, now: Time, peer: SocketAddr, port: u16) -> io::Result<Name> {
+    pub fn connect(&mut self, now: Time, peer: SocketAddr, port: u16) -> io::Result<(Name, SharedConn)> {
         if let Some(broken) = &self.broken {
             return Err(broken.error());
         }
@@ -149,16 +162,19 @@ impl StpHost {
             count: self.openings.next_count(now),
         };
         let machine = stp::Connection::connect(self.options.stp_for(peer), ends, self.random_u32());
-        let overhead = self.options.overhead(peer);
-        let name = self.connections.insert(Conn::new(machine, peer, overhead));
-        if self.associations.is_none() {
-            self.start(name.slot, PeerChannel::Plain(peer));
-            return Ok(name);
-        }
-        match self.known_association(now, peer) {
-            Some(id) => self.start(name.slot, PeerChannel::Sealed(id)),
+        let memory = self.connections.memory().clone();
+        let mut conn = Conn::new(machine, peer, self.options.overhead(peer), memory, self.most());
+        conn.offered = true;
+        conn.widen(u64::MAX);
+        let name = self.connections.insert(conn);
+        let conn = self.connections.named(name).expect("just put there").clone();
+        let Some(associations) = &mut self.associations else {
+            self.start(now, name.slot, PeerChannel::Plain(peer));
+            return Ok((name, conn));
+        };
+        match associations.fresh(now, peer) {
+            Some(id) => self.start(now, name.slot, PeerChannel::Sealed(id)),
             None => {
-                let associations = self.associations.as_mut().expect("seen above");
                 let Some(id) = associations.connect(now, peer) else {
                     self.connections.remove(name.slot);
                     return Err(io::Error::new(io::ErrorKind::InvalidInput, "the key is no key"));
@@ -166,37 +182,62 @@ impl StpHost {
                 self.waiting.insert(id, vec![name.slot]);
             }
         }
-        Ok(name)
-    }
-
-    /// An open association with the peer that was heard from recently.
-    fn known_association(&mut self, now: Time, peer: SocketAddr) -> Option<u32> {
-        let idle = Span::from_nanos(self.options.association_idle.as_nanos() as u64);
-        let associations = self.associations.as_mut()?;
-        let ids: Vec<u32> = associations.ids().collect();
-        ids.into_iter().find(|id| {
-            associations.get_mut(*id).is_some_and(|a| a.peer == peer && now.since(a.heard_at) < idle)
-        })
+        Ok((name, conn))
     }
 
     fn random_u32(&self) -> u32 {
         u32::from_be_bytes(random(&*self.entropy))
     }
 
-    /// Starts a connection on its channel.
-    fn start(&mut self, slot: usize, channel: PeerChannel) {
-        let Some(conn) = self.connections.get_mut(slot) else { return };
+    /// The connection knows where its packets go.
+    pub(crate) fn start(&mut self, now: Time, slot: usize, channel: PeerChannel) {
+        let Some(mut conn) = self.connections.locked(slot) else { return };
         // Writers that waited for the connection to open may write now.
         conn.writers.wake();
         conn.finishers.wake();
         let Ends { local_port, remote_port, instance, .. } = conn.machine.ends();
-        self.connections.bind(slot, Key { channel, local_port, remote_port, instance });
+        drop(conn);
+        self.bind(now, slot, Key { channel, local_port, remote_port, instance });
         self.connections.touch(slot);
     }
 
-    /// Gives a turn to a connection that may have something to send.
-    pub fn touch(&mut self, slot: usize) {
-        self.connections.touch(slot);
+    fn bind(&mut self, now: Time, slot: usize, key: Key) {
+        self.connections.bind(slot, key);
+        if let (Some(associations), PeerChannel::Sealed(id)) = (&mut self.associations, key.channel) {
+            associations.set_used(now, id, true);
+        }
+    }
+
+    /// A connection goes, and its association may be used by none any more.
+    fn remove(&mut self, now: Time, slot: usize) {
+        let channel = self.connections.locked(slot).and_then(|conn| conn.channel);
+        self.connections.remove(slot);
+        if let (Some(associations), Some(PeerChannel::Sealed(id))) = (&mut self.associations, channel)
+            && self.connections.of_channel(PeerChannel::Sealed(id)) == 0
+        {
+            associations.set_used(now, id, false);
+        }
+    }
+
+    /// A connection that the application takes, and its peer's address. `None` if it has failed meanwhile.
+    pub fn accept(&mut self) -> Option<(Name, SharedConn, SocketAddr)> {
+        while let Some(name) = self.accepted.pop_front() {
+            let Some(shared) = self.connections.named(name).cloned() else { continue };
+            let mut conn = lock(&shared);
+            if conn.failed.is_some() {
+                // It was refused, for its version or by its own END, before anybody took it.
+                drop(conn);
+                self.let_go(name);
+                continue;
+            }
+            let peer = conn.peer;
+            conn.offered = true;
+            conn.widen_by_use();
+            drop(conn);
+            self.connections.touch(name.slot);
+            return Some((name, shared, peer));
+        }
+        None
     }
 
     /// Handles a datagram from the network to one of this host's addresses. Returns true if it requires an answer, which must be
@@ -216,7 +257,7 @@ impl StpHost {
         while let Some((peer, packet)) = associations.poll_transmit() {
             self.outgoing.push_back((peer, to, packet));
         }
-        self.take_events();
+        self.take_events(now);
         let Some((id, contents)) = opened else { return false };
         let Ok(packet) = parse(&datagram[contents]) else { return false };
         let asks = packet.poll.is_some();
@@ -245,23 +286,6 @@ impl StpHost {
         false
     }
 
-    /// Handles a refusal by a peer that seals. A single such packet proves nothing; three suffice.
-    fn handle_refusal(&mut self, from: SocketAddr, echo: &[u8], reason: RefusalReason) {
-        for conn in self.connections.iter_mut().filter(|c| c.peer == from && !c.connected) {
-            let ends = conn.machine.ends();
-            if echo[..4] == [ends.local_port.to_be_bytes(), ends.remote_port.to_be_bytes()].concat() {
-                conn.hints += 1;
-                if conn.hints >= 3 {
-                    conn.machine.reset();
-                    conn.fail(Failed {
-                        kind: io::ErrorKind::PermissionDenied,
-                        message: format!("{from}: {reason}"),
-                    });
-                }
-            }
-        }
-    }
-
     fn deliver(
         &mut self,
         now: Time,
@@ -279,27 +303,33 @@ impl StpHost {
         };
         let slot = match self.connections.find(&key) {
             Some(slot) => slot,
-            None => match self.begin(&key, from, to, &packet) {
+            None => match self.begin(now, &key, from, to, &packet) {
                 Some(slot) => slot,
                 None => return,
             },
         };
         let arena = &mut self.arena;
         let packet = packet.map(|data| keep(arena, data));
-        let Some(conn) = self.connections.get_mut(slot) else { return };
+        let Some(mut conn) = self.connections.locked(slot) else { return };
         conn.traffic.packets_received += 1;
         conn.traffic.bytes_received += conn.beneath() + len as u64;
-        conn.believe(&packet);
-        // An end that has connected may move: the kernel chooses its source address.
+        let proven = conn.believe(&packet);
+        // An end that has connected may move: the kernel chooses the address that it sends from.
         conn.reply_from = to.filter(|_| conn.accepted);
+        conn.bound();
         conn.machine.handle_packet(now, &packet);
-        self.settle(slot);
-        self.touch(slot);
+        conn.take_events();
+        drop(conn);
+        if proven {
+            self.offer(slot);
+        }
+        self.connections.touch(slot);
     }
 
     /// Handles a packet of no connection: a BGN opens one if the application listens.
     fn begin(
         &mut self,
+        now: Time,
         key: &Key,
         from: SocketAddr,
         to: Option<IpAddr>,
@@ -307,71 +337,114 @@ impl StpHost {
     ) -> Option<usize> {
         let begin = packet.control.as_ref()?.begin?;
         let plain = matches!(key.channel, PeerChannel::Plain(_));
-        // A host that never listens stays silent: over IP it also receives its own packets.
-        let listens = self.listening.then_some(key.local_port == self.local.port())?;
-        if !listens
+        // A host that never listens stays silent: over IP it also sees the packets that it has sent to itself.
+        let ours = self.options.carrier == Carrier::Udp || key.local_port == self.local.port();
+        self.listening.then_some(())?;
+        if !ours
             || self.accepted.len() >= self.options.backlog
             || self.connections.len() >= self.options.connections_max
+            || self.connections.of_channel(key.channel) >= self.options.connections_max / 4 * 3
         {
             self.refuse(key, from, to);
             return None;
         }
-        if plain {
-            let begun = (from.ip(), key.remote_port, key.instance, begin.count);
-            if !self.openings.first_seen(begun) {
-                return None;
-            }
+        let begun = (from.ip(), key.remote_port, key.instance, begin.count);
+        if plain && !self.openings.first_seen(begun) {
+            return None;
         }
+        let mut config = self.options.stp_for(from);
+        let few = if plain { self.unproven.len() < UNPROVEN_FEW } else { self.accepted.len() < UNPROVEN_FEW };
+        let window = match (plain, self.unproven.len()) {
+            (true, 0) => UNPROVEN_WINDOWS[0],
+            (true, n) => UNPROVEN_WINDOWS[if n < UNPROVEN_FEW { 1 } else { 2 }],
+            (false, _) => {
+                if few {
+                    WAITING_WINDOW.0
+                } else {
+                    WAITING_WINDOW.1
+                }
+            }
+        };
+        config.window = config.window.min(window);
         let ends = Ends { local_port: key.local_port, ..Ends::default() };
-        let config = self.options.stp_for(from);
         let machine = stp::Connection::listen(config, ends, self.random_u32());
-        let overhead = self.options.overhead(from);
-        let mut conn = Conn::new(machine, from, overhead);
+        let (memory, overhead) = (self.connections.memory().clone(), self.options.overhead(from));
+        let mut conn = Conn::new(machine, from, overhead, memory, self.most());
         conn.unproven = plain;
         conn.accepted = true;
+        if plain {
+            conn.machine.demand_proof();
+        }
         let name = self.connections.insert(conn);
-        self.connections.bind(name.slot, *key);
-        self.accepted.push_back(name);
-        self.accepters.wake();
+        self.bind(now, name.slot, *key);
+        if plain {
+            self.note_unproven(now, name, begun);
+        }
+        if few || !plain {
+            self.offer(name.slot);
+        }
         Some(name.slot)
     }
 
-    /// Answers a BGN to a closed port. The answer is shorter than the BGN.
-    fn refuse(&mut self, key: &Key, from: SocketAddr, reply_from: Option<IpAddr>) {
-        if self.outgoing.len() >= OUTGOING_MAX {
+    /// The application may take a connection, if it has not been told of it before.
+    fn offer(&mut self, slot: usize) {
+        let Some(mut conn) = self.connections.locked(slot) else { return };
+        if conn.listed {
+            // It was taken before it was proven.
+            conn.widen_by_use();
             return;
         }
-        let control = Control { end: Some(End { reason: Reason::Refused }), ..Control::default() };
-        let packet = Packet::<Bytes> {
-            source_port: key.local_port,
-            destination_port: key.remote_port,
-            instance: key.instance,
-            seq: 0,
-            poll: None,
-            data: None,
-            control: Some(Box::new(control)),
-        };
-        let mut bytes = Vec::new();
-        match key.channel {
-            PeerChannel::Plain(_) => emit(&packet, &mut bytes),
-            PeerChannel::Sealed(id) => {
-                let Some(association) = self.associations.as_mut().and_then(|a| a.get_mut(id)) else {
-                    return;
-                };
-                bytes.resize(HEADER_LEN, 0);
-                emit(&packet, &mut bytes);
-                association.seal(&mut bytes, 0);
-            }
+        conn.listed = true;
+        let waiting = if self.accepted.len() < UNPROVEN_FEW { WAITING_WINDOW.0 } else { WAITING_WINDOW.1 };
+        if !conn.unproven {
+            conn.widen(waiting);
         }
-        self.outgoing.push_back((from, reply_from, bytes));
+        drop(conn);
+        if self.accepted.len() >= self.options.backlog {
+            let name = self.connections.name(slot);
+            self.break_off(name);
+            return;
+        }
+        self.accepted.push_back(self.connections.name(slot));
+        self.accepters.wake();
     }
 
-    fn take_events(&mut self) {
+    /// Refuses a connection that nobody has taken.
+    fn break_off(&mut self, name: Name) {
+        if let Some(mut conn) = self.connections.locked(name.slot) {
+            conn.machine.reset();
+            conn.owned = false;
+        }
+        self.connections.touch(name.slot);
+    }
+
+    /// Keeps the connections of unproven addresses few. Whoever claims one address after another takes the places of no others.
+    fn note_unproven(&mut self, now: Time, name: Name, begun: Begun) {
+        let connections = &self.connections;
+        let still = |name: Name| connections.named(name).is_some_and(|conn| lock(conn).unproven);
+        while self.unproven.front().is_some_and(|(name, _)| !still(*name)) {
+            self.unproven.pop_front();
+        }
+        if self.unproven.len() >= UNPROVEN_MAX
+            && let Some((oldest, begun)) = self.unproven.pop_front()
+        {
+            if let Some(mut conn) = self.connections.locked(oldest.slot) {
+                let message = "the peer has not proven its address, and others came".into();
+                conn.fail(Failed { kind: io::ErrorKind::TimedOut, message });
+            }
+            // If it is there after all, it says BGN again.
+            self.openings.forget(&begun);
+            self.remove(now, oldest.slot);
+        }
+        self.unproven.push_back((name, begun));
+    }
+
+    pub(crate) fn take_events(&mut self, now: Time) {
         while let Some(event) = self.associations.as_mut().and_then(Associations::poll_event) {
             match event {
                 associations::Event::Opened { id, peer, key } => {
                     for slot in self.waiting.remove(&id).unwrap_or_default() {
-                        self.start(slot, PeerChannel::Sealed(id));
+                        self.start(now, slot, PeerChannel::Sealed(id));
                     }
                     self.notice(&Notice::Opened(peer, key));
                 }
@@ -383,16 +456,18 @@ impl StpHost {
                         associations::AssociationFailure::NoAnswer => io::ErrorKind::TimedOut,
                     };
                     for slot in self.waiting.remove(&id).unwrap_or_default() {
-                        if let Some(conn) = self.connections.get_mut(slot) {
-                            conn.fail(Failed { kind, message: format!("{}: {why}", conn.peer) });
+                        if let Some(mut conn) = self.connections.locked(slot) {
+                            let message = format!("{}: {why}", conn.peer);
+                            conn.fail(Failed { kind, message });
                         }
                         self.settle(slot);
                     }
                 }
-                associations::Event::Lost { id, instead } => self.lose(id, instead),
+                associations::Event::Lost { id, instead } => self.lose(now, id, instead),
+                associations::Event::Ended { id } => self.handle_ended(now, id),
                 associations::Event::Moved { id, peer } => {
-                    for conn in self.connections.iter_mut() {
-                        if conn.channel == Some(PeerChannel::Sealed(id)) {
+                    for slot in self.connections.slots_of(PeerChannel::Sealed(id)) {
+                        if let Some(mut conn) = self.connections.locked(slot) {
                             conn.peer = peer;
                         }
                     }
@@ -404,77 +479,9 @@ impl StpHost {
         }
     }
 
-    /// Handles the loss of an association at the peer, and so of all its connections. Connections that the peer never knew are
-    /// opened again in another association.
-    fn lose(&mut self, id: u32, instead: u32) {
-        for slot in self.connections.slots() {
-            let Some(conn) = self.connections.get_mut(slot) else { continue };
-            if conn.channel != Some(PeerChannel::Sealed(id)) {
-                continue;
-            }
-            if !conn.connected && !conn.accepted {
-                self.start(slot, PeerChannel::Sealed(instead));
-            } else {
-                conn.machine.reset();
-                conn.fail(Failed {
-                    kind: io::ErrorKind::ConnectionReset,
-                    message: format!("{}: the peer was restarted, and this connection is lost", conn.peer),
-                });
-                self.settle(slot);
-                self.touch(slot);
-            }
-        }
-    }
-
     pub fn notice(&self, notice: &Notice) {
         if let Some(take) = &self.options.notices {
             take(notice);
-        }
-    }
-
-    /// Handles a network error reported by the kernel.
-    pub fn handle_trouble(&mut self, now: Time, trouble: Trouble) {
-        let mtu = self.options.least_mtu();
-        match trouble {
-            Trouble::Unreachable(host) => {
-                if let Some(associations) = &mut self.associations {
-                    associations.handle_unreachable(now, host);
-                    self.take_events();
-                }
-                let message = "nothing listens at that address and port";
-                self.hint(now, |c| c.peer.ip() == host, io::ErrorKind::ConnectionRefused, message);
-            }
-            Trouble::TooBig(most) if most < mtu => {
-                let message =
-                    format!("the path carries packets of {most} bytes and not of {mtu}: use --mtu {most}");
-                self.hint(now, |_| true, io::ErrorKind::InvalidInput, &message);
-            }
-            Trouble::TooBig(_) => {}
-        }
-    }
-
-    /// Handles an error that the interface does not carry datagrams of `len` bytes to a peer, which needs no proof. It does not
-    /// matter while the size is only probed.
-    pub fn handle_too_big(&mut self, peer: SocketAddr, len: usize) {
-        let mtu = self.options.least_mtu();
-        if len as u32 + if peer.is_ipv4() { 28 } else { 48 } > mtu {
-            return;
-        }
-        let message = format!(
-            "packets of {mtu} bytes are larger than this host's interface carries: use a smaller --mtu"
-        );
-        for conn in self.connections.iter_mut().filter(|c| c.peer == peer) {
-            conn.machine.reset();
-            conn.fail(Failed { kind: io::ErrorKind::InvalidInput, message: message.clone() });
-        }
-    }
-
-    fn hint(&mut self, now: Time, concerned: impl Fn(&Conn) -> bool, kind: io::ErrorKind, message: &str) {
-        for slot in self.connections.slots() {
-            if let Some(conn) = self.connections.get_mut(slot).filter(|c| concerned(c)) {
-                conn.hint(now, kind, format!("{}: {message}", conn.peer));
-                self.touch(slot);
-            }
         }
     }
 
@@ -488,34 +495,15 @@ impl StpHost {
         while let Some((peer, packet)) = self.associations.as_mut().and_then(Associations::poll_transmit) {
             self.outgoing.push_back((peer, None, packet));
         }
-        self.take_events();
-        self.sweep(now);
+        self.take_events(now);
         while let Some((at, slot)) = self.connections.take_due(now) {
             self.lateness.add(now.since(at));
-            if let Some(conn) = self.connections.get_mut(slot) {
+            if let Some(mut conn) = self.connections.locked(slot) {
                 conn.machine.handle_timeout(now);
                 conn.judge_hint(now);
-                self.settle(slot);
+                conn.take_events();
             }
-            self.touch(slot);
-        }
-    }
-
-    /// Forgets associations that have not been used for long.
-    fn sweep(&mut self, now: Time) {
-        let idle = Span::from_nanos(self.options.association_idle.as_nanos() as u64);
-        let Some(associations) = self.associations.as_mut().filter(|_| now.since(self.swept_at) >= idle)
-        else {
-            return;
-        };
-        self.swept_at = now;
-        let used = self.connections.channels();
-        let unused = associations.ids().filter(|id| !used.contains(&PeerChannel::Sealed(*id)));
-        for id in unused.collect::<Vec<_>>() {
-            // The peer may keep it for as long as `idle`; ten times that is safe.
-            if associations.get_mut(id).is_some_and(|a| now.since(a.heard_at) > idle * 10) {
-                associations.forget(id);
-            }
+            self.connections.touch(slot);
         }
     }
 
@@ -525,11 +513,10 @@ impl StpHost {
         self.connections.poll_timeout().into_iter().chain(associations).min()
     }
 
-    /// Handles the events of a connection.
-    fn settle(&mut self, slot: usize) {
-        let enough = (self.options.send_buffer as u64 / 4) * 3;
-        if let Some(conn) = self.connections.get_mut(slot) {
-            conn.take_events(enough);
+    /// Takes the events of a connection.
+    pub(crate) fn settle(&mut self, slot: usize) {
+        if let Some(mut conn) = self.connections.locked(slot) {
+            conn.take_events();
         }
     }
 
@@ -543,7 +530,7 @@ impl StpHost {
         while !batch.is_full() {
             let Some(slot) = self.connections.next_turn() else { return false };
             if self.send_turn(now, slot, batch) {
-                self.touch(slot);
+                self.connections.touch(slot);
             }
         }
         true
@@ -551,15 +538,20 @@ impl StpHost {
 
     /// A connection's turn to send. Returns true if it may have more.
     fn send_turn(&mut self, now: Time, slot: usize, batch: &mut Batch) -> bool {
-        let Some(conn) = self.connections.get_mut(slot) else { return false };
+        let Some(shared) = self.connections.get(slot).cloned() else { return false };
+        let mut conn = lock(&shared);
+        conn.told = false;
         let Some(channel) = conn.channel else {
-            if conn.is_over() {
-                self.connections.remove(slot);
+            let over = conn.is_over();
+            drop(conn);
+            if over {
+                self.remove(now, slot);
             }
             return false;
         };
         for _ in 0..TURN {
             let Some(packet) = conn.poll_transmit(now) else {
+                drop(conn);
                 self.rest(now, slot);
                 return false;
             };
@@ -568,9 +560,10 @@ impl StpHost {
             match channel {
                 PeerChannel::Plain(_) => emit(&packet, &mut batch.buffer),
                 PeerChannel::Sealed(id) => {
-                    // Associations in use by connections are not forgotten.
                     let Some(association) = self.associations.as_mut().and_then(|a| a.get_mut(id)) else {
-                        break;
+                        drop(conn);
+                        self.strand(slot);
+                        return false;
                     };
                     batch.buffer.resize(start + HEADER_LEN, 0);
                     emit(&packet, &mut batch.buffer);
@@ -585,33 +578,64 @@ impl StpHost {
                 batch.push(conn.peer, conn.reply_from, start);
             }
         }
+        conn.take_events();
         true
     }
 
     /// Ends the turn of a connection that has nothing more to send.
     fn rest(&mut self, now: Time, slot: usize) {
-        self.settle(slot);
-        let Some(conn) = self.connections.get_mut(slot) else { return };
+        let Some(mut conn) = self.connections.locked(slot) else { return };
+        conn.take_events();
         let due = conn.machine.poll_timeout().into_iter().chain(conn.hint_timeout()).min();
         if conn.is_over() && due.is_none() {
-            return self.connections.remove(slot);
+            drop(conn);
+            return self.remove(now, slot);
         }
-        // A timer in the past would make a busy loop.
-        self.connections.set_timer(slot, due.map(|at| at.max(now + Span::from_micros(20))));
+        // A timer in the past would be a loop without rest.
+        let due = due.map(|at| at.max(now + Span::from_micros(20)));
+        conn.timer = due;
+        drop(conn);
+        self.connections.set_timer(slot, due);
+    }
+
+    /// Ends all associations: nothing is sent in them any more.
+    pub fn say_goodbye(&mut self) {
+        let Some(associations) = &mut self.associations else { return };
+        associations.end_all();
+        while let Some((peer, packet)) = associations.poll_transmit() {
+            self.outgoing.push_back((peer, None, packet));
+        }
+    }
+
+    /// Returns true if nothing waits to be sent beside connections.
+    pub fn has_said_all(&self) -> bool {
+        self.outgoing.is_empty()
+    }
+
+    /// Bytes that connections hold.
+    pub fn memory(&self) -> u64 {
+        self.connections.memory().used()
     }
 
     /// Fails all connections, after the socket has failed.
     pub fn break_down(&mut self, failed: &Failed) {
-        for conn in self.connections.iter_mut() {
-            conn.fail(failed.clone());
+        for conn in self.connections.iter() {
+            lock(conn).fail(failed.clone());
         }
         self.broken = Some(failed.clone());
         self.accepters.wake();
     }
 
-    /// Handles the application's release of a connection.
+    /// The application has done something with a connection.
+    pub fn handle_told(&mut self, name: Name) {
+        if self.connections.named(name).is_some() {
+            self.connections.touch(name.slot);
+        }
+    }
+
+    /// The application has let go of a connection.
     pub fn let_go(&mut self, name: Name) {
-        let Some(conn) = self.get_mut(name) else { return };
+        let Some(mut conn) = self.connections.named(name).map(|conn| lock(conn)) else { return };
         conn.owned = false;
         if conn.machine.readable() > 0 {
             // As in TCP, the peer learns that not all data were read.
@@ -621,11 +645,13 @@ impl StpHost {
         }
         let nowhere = conn.channel.is_none();
         if nowhere {
+            drop(conn);
             self.waiting.values_mut().for_each(|slots| slots.retain(|slot| *slot != name.slot));
             self.connections.remove(name.slot);
         } else {
-            self.settle(name.slot);
-            self.touch(name.slot);
+            conn.take_events();
+            drop(conn);
+            self.connections.touch(name.slot);
         }
     }
 }

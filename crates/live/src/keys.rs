@@ -4,7 +4,7 @@
 //! Differs: a file is one line of text that names its kind, so that a public key cannot be taken for a private one.
 //! Leaves out passphrases: anyone who can read the file as its owner has the key.
 
-use crate::entropy::{Entropy, SystemEntropy, noise};
+use crate::entropy::{Entropy, SystemEntropy, noise, public_of};
 use std::fmt;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
@@ -73,6 +73,8 @@ pub enum KeyError {
     NoPeer(PathBuf),
     /// A shared key does not use peers' public keys.
     NeedsNoPeer(PathBuf),
+    /// A key of another role than is asked for: the key found, and the one that is wanted.
+    Role(PathBuf, &'static str, &'static str),
 }
 
 impl fmt::Display for KeyError {
@@ -102,6 +104,7 @@ impl fmt::Display for KeyError {
             KeyError::NeedsNoPeer(path) => {
                 write!(f, "{} is a shared key: --peer goes with a private key", path.display())
             }
+            KeyError::Role(path, found, wanted) => write!(f, "{} is {found}: {wanted}", path.display()),
         }
     }
 }
@@ -146,15 +149,20 @@ impl Keys {
             };
         }
         let Some(private) = field(&text, PRIVATE) else {
-            return Err(KeyError::Kind(path.into(), "the file of a shared or a private key"));
+            return Err(not_secret(path, &text, "the file of a shared or a private key"));
         };
+        let own = PublicKey(public_of(&private));
         let mut known = Vec::new();
         for peer in peers {
             let text = fs::read_to_string(peer).map_err(|e| KeyError::Io(peer.clone(), e))?;
             for line in text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'))
             {
-                let key = field(line, PUBLIC).ok_or(KeyError::Kind(peer.clone(), "a file of public keys"))?;
-                known.push(PublicKey(*key));
+                let key = PublicKey(*field(line, PUBLIC).ok_or_else(|| not_public(peer, line))?);
+                if key == own {
+                    let wanted = "--peer takes the other host's";
+                    return Err(KeyError::Role(peer.clone(), "this host's own public key", wanted));
+                }
+                known.push(key);
             }
         }
         if known.is_empty() {
@@ -167,7 +175,7 @@ impl Keys {
     pub fn read_own(path: &Path, peers: Vec<PublicKey>) -> Result<Self, KeyError> {
         let text = read_secret(path)?;
         let private =
-            field(&text, PRIVATE).ok_or(KeyError::Kind(path.into(), "the file of a private key"))?;
+            field(&text, PRIVATE).ok_or_else(|| not_secret(path, &text, "the file of a private key"))?;
         Ok(Keys::Pair { private, peers })
     }
 
@@ -183,6 +191,27 @@ impl Keys {
     }
 }
 
+fn not_secret(path: &Path, text: &str, wanted: &'static str) -> KeyError {
+    if field(text, PUBLIC).is_none() {
+        return KeyError::Kind(path.into(), wanted);
+    }
+    KeyError::Role(path.into(), "a public key", "--key takes a shared key or this host's private key")
+}
+
+fn not_public(path: &Path, line: &str) -> KeyError {
+    if field(line, PRIVATE).is_some() {
+        return KeyError::Role(path.into(), "a private key", "--peer takes the public key of that host");
+    }
+    if field(line, SHARED).is_some() {
+        return KeyError::Role(
+            path.into(),
+            "a shared key",
+            "it goes with --key on both hosts, without --peer",
+        );
+    }
+    KeyError::Kind(path.into(), "a file of public keys")
+}
+
 /// Creates a new file that only its owner may read.
 pub fn create_secret(path: &Path) -> io::Result<fs::File> {
     let mut options = OpenOptions::new();
@@ -195,18 +224,19 @@ pub fn create_secret(path: &Path) -> io::Result<fs::File> {
 fn read_secret(path: &Path) -> Result<Zeroizing<String>, KeyError> {
     use std::io::Read;
     let failed = |e| KeyError::Io(path.into(), e);
-    let file = fs::File::open(path).map_err(failed)?;
+    let mut file = fs::File::open(path).map_err(failed)?;
+    let mut text = Zeroizing::new(String::new());
+    Read::by_ref(&mut file).take(4096).read_to_string(&mut text).map_err(failed)?;
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
         // Of the open file, which cannot be replaced before it is read.
         let mode = file.metadata().map_err(failed)?.permissions().mode() & 0o7777;
-        if mode & 0o077 != 0 {
+        // A public key in the place of a secret has its own message.
+        if mode & 0o077 != 0 && field(&text, PUBLIC).is_none() {
             return Err(KeyError::Exposed(path.into(), mode));
         }
     }
-    let mut text = Zeroizing::new(String::new());
-    file.take(4096).read_to_string(&mut text).map_err(failed)?;
     Ok(text)
 }
 

@@ -19,24 +19,21 @@
 //! | `replay`
 //! the window of counters seen |
 //! | `association` | one open association |
-//! | `associations`
-//! all associations of a host, including half-open ones |
-//! | `key_log`
-//! decryption of a capture with logged secrets |
-//! | `control`
-//! control messages between hosts |
+//! | `associations` | all of a host, those half open too |
+//! | `key_log` | packets of a capture opened with secrets that were kept |
+//! | `control` | what hosts say to each other beside STP |
+//! | `endings` | ends of associations, by use or said |
 //! | `lost` | a peer that was restarted |
 //! | `roaming` | a peer whose address changes |
 //! | `options`
 //! options of an endpoint |
 //! | `socket` | UDP, or IP itself |
-//! | `batch`
-//! packets sent in one call of the kernel |
-//! | `connection`
-//! a machine and the tasks that wait for it |
-//! | `connections`
-//! all connections of a host: names, keys, timers, turns |
+//! | `batch` | packets that the kernel takes together |
+//! | `memory` | budgets of what connections hold |
+//! | `connection` | a machine and who waits for it |
+//! | `connections` | all of a host: names, keys, timers, turns |
 //! | `openings` | the counts of BGNs, sent and seen |
+//! | `refusals` | what speaks against a connection: answers without proof, ICMP |
 //! | `host` | all connections of a socket, stepped |
 //! | `engine`
 //! a host with associations that carry streams, for another driver |
@@ -53,6 +50,7 @@ mod connections;
 mod control;
 pub mod cookie;
 mod driver;
+mod endings;
 pub mod engine;
 pub mod entropy;
 pub mod handshake;
@@ -60,8 +58,10 @@ mod host;
 pub mod key_log;
 pub mod keys;
 mod lost;
+mod memory;
 mod openings;
 pub mod options;
+mod refusals;
 pub mod replay;
 mod roaming;
 pub mod seal;
@@ -72,6 +72,7 @@ pub mod tokio;
 
 pub use connection::PacketCounts;
 pub use host::Lateness;
+pub use memory::MEMORY_LEAST;
 pub use options::{Notice, Options, Security};
 pub use skyhop_transport::stp::Congestion;
 pub use skyhop_wire::stp::UDP_PORT;

@@ -36,15 +36,18 @@ impl Associations {
     /// can send it, and it only makes this host ask.
     pub(crate) fn handle_unknown(&mut self, now: Time, from: SocketAddr, datagram: &[u8]) {
         let doubted = parse_unknown(datagram).and_then(|(index, counter)| {
-            let meant = self.open.iter_mut().find(|(_, a)| {
-                a.initiator() && a.peer == from && a.peer_index() == index && counter < a.sealed()
+            let meant = self.with(from).find(|id| {
+                self.open
+                    .get(id)
+                    .is_some_and(|a| a.initiator() && a.peer_index() == index && counter < a.sealed())
             });
-            let (id, association) = meant?;
+            let id = meant?;
+            let association = self.open.get_mut(&id)?;
             if association.doubted_at.is_some_and(|at| now.since(at) < DOUBT_INTERVAL) {
                 return None;
             }
             association.doubted_at = Some(now);
-            Some(*id)
+            Some(id)
         });
         let Some(doubted) = doubted.filter(|_| self.probes.len() < PROBES_MAX) else {
             self.counters.unknown += 1;

@@ -44,6 +44,11 @@ impl Openings {
         self.count
     }
 
+    /// A BGN may come once more.
+    pub fn forget(&mut self, begun: &Begun) {
+        self.seen.remove(begun);
+    }
+
     /// Returns true if a BGN without an association is seen for the first time, as far as is remembered.
     pub fn first_seen(&mut self, begun: Begun) -> bool {
         if !self.seen.insert(begun) {

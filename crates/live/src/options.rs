@@ -7,6 +7,7 @@
 use crate::associations;
 use crate::handshake::RefusalReason;
 use crate::keys::PublicKey;
+use crate::memory::MEMORY_LEAST;
 use crate::seal::OVERHEAD;
 use crate::socket::Carrier;
 use skyhop_transport::stp;
@@ -16,7 +17,6 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 /// Peers that are allowed.
 #[derive(Debug, Clone)]
@@ -71,17 +71,18 @@ pub struct Options {
     pub mtu: u32,
     /// Packet size at which the search for the path's MTU begins; without it `mtu` is assumed for the path.
     pub mtu_base: Option<u32>,
-    /// Largest number of bytes written and not acknowledged; writers of more wait.
+    /// Most bytes that may be written to a connection and not yet be acknowledged; more waits. So many are taken only as far as use shows
+    /// that they are needed.
     pub send_buffer: usize,
-    /// Size of the kernel's buffers, bytes.
+    /// Most bytes that all connections hold together, written or received; beyond it each may hold a little.
+    pub memory: u64,
+    /// The kernel's buffers, bytes.
     pub socket_buffer: usize,
     /// Largest number of connections that wait to be accepted.
     pub backlog: usize,
     /// Largest number of connections.
     pub connections_max: usize,
-    /// Silence after which an association is opened again before it is used.
-    pub association_idle: Duration,
-    /// File for secrets, a line for each association, with which a capture can be decrypted.
+    /// File of secrets, a line each, with which a capture can be decrypted.
     pub key_log: Option<PathBuf>,
     /// Receiver of notices.
     pub notices: Option<NoticeHandler>,
@@ -104,10 +105,10 @@ impl Options {
             // Every IPv6 path carries that much, and nearly every IPv4 path.
             mtu_base: Some(1280),
             send_buffer: 64 << 20,
+            memory: 512 << 20,
             socket_buffer: 4 << 20,
             backlog: 128,
             connections_max: 16_384,
-            association_idle: Duration::from_secs(60),
             key_log: None,
             notices: None,
         }
@@ -139,6 +140,13 @@ impl Options {
                 let message = format!("an MTU of {mtu} bytes; {MTU_MIN} to {MTU_MAX} are possible");
                 return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
             }
+        }
+        if self.memory < MEMORY_LEAST {
+            let message = format!(
+                "a budget of {} bytes is too small for one stream, which needs {MEMORY_LEAST}",
+                self.memory
+            );
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
         }
         Ok(())
     }

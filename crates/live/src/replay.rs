@@ -1,9 +1,10 @@
 //! The replay window: the packet counters that have been seen.
 //!
-//! Follows the sliding bitmap of RFC 6479: a ring of words, so that advancing clears words and shifts none.
-//! Differs: the size is a parameter; over satellites it must hold a bandwidth-delay product of packets (13,400 at 250 Mbit/s and
-//! 600 ms); with 64 or 2,048, packets that were only reordered would be dropped.
-//! Leaves out keys: a counter must be marked only after its packet was opened.
+//! Follows the sliding bitmap of RFC 6479: a ring of words, so that moving on clears words and shifts nothing.
+//! Differs: the size is a parameter; over satellites it has to hold a bandwidth-delay product of packets (13,400 at 250 Mbit/s
+//! and 600 ms), where 64 or 2,048 packets would throw away what was merely reordered. The ring grows with the counters up to that size:
+//! of ten thousand associations most have had few packets.
+//! Leaves out any knowledge of keys: mark a counter only after its packet has opened.
 
 /// Verdict on a counter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,30 +20,34 @@ pub enum ReplayVerdict {
 /// A window of at least the requested number of counters, up to the highest seen.
 #[derive(Debug)]
 pub struct ReplayWindow {
+    /// All words from the first on until there are `most` of them.
     words: Vec<u64>,
+    most: usize,
     /// One above the highest counter seen.
     next: u64,
-    size: u64,
 }
+
+/// Words at the beginning.
+const WORDS: usize = 4;
 
 impl ReplayWindow {
     /// A window of at least `packets` counters.
     pub fn new(packets: u32) -> Self {
-        // One word more than the window: the one being filled.
-        let words = (u64::from(packets.max(64)).div_ceil(64) + 1).next_power_of_two();
-        ReplayWindow { words: vec![0; words as usize], next: 0, size: (words - 1) * 64 }
+        // One word more than the window: the one that is being filled.
+        let most = (packets.max(64).div_ceil(64) as usize + 1).next_power_of_two();
+        ReplayWindow { words: vec![0; most.min(WORDS)], most, next: 0 }
     }
 
     /// Number of counters in the window.
     pub fn size(&self) -> u64 {
-        self.size
+        (self.most as u64 - 1) * 64
     }
 
     /// Checks `counter` without changing the window, since the packet may be forged.
     pub fn check(&self, counter: u64) -> ReplayVerdict {
         if counter >= self.next {
             ReplayVerdict::Fresh
-        } else if self.next - counter > self.size {
+        } else if self.next - counter > self.size() {
             ReplayVerdict::TooOld
         } else if self.words[self.word(counter)] & (1 << (counter % 64)) != 0 {
             ReplayVerdict::Replayed
@@ -59,7 +64,8 @@ impl ReplayWindow {
     /// Marks `counter`, whose packet was opened.
     pub fn mark(&mut self, counter: u64) {
         if counter >= self.next {
-            // The words between the last and the new one belong to counters that have not been seen.
+            self.grow(counter / 64);
+            // The words between the last and the new one are those of counters that nobody has seen.
             let last = self.next.checked_sub(1).map_or(0, |last| last / 64);
             let ahead = (counter / 64 - last).min(self.words.len() as u64);
             for step in 1..=ahead {
@@ -70,6 +76,18 @@ impl ReplayWindow {
         }
         let word = self.word(counter);
         self.words[word] |= 1 << (counter % 64);
+    }
+
+    /// Makes room for a word, so that none is dropped before there are as many as there may be.
+    fn grow(&mut self, word: u64) {
+        let len = self.words.len();
+        if len == self.most || word < len as u64 {
+            return;
+        }
+        let wanted = usize::try_from(word + 1).unwrap_or(usize::MAX);
+        let grown = wanted.min(self.most).next_power_of_two();
+        // The counters seen so far are all in place: as long as the ring grows, it has not been round.
+        self.words.resize(grown, 0);
     }
 
     fn word(&self, counter: u64) -> usize {
@@ -91,6 +109,27 @@ mod tests {
         assert_eq!(window.check(100_000 - 13_399), ReplayVerdict::Fresh);
         assert_eq!(window.check(100_000 - window.size()), ReplayVerdict::TooOld);
         assert_eq!(window.check(100_001), ReplayVerdict::Fresh);
+    }
+
+    #[test]
+    fn memory_grows_with_the_counters_and_nothing_is_forgotten_by_it() {
+        let mut window = ReplayWindow::new(65_536);
+        assert_eq!(window.words.len(), WORDS);
+        for counter in (0..70_000).step_by(3) {
+            window.mark(counter);
+            let bytes = window.words.len() as u64 * 8;
+            assert!(bytes <= (counter / 4).clamp(64, 16_384), "{bytes} bytes for {counter} packets");
+        }
+        for counter in 70_000 - 65_536..70_000 {
+            let seen = counter % 3 == 0;
+            assert_eq!(window.check(counter) == ReplayVerdict::Replayed, seen, "{counter}");
+        }
+        // A leap takes what it may, and no more.
+        let mut leap = ReplayWindow::new(65_536);
+        leap.mark(5);
+        leap.mark(u64::MAX / 2);
+        assert_eq!((leap.words.len(), leap.check(5)), (2048, ReplayVerdict::TooOld));
+        assert_eq!(leap.check(u64::MAX / 2 - 60_000), ReplayVerdict::Fresh);
     }
 
     #[test]

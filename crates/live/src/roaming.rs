@@ -33,7 +33,7 @@ impl Associations {
     pub(crate) fn handle_response(&mut self, id: u32, from: SocketAddr, token: [u8; 8]) {
         let Some(association) = self.open.get_mut(&id) else { return };
         if association.moving.take_if(|moving| moving.to == from && moving.token == token).is_some() {
-            association.peer = from;
+            self.move_to(id, from);
             self.events.push_back(Event::Moved { id, peer: from });
         }
     }

@@ -5,10 +5,10 @@
 //! Differs: straight over IP the protocol number takes the place of ports, and packets are sent one by one.
 //! Leaves out the contents of packets.
 
-use quinn_udp::{RecvMeta, Transmit, TransportErrorPayload, UdpSocketState};
+use quinn_udp::{RecvMeta, Transmit, UdpSocketState};
 use socket2::{Domain, Protocol, Type};
 use std::io::{self, IoSliceMut};
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
 use std::os::fd::AsRawFd;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -60,16 +60,30 @@ pub struct Part {
     pub fragments: bool,
 }
 
-/// An ICMP message about a packet sent.
+/// A message of ICMP about a datagram that was sent. Anyone may make one up, so it has what it repeats of that datagram.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Trouble {
+    /// Address that the datagram was for.
+    pub to: SocketAddr,
+    /// Beginning of the datagram, as far as the message repeats it.
+    pub quote: Vec<u8>,
+    /// The message.
+    pub kind: TroubleKind,
+}
+
+/// A message of ICMP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Trouble {
-    /// This host reports that nothing listens at the port.
-    Unreachable(IpAddr),
-    /// A path, which is not named, carries packets of at most this many bytes.
+pub enum TroubleKind {
+    /// The host says that nothing listens at the port.
+    Unreachable,
+    /// The path carries packets of at most this many bytes.
     TooBig(u32),
 }
 
-/// A bound, non-blocking socket.
+/// Bytes of a datagram of which more need not be known.
+const QUOTE_MAX: usize = 256;
+
+/// A bound socket that never waits.
 pub struct Socket {
     io: socket2::Socket,
     state: UdpSocketState,
@@ -229,13 +243,94 @@ impl Socket {
 
     /// The next ICMP message.
     pub fn trouble(&self) -> Option<Trouble> {
-        while let Ok(Some(error)) = self.state.recv_transport_error((&self.io).into()) {
-            match (error.payload, error.addr) {
-                // Only the peer can tell whether something listens there.
-                (TransportErrorPayload::Unreachable, Some(by)) => return Some(Trouble::Unreachable(by.ip())),
-                (TransportErrorPayload::TooBig { mtu }, _) => return Some(Trouble::TooBig(mtu)),
-                _ => {}
+        let mut quote = [0_u8; QUOTE_MAX];
+        // Aligned as the kernel's structures ask.
+        let mut control = [0_u64; 64];
+        // SAFETY: all zeros is a valid value of both.
+        let (mut to, mut message): (libc::sockaddr_storage, libc::msghdr) = unsafe { std::mem::zeroed() };
+        let mut room = libc::iovec { iov_base: quote.as_mut_ptr().cast(), iov_len: quote.len() };
+        message.msg_name = (&raw mut to).cast();
+        message.msg_iov = &raw mut room;
+        message.msg_iovlen = 1;
+        message.msg_control = control.as_mut_ptr().cast();
+        loop {
+            message.msg_namelen = size_of::<libc::sockaddr_storage>() as libc::socklen_t;
+            message.msg_controllen = size_of_val(&control);
+            // SAFETY: the message names buffers that outlive the call, with their lengths.
+            let len = unsafe {
+                libc::recvmsg(self.io.as_raw_fd(), &raw mut message, libc::MSG_ERRQUEUE | libc::MSG_DONTWAIT)
+            };
+            let len = usize::try_from(len).ok()?;
+            // SAFETY: the kernel has filled them in.
+            let told = unsafe { address(&to).zip(reported(&message)) };
+            let Some((mut to, (kind, by))) = told else { continue };
+            // Other hosts than the peer have no say in what listens there.
+            if kind == TroubleKind::Unreachable && by != Some(to.ip()) {
+                continue;
             }
+            if self.carrier != Carrier::Udp {
+                to.set_port(0);
+            }
+            return Some(Trouble { to, quote: quote[..len.min(QUOTE_MAX)].to_vec(), kind });
+        }
+    }
+}
+
+/// # Safety
+/// The kernel must have filled it in.
+unsafe fn address(of: &libc::sockaddr_storage) -> Option<SocketAddr> {
+    match i32::from(of.ss_family) {
+        libc::AF_INET => {
+            // SAFETY: of that family it is of this type.
+            let of = unsafe { &*(&raw const *of).cast::<libc::sockaddr_in>() };
+            let ip = Ipv4Addr::from(u32::from_be(of.sin_addr.s_addr));
+            Some(SocketAddr::new(ip.into(), u16::from_be(of.sin_port)))
+        }
+        libc::AF_INET6 => {
+            // SAFETY: as above.
+            let of = unsafe { &*(&raw const *of).cast::<libc::sockaddr_in6>() };
+            let ip = Ipv6Addr::from(of.sin6_addr.s6_addr);
+            let port = u16::from_be(of.sin6_port);
+            Some(SocketAddr::V6(SocketAddrV6::new(ip, port, 0, of.sin6_scope_id)))
+        }
+        _ => None,
+    }
+}
+
+/// The message of ICMP, and the host that sent it.
+///
+/// # Safety
+/// The kernel must have filled the message in.
+unsafe fn reported(message: &libc::msghdr) -> Option<(TroubleKind, Option<IpAddr>)> {
+    // SAFETY: the macros walk through the control messages that the kernel has written.
+    unsafe {
+        let mut header = libc::CMSG_FIRSTHDR(message);
+        while let Some(control) = header.as_ref() {
+            let ours = (control.cmsg_level == libc::IPPROTO_IP && control.cmsg_type == libc::IP_RECVERR)
+                || (control.cmsg_level == libc::IPPROTO_IPV6 && control.cmsg_type == libc::IPV6_RECVERR);
+            if ours {
+                let data = libc::CMSG_DATA(header).cast::<libc::sock_extended_err>();
+                let error = data.read_unaligned();
+                let kind = match (error.ee_origin, error.ee_type, error.ee_code) {
+                    (libc::SO_EE_ORIGIN_ICMP, 3, 4) | (libc::SO_EE_ORIGIN_ICMP6, 2, 0) => {
+                        TroubleKind::TooBig(error.ee_info)
+                    }
+                    (libc::SO_EE_ORIGIN_ICMP, 3, _) | (libc::SO_EE_ORIGIN_ICMP6, 1, _) => {
+                        TroubleKind::Unreachable
+                    }
+                    _ => return None,
+                };
+                let by = data.add(1).cast::<libc::sockaddr_storage>();
+                let room = control.cmsg_len as usize - (by as usize - header as usize);
+                let mut offender: libc::sockaddr_storage = std::mem::zeroed();
+                std::ptr::copy_nonoverlapping(
+                    by.cast::<u8>(),
+                    (&raw mut offender).cast::<u8>(),
+                    room.min(size_of::<libc::sockaddr_storage>()),
+                );
+                return Some((kind, address(&offender).map(|by| by.ip())));
+            }
+            header = libc::CMSG_NXTHDR(message, header);
         }
         None
     }

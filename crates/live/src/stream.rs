@@ -3,14 +3,14 @@
 //! Follows the names and behaviour of `std::net::{TcpStream, TcpListener}`, and HT figure 5.3 for the time at which data may be
 //! sent.
 //! Differs: `connect` returns when packets can be sent, before the peer has answered, so that the first data go with the BGN; an
-//! endpoint is one socket for many connections; `finish` confirms that every byte has arrived. Leaves out urgent data and peeking.
+//! endpoint is one socket for many connections; `finish` says that every byte has arrived. A call takes the lock of its own connection
+//! and no other. Leaves out urgent data and peeking.
 
 use crate::association::Counters;
 use crate::connection::{Conn, Failed, PacketCounts};
-use crate::connections::Name;
+use crate::connections::{Name, SharedConn, lock};
 use crate::driver::{self, SharedHost};
 use crate::host::Lateness;
-use crate::host::StpHost;
 use crate::options::Options;
 use crate::socket::Carrier;
 use bytes::Bytes;
@@ -18,6 +18,7 @@ use skyhop_transport::stp::Stats;
 use skyhop_units::Span;
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr};
+use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
@@ -55,6 +56,9 @@ pub struct StpListener {
 pub struct StpStream {
     handle: Handle,
     name: Name,
+    conn: SharedConn,
+    /// Wakes the host's thread for this connection.
+    tell: Sender<Name>,
     peer: SocketAddr,
     /// Timeouts of reading and of writing.
     timeouts: Mutex<(Option<Duration>, Option<Duration>)>,
@@ -115,9 +119,9 @@ impl Endpoint {
         let port = peer.port();
         // Straight over IP, addresses have no port.
         let peer = if self.carrier == Carrier::Udp { peer } else { SocketAddr::new(peer.ip(), 0) };
-        let name = shared.lock().connect(shared.clock.now(), peer, port)?;
+        let (name, conn) = shared.lock().connect(shared.clock.now(), peer, port)?;
         shared.kick();
-        Ok(StpStream::new(shared, name, SocketAddr::new(peer.ip(), port)))
+        Ok(StpStream::new(shared, name, conn, SocketAddr::new(peer.ip(), port)))
     }
 
     /// Waits until all connections have ended, so that the peers have their answers. Returns false after the timeout.
@@ -133,7 +137,35 @@ impl Endpoint {
         false
     }
 
-    /// Lateness of this endpoint's thread so far, which shows an overloaded machine.
+    /// Tells all peers that this host is done with them, once no packet is owed any more: they need not wait until it was silent for
+    /// long. Connections that are still open fail. False if something was still owed after `timeout`; the peers are told all the same.
+    pub fn close(self, timeout: Duration) -> bool {
+        let rested = self.wait_at_rest(timeout);
+        let shared = &self.handle.0;
+        shared.lock().say_goodbye();
+        shared.kick();
+        // The thread sends within a millisecond, unless the kernel has no room.
+        for _ in 0..100 {
+            if shared.lock().has_said_all() {
+                break;
+            }
+            #[expect(clippy::disallowed_methods, reason = "an application waits by the clock")]
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        rested
+    }
+
+    /// Bytes that this host's connections hold in memory, written or received.
+    pub fn memory(&self) -> u64 {
+        self.handle.0.lock().memory()
+    }
+
+    /// Associations that are open.
+    pub fn associations(&self) -> usize {
+        self.handle.0.lock().associations.as_ref().map_or(0, |associations| associations.len())
+    }
+
+    /// How punctual this endpoint's thread has been so far: a machine that is too busy shows here, and not in the protocol.
     pub fn lateness(&self) -> Lateness {
         self.handle.0.lock().lateness
     }
@@ -165,20 +197,18 @@ impl StpListener {
         block_on(Some(timeout), |cx| self.poll_accept(cx))
     }
 
+    /// Connections that wait to be accepted.
+    pub fn waiting(&self) -> usize {
+        self.handle.0.lock().accepted.len()
+    }
+
     pub(crate) fn poll_accept(&self, cx: &Context<'_>) -> Poll<io::Result<(StpStream, SocketAddr)>> {
         let shared = &self.handle.0;
         let mut host = shared.lock();
-        while let Some(name) = host.accepted.pop_front() {
-            let Some(conn) = host.get_mut(name) else { continue };
-            let (peer, failed) = (conn.peer, conn.failed.is_some());
+        if let Some((name, conn, peer)) = host.accept() {
             drop(host);
-            let stream = StpStream::new(shared, name, peer);
-            if !failed {
-                return Poll::Ready(Ok((stream, peer)));
-            }
-            // It was refused, for its version or by its own END, before it was accepted.
-            drop(stream);
-            host = shared.lock();
+            shared.kick();
+            return Poll::Ready(Ok((StpStream::new(shared, name, conn, peer), peer)));
         }
         if let Some(broken) = &host.broken {
             return Poll::Ready(Err(broken.error()));
@@ -191,9 +221,22 @@ impl StpListener {
 /// Bytes after which the peer is informed of free space: reads are small relative to the window.
 const TELL_AFTER: u64 = 1 << 20;
 
+/// Bytes that are copied into an allocation.
+const PIECE: usize = 16 << 10;
+
 impl StpStream {
-    fn new(shared: &Arc<SharedHost>, name: Name, peer: SocketAddr) -> Self {
-        StpStream { handle: Handle::new(shared), name, peer, timeouts: Mutex::new((None, None)) }
+    fn new(shared: &Arc<SharedHost>, name: Name, conn: SharedConn, peer: SocketAddr) -> Self {
+        let tell = shared.tell.clone();
+        StpStream { handle: Handle::new(shared), name, conn, tell, peer, timeouts: Mutex::new((None, None)) }
+    }
+
+    /// Has the host's thread look at this connection.
+    fn kick(&self, conn: &mut Conn) {
+        if !std::mem::replace(&mut conn.told, true) {
+            // The thread ends after the last handle only.
+            let _ = self.tell.send(self.name);
+        }
+        self.handle.0.kick();
     }
 
     /// Opens a connection from a new endpoint.
@@ -226,7 +269,7 @@ impl StpStream {
 
     /// Closes one or both directions. Written data still arrive; further reads return nothing.
     pub fn shutdown(&self, how: Shutdown) -> io::Result<()> {
-        self.with(|conn| {
+        self.change(|conn| {
             if how != Shutdown::Read {
                 conn.machine.shutdown();
             }
@@ -235,21 +278,17 @@ impl StpStream {
                 conn.read_closed = true;
                 conn.readers.wake();
             }
-            Ok(())
-        })?;
-        self.handle.0.kick();
+        });
         Ok(())
     }
 
     /// Breaks the connection: the peer gets an error, and unsent data are dropped.
     pub fn reset(&self) -> io::Result<()> {
-        self.with(|conn| {
+        self.change(|conn| {
             conn.machine.reset();
             let message = "this host has broken the connection off".into();
             conn.fail(Failed { kind: io::ErrorKind::ConnectionAborted, message });
-            Ok(())
-        })?;
-        self.handle.0.kick();
+        });
         Ok(())
     }
 
@@ -279,25 +318,23 @@ impl StpStream {
 
     /// Statistics of the connection so far.
     pub fn stats(&self) -> StreamStats {
-        let stats = self.with(|conn| {
-            Ok(StreamStats {
-                stp: conn.machine.stats(),
-                traffic: conn.traffic,
-                written: conn.written,
-                acknowledged: conn.machine.acknowledged(),
-                delivered: conn.machine.delivered(),
-                srtt: conn.machine.srtt(),
-                pace_bps: conn.machine.rate_bps(),
-                in_flight: conn.machine.in_flight(),
-            })
-        });
-        stats.unwrap_or_default()
+        let conn = lock(&self.conn);
+        StreamStats {
+            stp: conn.machine.stats(),
+            traffic: conn.traffic,
+            written: conn.written,
+            acknowledged: conn.machine.acknowledged(),
+            delivered: conn.machine.delivered(),
+            srtt: conn.machine.srtt(),
+            pace_bps: conn.machine.rate_bps(),
+            in_flight: conn.machine.in_flight(),
+        }
     }
 
     /// Writes without a copy; waits until there is room for a part, then accepts all.
     pub fn write_bytes(&self, data: Bytes) -> io::Result<()> {
         let timeout = self.timeouts.lock().unwrap_or_else(|p| p.into_inner()).1;
-        block_on(timeout, |cx| self.poll_write_with(cx, |_| (data.len(), data.clone()))).map(drop)
+        block_on(timeout, |cx| self.poll_write_with(cx, |_, write| write(data.clone()))).map(drop)
     }
 
     /// Reads one packet's data without a copy; `None` at the end.
@@ -311,21 +348,14 @@ impl StpStream {
         })
     }
 
-    fn with<T>(&self, f: impl FnOnce(&mut Conn) -> io::Result<T>) -> io::Result<T> {
-        let mut host = self.handle.0.lock();
-        let slot = self.name.slot;
-        let conn = host.get_mut(self.name).ok_or_else(gone)?;
-        let result = f(conn);
-        host.touch(slot);
-        result
+    fn change(&self, f: impl FnOnce(&mut Conn)) {
+        let mut conn = lock(&self.conn);
+        f(&mut conn);
+        self.kick(&mut conn);
     }
 
     fn poll_with<T>(&self, f: impl FnOnce(&mut Conn) -> Poll<io::Result<T>>) -> Poll<io::Result<T>> {
-        let mut host: std::sync::MutexGuard<'_, StpHost> = self.handle.0.lock();
-        match host.get_mut(self.name) {
-            Some(conn) => f(conn),
-            None => Poll::Ready(Err(gone())),
-        }
+        f(&mut lock(&self.conn))
     }
 
     /// Ready when packets can be sent.
@@ -359,17 +389,21 @@ impl StpStream {
         cx: &Context<'_>,
         take: impl FnOnce(&mut Conn) -> Option<(usize, T)>,
     ) -> Poll<io::Result<T>> {
-        let mut tell = false;
-        let result = self.poll_with(|conn| {
+        self.poll_with(|conn| {
             if conn.read_closed {
                 return Poll::Ready(Ok(T::default()));
             }
             if let Some((len, taken)) = take(conn) {
                 conn.read_since += len as u64;
-                if conn.read_since >= TELL_AFTER || conn.machine.readable() == 0 {
+                let window = conn.machine.receive_window();
+                if conn.read_since >= TELL_AFTER.min(window / 2) || conn.machine.readable() == 0 {
                     conn.read_since = 0;
-                    tell =
-                        conn.machine.poll_timeout().is_some_and(|at| conn.timer.is_none_or(|set| at < set));
+                    conn.recount();
+                    conn.widen_by_use();
+                    let due = conn.machine.poll_timeout();
+                    if due.is_some_and(|at| conn.timer.is_none_or(|set| at < set)) {
+                        self.kick(conn);
+                    }
                 }
                 return Poll::Ready(Ok(taken));
             }
@@ -381,12 +415,7 @@ impl StpStream {
             }
             conn.readers.add(cx);
             Poll::Pending
-        });
-        if tell {
-            self.handle.0.lock().touch(self.name.slot);
-            self.handle.0.kick();
-        }
-        result
+        })
     }
 
     pub(crate) fn poll_read(&self, cx: &Context<'_>, buf: &mut [u8]) -> Poll<io::Result<usize>> {
@@ -405,16 +434,13 @@ impl StpStream {
         })
     }
 
-    /// Calls `take` with the room available; it returns a length and data.
+    /// `give` is told how much there is room for, and gives data.
     fn poll_write_with(
         &self,
         cx: &Context<'_>,
-        take: impl FnOnce(usize) -> (usize, Bytes),
+        give: impl FnOnce(usize, &mut dyn FnMut(Bytes)),
     ) -> Poll<io::Result<usize>> {
-        let most = self.handle.0.send_buffer as u64;
-        let result = {
-            let mut host = self.handle.0.lock();
-            let Some(conn) = host.get_mut(self.name) else { return Poll::Ready(Err(gone())) };
+        self.poll_with(|conn| {
             if let Some(failed) = &conn.failed {
                 return Poll::Ready(Err(failed.error()));
             }
@@ -422,34 +448,32 @@ impl StpStream {
                 let message = "this direction was shut down";
                 return Poll::Ready(Err(io::Error::new(io::ErrorKind::BrokenPipe, message)));
             }
-            let room = most.saturating_sub(conn.outstanding());
+            let room = conn.room();
             if room == 0 {
                 conn.writers.add(cx);
                 return Poll::Pending;
             }
-            let (len, data) = take(room as usize);
-            conn.machine.write(data);
+            let mut len = 0;
+            give(room as usize, &mut |data| {
+                len += data.len();
+                conn.machine.write(data);
+            });
             conn.written += len as u64;
-            host.touch(self.name.slot);
+            conn.recount();
+            self.kick(conn);
             Poll::Ready(Ok(len))
-        };
-        self.handle.0.kick();
-        result
+        })
     }
 
     pub(crate) fn poll_write(&self, cx: &Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         if buf.is_empty() {
             return Poll::Ready(Ok(0));
         }
-        self.poll_write_with(cx, |room| {
-            let len = room.min(buf.len());
-            (len, Bytes::copy_from_slice(&buf[..len]))
+        // In pieces, so that what is acknowledged does not stay because of what is not.
+        self.poll_write_with(cx, |room, write| {
+            buf[..room.min(buf.len())].chunks(PIECE).for_each(|piece| write(Bytes::copy_from_slice(piece)));
         })
     }
-}
-
-fn gone() -> io::Error {
-    io::Error::new(io::ErrorKind::NotConnected, "the connection is over")
 }
 
 impl Drop for StpStream {

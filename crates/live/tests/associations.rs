@@ -4,141 +4,17 @@
 //! Differs from a test of the library: everything passes through the datagrams that an attacker sees.
 //! Leaves out sockets: the test delivers datagrams, and may lose, repeat and alter them.
 
-use skyhop_chance::{Seed, Stream};
+#[path = "common/two.rs"]
+mod two;
+
 use skyhop_live::associations::{AssociationFailure, Associations, Config, Event};
-use skyhop_live::entropy::Entropy;
-use skyhop_live::handshake::RefusalReason;
+use skyhop_live::handshake::{RefusalReason, kind};
 use skyhop_live::key_log::{KeyLog, Reader, Seen};
 use skyhop_live::keys::Keys;
-use skyhop_live::seal::{Cipher, HEADER_LEN};
+use skyhop_live::seal::Cipher;
 use skyhop_units::{Span, Time};
 use std::collections::VecDeque;
-use std::net::SocketAddr;
-use std::sync::{Arc, Mutex};
-
-const RTT: Span = Span::from_millis(600);
-
-fn address(n: u32) -> SocketAddr {
-    SocketAddr::from(([198, 18, (n >> 8) as u8, n as u8], 40_000))
-}
-
-fn client() -> SocketAddr {
-    address(1)
-}
-
-fn server() -> SocketAddr {
-    address(2)
-}
-
-/// Entropy derived from a name.
-struct Seeded(Mutex<Stream>);
-
-impl Entropy for Seeded {
-    fn fill(&self, bytes: &mut [u8]) {
-        let mut stream = self.0.lock().unwrap();
-        bytes.fill_with(|| stream.bits() as u8);
-    }
-}
-
-fn seeded(name: &str) -> Arc<dyn Entropy> {
-    Arc::new(Seeded(Mutex::new(Seed(1).stream(name))))
-}
-
-struct Two {
-    now: Time,
-    client: Associations,
-    server: Associations,
-    /// Every datagram so far: true if from the client, and its bytes.
-    seen: Vec<(bool, Vec<u8>)>,
-    client_events: Vec<Event>,
-    server_events: Vec<Event>,
-}
-
-impl Two {
-    fn new(client: Config, server: Config) -> Self {
-        let now = Time::ZERO + Span::from_secs(1000);
-        Two {
-            now,
-            client: Associations::new(now, client, seeded("client")),
-            server: Associations::new(now, Config { accepts: true, ..server }, seeded("server")),
-            seen: Vec::new(),
-            client_events: Vec::new(),
-            server_events: Vec::new(),
-        }
-    }
-
-    /// Delivers packets until both hosts are idle. `path` sees each, and may alter it, or drop it by returning false.
-    fn settle(&mut self, mut path: impl FnMut(bool, &mut Vec<u8>) -> bool) {
-        for _ in 0..1000 {
-            let mut quiet = true;
-            while let Some((to, mut packet)) = self.client.poll_transmit() {
-                assert_eq!(to, server());
-                quiet = false;
-                if path(true, &mut packet) {
-                    self.seen.push((true, packet.clone()));
-                    self.server.handle_datagram(self.now, client(), &mut packet);
-                }
-            }
-            while let Some((to, mut packet)) = self.server.poll_transmit() {
-                assert_eq!(to, client());
-                quiet = false;
-                if path(false, &mut packet) {
-                    self.seen.push((false, packet.clone()));
-                    self.client.handle_datagram(self.now, server(), &mut packet);
-                }
-            }
-            self.client_events.extend(std::iter::from_fn(|| self.client.poll_event()));
-            self.server_events.extend(std::iter::from_fn(|| self.server.poll_event()));
-            if quiet {
-                let Some(next) = self.client.poll_timeout() else { return };
-                self.now = next.max(self.now + RTT);
-                self.client.handle_timeout(self.now);
-                self.server.handle_timeout(self.now);
-            }
-        }
-        panic!("never at rest");
-    }
-
-    /// A sealed packet of the client.
-    fn seal(&mut self, id: u32, text: &[u8]) -> Vec<u8> {
-        sealed(&mut self.client, id, text)
-    }
-
-    /// The association's number at the client, with the server's after a first sealed packet.
-    fn opened(&mut self) -> (u32, u32) {
-        let Some(Event::Opened { id, .. }) = self.client_events.first() else {
-            panic!("{:?}", self.client_events)
-        };
-        let client_id = *id;
-        let mut packet = self.seal(client_id, b"first packet");
-        let (server_id, contents) =
-            self.server.handle_datagram(self.now, client(), &mut packet).expect("opens");
-        assert_eq!(&packet[contents], b"first packet");
-        self.server_events.extend(std::iter::from_fn(|| self.server.poll_event()));
-        (client_id, server_id)
-    }
-}
-
-fn sealed(associations: &mut Associations, id: u32, text: &[u8]) -> Vec<u8> {
-    let mut packet = vec![0; HEADER_LEN];
-    packet.extend_from_slice(text);
-    associations.get_mut(id).expect("open").seal(&mut packet, 0);
-    packet
-}
-
-fn shared() -> Keys {
-    Keys::generate_shared()
-}
-
-/// Keys of two hosts that know each other.
-fn pair() -> (Keys, Keys) {
-    let ((Keys::Pair { private: a, .. }, a_public), (Keys::Pair { private: b, .. }, b_public)) =
-        (Keys::generate_pair(), Keys::generate_pair())
-    else {
-        unreachable!("pairs")
-    };
-    (Keys::Pair { private: a, peers: vec![b_public] }, Keys::Pair { private: b, peers: vec![a_public] })
-}
+use two::*;
 
 #[test]
 fn opens_in_one_round_trip_with_either_kind_of_key_and_cipher() {
@@ -266,7 +142,7 @@ fn a_wrong_key_opens_nothing_and_both_say_why() {
         assert_eq!(two.server_events, vec![Event::Refused { from: client(), reason }; 3]);
         assert!(two.now.since(begin) < Span::from_secs(3));
         assert_eq!(two.server.half_open(), 0);
-        assert_eq!(two.server.ids().count() + two.client.ids().count(), 0);
+        assert_eq!(two.server.len() + two.client.len(), 0);
         // The server's answer to a stranger is 13 bytes, 11 of them the stranger's own and two constants.
         let hello = two.seen[0].1.clone();
         for (_, packet) in two.seen.iter().filter(|(from_client, _)| !from_client) {
@@ -284,10 +160,11 @@ fn a_replayed_first_packet_does_nothing() {
     two.client.connect(two.now, server()).unwrap();
     two.settle(|_, _| true);
     let hello = two.seen[0].1.clone();
-    // While half open, from another address: no answer there, no second slot.
+    // While half open, from another address: a cookie there, no second slot.
     assert!(two.server.handle_datagram(two.now, address(99), &mut hello.clone()).is_none());
-    assert_eq!(two.server.poll_transmit(), None);
-    assert_eq!(two.server.half_open(), 1);
+    let (to, cookie) = two.server.poll_transmit().unwrap();
+    assert!(to == address(99) && cookie[0] == kind::COOKIE && cookie.len() <= hello.len());
+    assert_eq!((two.server.poll_transmit(), two.server.half_open()), (None, 1));
     let (client_id, server_id) = two.opened();
     for _ in 0..1000 {
         for from in [client(), address(99)] {
@@ -296,7 +173,7 @@ fn a_replayed_first_packet_does_nothing() {
     }
     assert_eq!(two.server.poll_transmit(), None);
     assert_eq!(two.server.poll_event(), None);
-    assert_eq!((two.server.half_open(), two.server.ids().collect::<Vec<_>>()), (0, vec![server_id]));
+    assert_eq!((two.server.half_open(), two.server.with(client()).collect::<Vec<_>>()), (0, vec![server_id]));
     // The association is as it was.
     let mut packet = two.seal(client_id, b"still here, and now");
     assert!(two.server.handle_datagram(two.now, client(), &mut packet).is_some());
@@ -549,14 +426,32 @@ fn silence_strangers_and_closed_ports_are_told_apart() {
 
     let mut two = Two::new(Config::new(shared()), Config::new(shared()));
     let id = two.client.connect(two.now, server()).unwrap();
-    for _ in 0..3 {
-        two.client.handle_datagram(two.now, server(), &mut b"HTTP/1.1 400 Bad Request".to_vec());
-    }
-    assert_eq!(two.client.poll_event(), Some(Event::Failed { id, why: AssociationFailure::NotStp }));
-    let id = two.client.connect(two.now, server()).unwrap();
+    let resend = |two: &mut Two| {
+        two.now += Span::from_millis(250);
+        two.client.handle_timeout(two.now);
+    };
     for _ in 0..3 {
         assert_eq!(two.client.poll_event(), None, "one such message proves nothing");
-        two.client.handle_unreachable(two.now, server().ip());
+        for _ in 0..10 {
+            two.client.handle_datagram(two.now, server(), &mut b"HTTP/1.1 400 Bad Request".to_vec());
+        }
+        resend(&mut two);
+    }
+    assert_eq!(two.client.poll_event(), Some(Event::Failed { id, why: AssociationFailure::NotStp }));
+    while two.client.poll_transmit().is_some() {}
+    let id = two.client.connect(two.now, server()).unwrap();
+    let (_, hello) = two.client.poll_transmit().unwrap();
+    for _ in 0..3 {
+        assert_eq!(two.client.poll_event(), None, "one such message proves nothing");
+        // ICMP that repeats another packet than was sent, or less than a stranger could not know, is nobody's.
+        let mut other = hello.clone();
+        other[10] ^= 1;
+        for quote in [&other[..], &hello[..15], &[]] {
+            two.client.handle_unreachable(two.now, server(), quote);
+        }
+        two.client.handle_unreachable(two.now, address(99), &hello);
+        two.client.handle_unreachable(two.now, server(), &hello[..40]);
+        resend(&mut two);
     }
     assert_eq!(two.client.poll_event(), Some(Event::Failed { id, why: AssociationFailure::Unreachable }));
 }
@@ -567,7 +462,8 @@ fn arbitrary_bytes_do_nothing() {
     let mut two = Two::new(Config::new(keys.clone()), Config::new(keys));
     two.client.connect(two.now, server()).unwrap();
     two.settle(|_, _| true);
-    let (client_id, _) = two.opened();
+    let (client_id, server_id) = two.opened();
+    two.server.set_used(two.now, server_id, true);
     let samples: Vec<_> = two.seen.iter().map(|(_, packet)| packet.clone()).collect();
     let mut state = 7_u64;
     let mut draw = |below: usize| {

@@ -235,7 +235,10 @@ fn an_unproven_address_gets_three_times_what_it_sends() {
     forger.set_read_timeout(Some(Duration::from_millis(1500))).unwrap();
     forger.send_to(&bgn, server).unwrap();
     let (mut stream, _) = listener.accept().unwrap();
-    stream.write_all(&pattern(100_000, 3)).unwrap();
+    // Nor is much kept for it.
+    stream.set_write_timeout(Some(Duration::from_millis(100))).unwrap();
+    assert_eq!(stream.write(&pattern(100_000, 3)).unwrap(), 16 << 10);
+    assert_eq!(stream.write(&pattern(100_000, 3)).unwrap_err().kind(), ErrorKind::TimedOut);
     let mut buffer = [0; 2000];
     let mut out = 0;
     while let Ok((len, _)) = forger.recv_from(&mut buffer) {

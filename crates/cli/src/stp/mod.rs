@@ -9,6 +9,7 @@ mod key;
 mod names;
 mod options;
 mod parts;
+mod places;
 mod receive;
 mod report;
 mod send;

@@ -53,6 +53,9 @@ pub struct Common {
     /// Largest amount of received data held in memory, for the application and after gaps.
     #[arg(long, value_name = "SIZE", default_value = "64 MB")]
     pub window: Bytes,
+    /// Largest amount of data that all connections hold in memory together, received or to be sent.
+    #[arg(long, value_name = "SIZE", default_value = "512 MB")]
+    pub memory: Bytes,
     /// Number of packets by which one may be late before it counts as a replay.
     #[arg(long, value_name = "PACKETS", default_value_t = 65_536, value_parser = crate::command::values::whole::<u32>(64..=1 << 24))]
     pub replay_window: u32,
@@ -112,6 +115,14 @@ impl Common {
         if self.window.get() < 2 * u64::from(options.mtu) {
             return Err(Failure::Scenario(format!("--window: {} is less than two packets", self.window)));
         }
+        if self.memory.get() < skyhop_live::MEMORY_LEAST {
+            return Err(Failure::Scenario(format!(
+                "--memory: {} is too small for one stream: at least {}",
+                self.memory,
+                Bytes::new(skyhop_live::MEMORY_LEAST)
+            )));
+        }
+        options.memory = self.memory.get();
         options.stp.window = self.window.get();
         options.stp.max_rate = self.rate;
         options.stp.congestion = match (self.congestion, self.rate) {

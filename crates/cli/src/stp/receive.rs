@@ -141,7 +141,7 @@ pub fn run(args: &Receive) -> Result<(), Failure> {
                 let _ = patient.tell(&Reply::Failed(why));
             }
             drop(stream);
-            endpoint.wait_at_rest(Duration::from_secs(2));
+            endpoint.close(Duration::from_secs(2));
             return Err(failure);
         }
     };
@@ -155,7 +155,7 @@ pub fn run(args: &Receive) -> Result<(), Failure> {
         Told::Untold(e) => return Err(here("reply could not be sent", e)),
     }
     drop(stream);
-    endpoint.wait_at_rest(Duration::from_secs(2));
+    endpoint.close(Duration::from_secs(2));
     let mut value = numbers(bytes, held, elapsed, &stats);
     value["sha256"] = Value::from(hex(&digest));
     let text = match args.json {

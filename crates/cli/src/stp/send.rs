@@ -95,7 +95,7 @@ pub fn run(args: &Send) -> Result<(), Failure> {
     drop(stream);
     let sent = sent.map_err(|e| describe(e, args, size.is_some()));
     // Also the word that the connection is broken off is to arrive.
-    endpoint.wait_at_rest(Duration::from_secs(2));
+    endpoint.close(Duration::from_secs(2));
     let (bytes, ours, theirs) = sent?;
     let same = ours == theirs;
     if args.json {

@@ -7,6 +7,7 @@
 use super::names::{plain_name, shown};
 use super::options::{Common, bind_failure};
 use super::parts::{self, PartialFile};
+use super::places::{Place, Places};
 use super::report::line;
 use super::transfer::{
     Ask, Broken, Digest, Patient, ReceivedPrefix, Reply, Told, TransferRequest, hex, put_data, take_data,
@@ -23,7 +24,6 @@ use std::io::{self, Read, Write};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 /// `skyhop stp serve`.
@@ -52,8 +52,6 @@ pub struct Serve {
     pub common: Common,
 }
 
-/// Largest number of simultaneous transfers.
-const TRANSFERS_MAX: usize = 64;
 /// Time limit for a request to arrive.
 const REQUEST_PATIENCE: Duration = Duration::from_secs(30);
 /// Time limit for a pause in a transfer: a sender that reads from a pipe may have no data for a while.
@@ -82,14 +80,17 @@ pub fn run(args: &Serve) -> Result<(), Failure> {
     if !quiet {
         eprintln!("skyhop: listening at {}", endpoint.local_addr());
     }
-    let running = AtomicUsize::new(0);
+    let places = Places::default();
     let uploads = Uploads::default();
     let result = std::thread::scope(|scope| {
         loop {
             if interrupted() {
                 return Err(Failure::Stopped("interrupted".into()));
             }
-            if running.load(Ordering::Relaxed) >= TRANSFERS_MAX {
+            if places.are_taken() {
+                if listener.waiting() > 0 {
+                    places.make_room();
+                }
                 pause(Duration::from_millis(20));
                 continue;
             }
@@ -99,29 +100,35 @@ pub fn run(args: &Serve) -> Result<(), Failure> {
                 Err(e) => return Err(Failure::Run(e.to_string())),
             };
             if args.once {
-                return handle(args, &uploads, &stream, peer).map_err(Failure::Run);
+                return handle(args, &uploads, &stream, peer, None).map_err(Failure::Run);
             }
-            running.fetch_add(1, Ordering::Relaxed);
-            let (running, uploads) = (&running, &uploads);
+            let (place, places, uploads) = (places.take(), &places, &uploads);
             scope.spawn(move || {
-                if let Err(why) = handle(args, uploads, &stream, peer)
+                if let Err(why) = handle(args, uploads, &stream, peer, Some(&place))
                     && !quiet
                 {
                     eprintln!("error: {why}");
                 }
                 drop(stream);
-                running.fetch_sub(1, Ordering::Relaxed);
+                places.leave(&place);
             });
         }
     });
-    endpoint.wait_at_rest(Duration::from_secs(3));
+    endpoint.close(Duration::from_secs(3));
     result
 }
 
 /// Serves one connection. The error names the cause and the peer.
-fn handle(args: &Serve, uploads: &Uploads, stream: &StpStream, peer: SocketAddr) -> Result<(), String> {
+fn handle(
+    args: &Serve,
+    uploads: &Uploads,
+    stream: &StpStream,
+    peer: SocketAddr,
+    place: Option<&Arc<Place>>,
+) -> Result<(), String> {
     let say = |why: String| format!("{peer}: {why}");
     let mut patient = Patient::new(stream).map_err(|e| say(e.to_string()))?;
+    place.into_iter().for_each(|place| patient.at(place.clone()));
     // A peer that requests nothing, or has failed, does not occupy a slot for ever.
     patient.limit(REQUEST_PATIENCE);
     let request = TransferRequest::take(&mut patient).map_err(|e| say(e.to_string()))?;

@@ -5,6 +5,7 @@
 //! Leaves out names with folders: a file goes into one folder, under one name.
 
 use super::names::is_shown;
+use super::places::Place;
 use crate::engine::interrupted;
 use crate::stopwatch::Stopwatch;
 use ring::digest::{Context, SHA256};
@@ -69,6 +70,7 @@ pub struct Patient<'a> {
     pub stream: &'a StpStream,
     limit: Option<Duration>,
     stop: Option<Arc<AtomicBool>>,
+    place: Option<Arc<Place>>,
 }
 
 /// How certain it is that the peer knows a result.
@@ -87,7 +89,7 @@ impl<'a> Patient<'a> {
     pub fn new(stream: &'a StpStream) -> io::Result<Self> {
         stream.set_read_timeout(Some(GLANCE))?;
         stream.set_write_timeout(Some(GLANCE))?;
-        Ok(Patient { stream, limit: None, stop: None })
+        Ok(Patient { stream, limit: None, stop: None, place: None })
     }
 
     /// Sets the time limit of all later calls.
@@ -98,6 +100,11 @@ impl<'a> Patient<'a> {
     /// Lets reads fail once the flag is set.
     pub fn stop_by(&mut self, stop: Option<Arc<AtomicBool>>) {
         self.stop = stop;
+    }
+
+    /// Lets calls fail once the place is lost, and tells it of progress.
+    pub fn at(&mut self, place: Arc<Place>) {
+        self.place = Some(place);
     }
 
     /// Repeats an attempt until it is done, until `grace` has passed since an interrupt, or to the time limit.
@@ -115,6 +122,12 @@ impl<'a> Patient<'a> {
                     if self.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed)) {
                         return Err(io::Error::other("another connection continues this transfer"));
                     }
+                    if self.place.as_ref().is_some_and(|place| place.is_lost()) {
+                        return Err(io::Error::new(
+                            io::ErrorKind::TimedOut,
+                            "the peer said nothing while others waited for its place",
+                        ));
+                    }
                     if self.limit.is_some_and(|patience| begin.elapsed() >= patience) {
                         return Err(io::Error::new(
                             io::ErrorKind::TimedOut,
@@ -122,7 +135,10 @@ impl<'a> Patient<'a> {
                         ));
                     }
                 }
-                other => return other,
+                other => {
+                    self.place.iter().for_each(|place| place.moved());
+                    return other;
+                }
             }
         }
     }

@@ -13,7 +13,7 @@ use crate::entropy::{Entropy, random};
 use crate::handshake::RefusalReason;
 use crate::keys::{Keys, PublicKey};
 use crate::seal::{HEADER_LEN, OVERHEAD};
-use crate::socket::Trouble;
+use crate::socket::{Trouble, TroubleKind};
 use bytes::Bytes;
 pub use link::Link;
 use skyhop_transport::stp::{self, Budgets, Ends, Frames, Trunk, TrunkEvent};
@@ -289,8 +289,8 @@ impl Engine {
 
     /// Handles a network error reported by the kernel. A packet that was too large concerns the search for the path's MTU.
     pub fn handle_trouble(&mut self, now: Time, trouble: Trouble) {
-        if let Trouble::Unreachable(host) = trouble {
-            self.associations.handle_unreachable(now, host);
+        if trouble.kind == TroubleKind::Unreachable {
+            self.associations.handle_unreachable(now, trouble.to, &trouble.quote);
             self.take_events(now);
         }
     }
@@ -363,6 +363,10 @@ impl Engine {
                 associations::Event::Opened { id, peer, key } => self.begin(now, id, peer, key),
                 associations::Event::Failed { id, why } => self.events.push_back(Event::Failed { id, why }),
                 associations::Event::Lost { id, .. } => self.end(id, Reason::Aborted),
+                associations::Event::Ended { id } => {
+                    self.associations.forget(id);
+                    self.end(id, Reason::Aborted);
+                }
                 associations::Event::Moved { id, peer } => {
                     if let Some(link) = self.links.get_mut(&id) {
                         link.peer = peer;
@@ -393,6 +397,7 @@ impl Engine {
         } else {
             Trunk::listen(config, budgets, Ends { local_port: UDP_PORT, ..Ends::default() }, first)
         };
+        self.associations.set_used(now, id, true);
         self.links.insert(id, Link::new(now, trunk, peer, key, initiator));
         self.turns.touch(id);
     }
@@ -425,7 +430,7 @@ impl Engine {
     fn forget(&mut self, id: u32) {
         self.links.remove(&id);
         self.turns.remove(id);
-        self.associations.forget(id);
+        self.associations.end(id);
     }
 
     /// Forgets associations in which no trunk was ever opened.

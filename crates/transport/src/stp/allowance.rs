@@ -14,11 +14,13 @@ pub(super) struct Allowance {
     bytes: u64,
     /// True if a POLL has asked since data began to wait.
     asked: bool,
+    /// The proof is wanted though nothing waits.
+    demanded: bool,
 }
 
 impl Default for Allowance {
     fn default() -> Self {
-        Allowance { bytes: u64::MAX, asked: false }
+        Allowance { bytes: u64::MAX, asked: false, demanded: false }
     }
 }
 
@@ -26,6 +28,16 @@ impl Allowance {
     /// Limits the next packet with data to `bytes`, STP's header included.
     pub fn set(&mut self, bytes: u64) {
         self.bytes = bytes;
+    }
+
+    /// The proof is wanted, whether or not data wait for it.
+    pub fn demand(&mut self) {
+        self.demanded = true;
+    }
+
+    /// Returns true if the proof is wanted though nothing waits.
+    pub fn is_demanded(&self) -> bool {
+        self.demanded && !self.is_off()
     }
 
     /// Returns true if there is no limit.

@@ -231,6 +231,28 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
     pub fn held_bytes(&self) -> u64 {
         self.receiver.as_ref().map_or(0, PathReceiver::held_bytes)
     }
+    /// Window of received data, bytes.
+    pub fn receive_window(&self) -> u64 {
+        self.config.window
+    }
+    /// Another window for received data, bytes, which the peer is told as soon as it has grown by half. What it was told before holds.
+    pub fn set_receive_window(&mut self, bytes: u64) {
+        self.config.window = bytes;
+        let packets = self.config.window_packets();
+        let Some(receiver) = &mut self.receiver else { return };
+        receiver.set_window(packets);
+        if let Some(echo) = self.last_echo
+            && receiver.widened()
+        {
+            receiver.tell(echo);
+        }
+    }
+    /// Bound on the bytes held, which may be less than was promised: what is beyond it counts as lost, but for the next packet in order.
+    pub fn hold_at_most(&mut self, bytes: u64) {
+        if let Some(receiver) = &mut self.receiver {
+            receiver.hold_at_most(bytes.max(u64::from(self.config.max_payload())));
+        }
+    }
     /// Packets held by the sending and the receiving half.
     pub fn held(&self) -> (usize, usize) {
         (self.sender.held(), self.receiver.as_ref().map_or(0, PathReceiver::held))
@@ -564,14 +586,20 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
         self.allowance.set(bytes);
     }
 
+    /// Asks the peer for the proof of its address, whether or not data wait for it.
+    pub fn demand_proof(&mut self) {
+        self.allowance.demand();
+    }
+
     /// Returns true if the next data may leave together with this many bytes of control.
     pub(super) fn allowed(&self, control: usize) -> bool {
         self.allowance.is_off() || self.allowance.allows_data(self.sender.next_size(), control)
     }
 
-    /// Returns true if data wait only for the proof.
+    /// Returns true if data wait only for the proof, or the proof is wanted without them.
     pub(super) fn waits_for_proof(&self) -> bool {
-        !self.allowed(0) && self.established() && (self.sender.has_new() || self.sender.has_retransmissions())
+        let data = self.sender.has_new() || self.sender.has_retransmissions();
+        self.established() && (self.allowance.is_demanded() || (!self.allowed(0) && data))
     }
 
     /// Returns true once when data begin to wait, so that the proof is asked for at once.

@@ -41,7 +41,9 @@ pub(super) struct PathReceiver<P> {
     /// VR(H): one past the highest number that has arrived or was announced.
     pub high: u64,
     window: u64,
-    /// Packets by number, from `next` to `high`.
+    /// VR(MR) of a window that was larger: an edge never moves back.
+    edge: u64,
+    /// The numbers from `next` to `high`.
     slots: VecDeque<Option<P>>,
     /// Packets in order; the first may have been read in part.
     ready: VecDeque<P>,
@@ -100,6 +102,7 @@ impl<P: Contents> PathReceiver<P> {
             next: first,
             high: first,
             window: config.window_packets(),
+            edge: first,
             slots: VecDeque::new(),
             ready: VecDeque::new(),
             ready_bytes: 0,
@@ -128,7 +131,18 @@ impl<P: Contents> PathReceiver<P> {
 
     /// VR(MR): the first number that is not accepted. Data that wait for the application count, which bounds memory.
     pub fn limit(&self) -> u64 {
-        self.next - self.ready.len() as u64 + self.window
+        self.edge.max(self.next - self.ready.len() as u64 + self.window)
+    }
+
+    /// Another window, of so many packets, from now on.
+    pub fn set_window(&mut self, packets: u64) {
+        self.edge = self.limit();
+        self.window = packets;
+    }
+
+    /// Another bound on the bytes held. What is beyond it counts as lost, but for the next packet in order.
+    pub fn hold_at_most(&mut self, bytes: u64) {
+        self.most_bytes = bytes;
     }
 
     /// Packets held: in order for the application, and behind gaps.
@@ -375,7 +389,12 @@ impl<P: Contents> PathReceiver<P> {
         self.high >= self.told && limit - self.told >= self.window.div_ceil(2)
     }
 
-    /// Repeats the answer to the last POLL, to announce free space.
+    /// Returns true if half of the window has never been told.
+    pub fn widened(&self) -> bool {
+        self.limit().saturating_sub(self.told.max(self.next)) >= self.window.div_ceil(2)
+    }
+
+    /// Answers the last POLL once more, so that the peer learns of new room.
     pub fn tell(&mut self, echo: u32) {
         if self.answer.is_none() {
             let (at, upto) = (Time::ZERO, self.next);

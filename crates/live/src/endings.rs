@@ -1,0 +1,87 @@
+//! Ends of associations: by their owner, by their peer, by disuse, and because another needs the room.
+//!
+//! Follows RFC 9000 §10.1 (idle timeout) and §10.2 (who ends says so) in purpose; the message is sealed, so that nobody else can say it.
+//! Differs: an association with connections or streams in it is never idle, since those have timers of their own.
+//! Leaves out a wait for answers: who hears nothing of the end learns of it from `lost` when it sends again.
+
+use crate::associations::{Associations, Event};
+use crate::control::Message;
+use skyhop_units::Time;
+
+impl Associations {
+    /// Says if an association has connections or streams. One that has none may make room for others, and ends when it is idle.
+    pub fn set_used(&mut self, now: Time, id: u32, used: bool) {
+        let Some(association) = self.open.get_mut(&id).filter(|a| a.used != used) else { return };
+        association.used = used;
+        if !used {
+            // It is as if it had been heard of now: its owner may want it again.
+            association.heard_at = association.heard_at.max(now);
+        }
+        self.check(id);
+    }
+
+    /// Ends an association, and tells the peer.
+    pub fn end(&mut self, id: u32) {
+        self.say(id, None, Message::Bye);
+        self.forget(id);
+    }
+
+    /// Ends all associations.
+    pub fn end_all(&mut self) {
+        while let Some(id) = self.open.first_key_value().map(|(id, _)| *id) {
+            self.end(id);
+        }
+    }
+
+    /// Notes when an association would have been idle for long.
+    pub(crate) fn check(&mut self, id: u32) {
+        let idle = self.config.idle;
+        let Some(association) = self.open.get_mut(&id) else { return };
+        let patience = if association.initiator() { idle } else { idle * 2 };
+        let at = (!association.used).then(|| association.heard_at + patience);
+        let before = std::mem::replace(&mut association.check_at, at);
+        if before != at {
+            before.map(|before| self.checks.remove(&(before, id)));
+            self.checks.extend(at.map(|at| (at, id)));
+        }
+    }
+
+    /// Ends associations that were idle for long.
+    pub(crate) fn sweep(&mut self, now: Time) {
+        while let Some((_, id)) = self.checks.first().copied().filter(|(at, _)| *at <= now) {
+            let noted = self.open.get(&id).and_then(|association| association.check_at);
+            self.check(id);
+            if self.open.get(&id).is_some_and(|association| association.check_at == noted) {
+                self.end(id);
+                self.events.push_back(Event::Ended { id });
+            }
+        }
+    }
+
+    /// Makes room for one more: the one that nobody uses and that was unheard for longest goes. False if all are used.
+    pub(crate) fn make_room(&mut self) -> bool {
+        while self.open.len() >= self.config.associations_max {
+            let Some((noted, id)) = self.checks.first().copied() else { return false };
+            self.check(id);
+            if self.open.get(&id).is_some_and(|association| association.check_at == Some(noted)) {
+                self.counters.evicted += 1;
+                self.end(id);
+                self.events.push_back(Event::Ended { id });
+            }
+        }
+        true
+    }
+
+    /// Returns true if there is no room for one more, and nobody who could make it.
+    pub(crate) fn is_full(&self) -> bool {
+        self.open.len() >= self.config.associations_max && self.checks.is_empty()
+    }
+
+    /// The peer forgets an association. What is still under way in it may come, and is answered.
+    pub(crate) fn handle_bye(&mut self, id: u32) {
+        if self.open.get(&id).is_some_and(|association| !association.used) {
+            self.forget(id);
+        }
+        self.events.push_back(Event::Ended { id });
+    }
+}

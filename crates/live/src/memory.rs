@@ -1,0 +1,95 @@
+//! What connections hold in memory, counted against budgets: the host's, and each association's share of it.
+//!
+//! Follows Choudhury and Hahne 1998 (dynamic thresholds): who wants more may hold a quarter of what is free, so that whoever comes next
+//! finds something, and a host that is little used gives much to one.
+//! Differs: a connection that holds little may always hold a little, so that each goes on. Counters are atomic, not locked: applications
+//! write while the host's thread is at work.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// What a connection may always hold of received data, bytes.
+pub(crate) const LEAST_RECEIVED: u64 = 64 << 10;
+/// What a connection that holds nothing written may always take, bytes.
+pub(crate) const LEAST_WRITTEN: u64 = 16 << 10;
+/// What a host needs for one stream at least: both, and packets on their way.
+pub const MEMORY_LEAST: u64 = 256 << 10;
+
+/// A budget.
+#[derive(Debug)]
+pub(crate) struct Memory {
+    max: u64,
+    used: AtomicU64,
+    /// The budget that this is a part of.
+    whole: Option<Arc<Memory>>,
+}
+
+impl Memory {
+    /// A host's budget.
+    pub fn new(max: u64) -> Arc<Self> {
+        Arc::new(Memory { max, used: AtomicU64::new(0), whole: None })
+    }
+
+    /// The budget of an association: three quarters of the host's, so that one cannot have it all.
+    pub fn share(whole: &Arc<Self>) -> Arc<Self> {
+        Arc::new(Memory { max: whole.max / 4 * 3, used: AtomicU64::new(0), whole: Some(whole.clone()) })
+    }
+
+    /// Bytes held.
+    pub fn used(&self) -> u64 {
+        self.used.load(Ordering::Relaxed)
+    }
+
+    /// Bytes that may still be held.
+    pub fn free(&self) -> u64 {
+        let own = self.max.saturating_sub(self.used());
+        self.whole.as_ref().map_or(own, |whole| own.min(whole.free()))
+    }
+
+    /// What one who wants more may hold.
+    pub fn fair(&self) -> u64 {
+        self.free() / 4
+    }
+
+    /// A holder of `before` bytes holds `now`.
+    pub fn recount(&self, before: u64, now: u64) {
+        if now >= before {
+            self.used.fetch_add(now - before, Ordering::Relaxed);
+        } else {
+            self.used.fetch_sub(before - now, Ordering::Relaxed);
+        }
+        if let Some(whole) = &self.whole {
+            whole.recount(before, now);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_association_has_a_share_and_counts_for_the_host() {
+        let host = Memory::new(1000);
+        let (one, other) = (Memory::share(&host), Memory::share(&host));
+        one.recount(0, 700);
+        assert_eq!((one.free(), other.free(), host.used()), (50, 300, 700));
+        other.recount(0, 300);
+        assert_eq!((one.free(), other.free(), host.free()), (0, 0, 0));
+        one.recount(700, 100);
+        assert_eq!((one.free(), other.free(), host.used()), (600, 450, 400));
+    }
+
+    #[test]
+    fn who_comes_later_finds_something() {
+        let host = Memory::new(512 << 20);
+        let held: Vec<u64> = (0..40)
+            .map(|_| {
+                let fair = host.fair();
+                host.recount(0, fair);
+                fair
+            })
+            .collect();
+        assert!(held[0] == 128 << 20 && held[39] > 0 && host.used() < 512 << 20);
+    }
+}
