@@ -1,4 +1,4 @@
-//! The extension module `skyhop._skyhop`: runs, emulations, satellites and their tables for Python.
+//! The extension module `skyhop._skyhop`: runs, emulations, satellites, their tables and streams of STP for Python.
 //!
 //! Follows `skyhop_record::run_scenario`, as the command does, so that both give the same numbers and files.
 //! Differs from it: a `RunError` becomes a Python exception and Ctrl-C a `KeyboardInterrupt`.
@@ -7,6 +7,8 @@
 #[cfg(target_os = "linux")]
 mod emulate;
 mod space;
+#[cfg(target_os = "linux")]
+mod stp;
 mod sweep;
 mod table;
 
@@ -114,6 +116,8 @@ fn _skyhop(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(check, module)?)?;
     #[cfg(target_os = "linux")]
     emulate::add(module)?;
+    #[cfg(target_os = "linux")]
+    stp::add(module)?;
     module.add_function(wrap_pyfunction!(space::place, module)?)?;
     module.add_function(wrap_pyfunction!(space::delay, module)?)?;
     module.add_function(wrap_pyfunction!(space::passes, module)?)?;
