@@ -472,6 +472,14 @@ fn what_goes_beyond_a_budget_is_refused_whole() {
     assert!(!liar.say(vec![piece(2, 0, false, 10), piece(0, 29_500, false, 501)]), "one byte too many");
     assert_eq!(liar.end.readable(2), 0, "none of it was taken");
     assert!(liar.say(vec![piece(0, 29_500, false, 500), piece(2, 29_999, false, 1)]));
+    // A piece counts also where the frame that opens its stream lies before it in the same packet.
+    let later = |offset| match piece(8, offset, false, 1) {
+        Frame::Stream { id, offset, end, data, .. } => Frame::Stream { id, opening: None, offset, end, data },
+        other => other,
+    };
+    for offset in [30_000, 1 << 61] {
+        assert!(!liar.say(vec![piece(8, 0, false, 0), later(offset)]), "{offset}");
+    }
     // The third would exceed the association's budget.
     assert!(!liar.say(vec![piece(4, 10_000, false, 1)]));
     assert!(liar.say(vec![piece(4, 9_999, false, 1)]));

@@ -137,7 +137,7 @@ impl<P: Payload> Incoming<P> {
         }
         let mut more: Vec<(u64, u64)> = Vec::new();
         let mut seen = self.seen;
-        frames.0.iter().all(|frame| {
+        frames.0.iter().enumerate().all(|(nth, frame)| {
             let (id, upto) = match frame {
                 Frame::Stream { id, offset, data, .. } => {
                     (*id, offset + data.as_ref().map_or(0, Contents::len) as u64)
@@ -154,7 +154,7 @@ impl<P: Payload> Incoming<P> {
                 (Some(stream), ..) => stream.high,
                 (None, Some(high), _) => *high,
                 (None, None, Some(count)) if opening && count >= self.allowed_streams.limit => return false,
-                (None, None, Some(_)) if opening => 0,
+                (None, None, Some(_)) if opening || opens_before(&frames.0[..nth], id) => 0,
                 _ => return true,
             };
             let already = more.iter().rev().find(|(other, _)| *other == id).map_or(high, |(_, upto)| *upto);
@@ -329,6 +329,11 @@ impl<P: Payload> Incoming<P> {
         let streams = self.allowed_streams.more(self.opened.end());
         all.into_iter().chain(streams.map(|limit| Frame::CreditStreams { limit }))
     }
+}
+
+/// Returns true if a frame of the same packet opens the stream before: the data that follow it count too.
+fn opens_before<P>(frames: &[Frame<P>], stream: u64) -> bool {
+    frames.iter().any(|frame| matches!(frame, Frame::Stream { id, opening: Some(_), .. } if *id == stream))
 }
 
 /// Credit that a stream has been promised above the initial amount, and has not used up.
