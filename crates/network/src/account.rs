@@ -7,9 +7,9 @@
 pub enum PacketFate {
     /// The packet reached the end of its route.
     Delivered,
-    /// A queue was full, or there was no path.
+    /// A node discarded it: full queue, early drop, link down, no path, or larger than an MTU.
     Dropped,
-    /// A link lost it.
+    /// Errors on a link, or a handover, lost it.
     Lost,
 }
 
