@@ -17,6 +17,7 @@ pub fn run() -> RunResult {
         failures: vec![],
         routing: None,
         splices: Vec::new(),
+        uplinks: Vec::new(),
         scenario: "geo".into(),
         seed: 7,
         simulated_s: 120.0,
