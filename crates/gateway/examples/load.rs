@@ -1,11 +1,12 @@
 //! Many connections at once, for laboratories: a server and its clients, each one thread with one poller.
 //!
-//! `load serve PORT`: sends back what it reads, and ends behind an end; a connection whose first byte is `b` gets zeros until it goes.
-//! `load hold HOST:PORT COUNT RATE SECONDS ADDRESS...`: from these addresses in turn opens RATE connections a second; each lives for
-//! COUNT / RATE seconds, so that there are COUNT. Each sends 100 bytes at its beginning, in its middle and at its end, compares what
-//! comes back, and ends by a half-close. One more from each address reads zeros all the time. A line of JSON every ten seconds and one
-//! at the end.
-//! `load idle HOST:PORT COUNT ADDRESS...`: opens them, says `open`, and holds them until its input ends.
+//! `load serve PORT`: echoes what it reads, and closes after the client's FIN; a connection whose first byte is `b` gets zeros until it
+//! closes.
+//! `load hold HOST:PORT COUNT RATE SECONDS ADDRESS...`: opens RATE connections a second from these addresses in turn; each lives for COUNT
+//! / RATE seconds, so that COUNT are open. Each sends 100 bytes at its beginning, in its middle and at its end, compares the echo, and ends
+//! by a half-close. One more connection from each address reads zeros all the time. Prints a line of JSON every ten seconds and one at the
+//! end.
+//! `load idle HOST:PORT COUNT ADDRESS...`: opens COUNT connections, prints `open`, and holds them until its standard input ends.
 //!
 //! Follows bench/gateway_load.py, which runs it in network namespaces. Leaves out TLS and names.
 
@@ -63,7 +64,7 @@ fn serve(port: u16) -> Outcome {
     listener.listen(4096)?;
     listener.set_nonblocking(true)?;
     let poller = Poller::new()?;
-    // SAFETY: it lives as long as the poller.
+    // SAFETY: the socket lives as long as the poller.
     unsafe { poller.add_with_mode(&listener, Event::readable(0), PollMode::Level)? };
     let (mut all, mut free): (Vec<Option<Served>>, Vec<usize>) = (vec![None], Vec::new());
     let (mut events, zeros) = (Events::new(), vec![0; 64 << 10]);
@@ -78,7 +79,7 @@ fn serve(port: u16) -> Outcome {
                         all.push(None);
                         all.len() - 1
                     });
-                    // SAFETY: it is taken out of the poller before it is closed.
+                    // SAFETY: the socket is removed from the poller before it is closed.
                     unsafe { poller.add_with_mode(&socket, Event::all(slot), PollMode::Edge)? };
                     all[slot] = Some(Served { socket, back: VecDeque::new(), bulk: None, ended: false });
                 }
@@ -96,7 +97,7 @@ fn serve(port: u16) -> Outcome {
 }
 
 impl Served {
-    /// False if it is over.
+    /// Returns false once the connection is over.
     fn turn(&mut self, zeros: &[u8]) -> bool {
         let mut buffer = [0; 4096];
         loop {
@@ -133,13 +134,13 @@ impl Served {
 struct Client {
     socket: Socket,
     begun: Instant,
-    /// Exchanges that are done, and bytes of the next that have come back.
+    /// Completed exchanges, and echoed bytes of the current one.
     exchanges: u32,
     came: usize,
     waits: bool,
     ending: bool,
     line: [u8; 100],
-    /// Index of the address, of one that reads zeros.
+    /// Index of the source address, for a connection that reads zeros.
     bulk: Option<usize>,
 }
 
@@ -149,7 +150,7 @@ struct Clients {
     poller: Poller,
     all: Vec<Option<Client>>,
     free: Vec<usize>,
-    /// When clients have something to send, by time.
+    /// Times at which clients send next.
     due: BTreeMap<(Instant, usize), ()>,
     open: usize,
     opened: u64,
@@ -161,7 +162,7 @@ struct Clients {
 fn connect(to: SocketAddr, from: IpAddr) -> io::Result<Socket> {
     let socket = Socket::new(Domain::for_address(to), Type::STREAM, Some(Protocol::TCP))?;
     socket.set_nonblocking(true)?;
-    // The port is chosen when the server is known, so that there are more of them.
+    // The port is chosen at connect, so that connections to different servers can share one.
     socket.set_bind_address_no_port()?;
     socket.bind(&SocketAddr::new(from, 0).into())?;
     match socket.connect(&to.into()) {
@@ -210,7 +211,7 @@ impl Clients {
             self.all.push(None);
             self.all.len() - 1
         });
-        // SAFETY: it is taken out of the poller before it is closed.
+        // SAFETY: the socket is removed from the poller before it is closed.
         unsafe { self.poller.add_with_mode(&socket, Event::all(slot), PollMode::Edge)? };
         let mut line = [0; 100];
         line.iter_mut().zip(0..).for_each(|(byte, at): (&mut u8, u64)| {
@@ -236,7 +237,7 @@ impl Clients {
         }
     }
 
-    /// A client may send its next line, or end.
+    /// Sends a client's next line, or ends its connection.
     fn send(&mut self, slot: usize) {
         let Some(client) = &mut self.all[slot] else { return };
         let sent = match (client.bulk, client.exchanges) {
@@ -251,7 +252,7 @@ impl Clients {
         };
         match sent {
             Ok(_) => client.waits = true,
-            // It is not connected yet, and is written to when it is.
+            // The socket is not connected yet, and is written to once it is.
             Err(e) if matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::NotConnected) => {}
             Err(e) => self.end(slot, Some(e.to_string())),
         }
@@ -341,7 +342,7 @@ impl Clients {
             self.bulk.iter().zip(first.unwrap_or_default()).map(|(now, then)| (now - then) as f64).collect();
         let (sum, squares) = (took.iter().sum::<f64>(), took.iter().map(|n| n * n).sum::<f64>());
         let jain = sum * sum / (addresses.len() as f64 * squares);
-        // Those that are open end in their time.
+        // Open connections end at their scheduled time.
         let most = Instant::now() + self.life * 2 + Duration::from_secs(60);
         while self.open > 0 && Instant::now() < most {
             self.step(Instant::now() + Duration::from_millis(50))?;
@@ -358,7 +359,7 @@ impl Clients {
 }
 
 fn idle(to: SocketAddr, count: usize, addresses: &[IpAddr]) -> Outcome {
-    // Their second exchange never comes.
+    // The second exchange of these connections is never sent.
     let mut clients = Clients::new(to, Duration::from_secs(1 << 20))?;
     clients.bulk = vec![0; addresses.len()];
     let done =
@@ -379,7 +380,7 @@ fn idle(to: SocketAddr, count: usize, addresses: &[IpAddr]) -> Outcome {
     Ok(())
 }
 
-/// Connections that have had their first answer, about: those that wait for the second.
+/// The approximate number of connections that have had their first echo: those that wait for the second exchange.
 fn done_bound(clients: &Clients) -> usize {
     clients.due.len().min(clients.open)
 }

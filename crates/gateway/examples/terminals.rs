@@ -1,6 +1,6 @@
-//! A hub with a thousand terminals that are idle and fifty that are not, each with a key, a socket and an association of its own.
+//! A hub with a thousand idle terminals and fifty busy ones, each with its own key, socket and association.
 //!
-//! Follows the terminal's side of `skyhop_gateway`, with `skyhop_live::engine` alone: what is measured is the hub, which is a daemon.
+//! Follows the terminal's side of `skyhop_gateway`, with `skyhop_live::engine` alone: the hub, a daemon, is measured.
 //! Differs from terminals: all of them are one process, and their connections have no client.
 //! `cargo run --release -p skyhop-gateway --example terminals -- [IDLE [BUSY [SECONDS]]]`, with the command built (`SKYHOP` names it).
 
@@ -35,7 +35,7 @@ struct Terminal {
     lost: bool,
 }
 
-/// The hub, which ends with this process.
+/// The hub process, which is killed with this process.
 struct Hub(Child);
 
 impl Drop for Hub {
@@ -46,7 +46,7 @@ impl Drop for Hub {
 }
 
 impl Hub {
-    /// Bytes of memory that it uses, and its processor time in hundredths of a second.
+    /// Memory in bytes, and processor time in hundredths of a second, of the hub.
     fn usage(&self) -> (u64, u64) {
         let folder = format!("/proc/{}", self.0.id());
         let status = std::fs::read_to_string(format!("{folder}/status")).unwrap_or_default();
@@ -61,7 +61,7 @@ impl Hub {
     }
 }
 
-/// Sends zeros to whoever connects, until it has enough.
+/// Sends zeros to each client until it has the requested bytes.
 fn source() -> io::Result<SocketAddr> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
     let address = listener.local_addr()?;
@@ -107,7 +107,7 @@ fn measure(folder: &Path, idle: usize, busy: usize, seconds: u64) -> Result<(), 
         config.budgets.stream_window = 4 << 20;
         config.budgets.first_window = 1 << 20;
         let socket = Socket::bind(Carrier::Udp, (Ipv4Addr::LOCALHOST, 0).into(), 1 << 20)?;
-        // SAFETY: the sockets live as long as the poller is used.
+        // SAFETY: the sockets live as long as the poller.
         unsafe { poller.add_with_mode(socket.io(), PollEvent::readable(n), PollMode::Level)? };
         let batch = Batch::new(socket.segments_max());
         let engine = Engine::new(now(), config, Arc::new(SystemEntropy));
@@ -123,7 +123,7 @@ fn measure(folder: &Path, idle: usize, busy: usize, seconds: u64) -> Result<(), 
     std::thread::sleep(Duration::from_millis(500));
     let alone = hub.usage().0;
     let mut world = World { terminals, poller, at, source, busy: 0 };
-    // A few dozen at a time, as they would come back when a hub was restarted.
+    // A few dozen at a time, as terminals would reconnect after a restart of the hub.
     let begun = Instant::now();
     for n in 0..world.terminals.len() {
         if world.terminals[n].engine.connect(now(), at).is_none() {
@@ -199,7 +199,7 @@ impl World {
         self.terminals.iter().filter(|terminal| terminal.link.is_some()).count()
     }
 
-    /// Waits for packets and timers, and handles what is due.
+    /// Waits for packets and timers, and handles them.
     fn step(&mut self, now: impl Fn() -> Time, most: Duration) -> io::Result<()> {
         let mut events = Events::new();
         let due = self.terminals.iter().filter_map(|terminal| terminal.engine.poll_timeout()).min();
@@ -268,7 +268,7 @@ impl Terminal {
         }
     }
 
-    /// Opens a connection to there.
+    /// Opens a connection to a server behind the hub.
     fn open(&mut self, to: SocketAddr) {
         let Some(trunk) = self.link.and_then(|link| self.engine.trunk(link)) else { return };
         let Some(id) = trunk.open(Class::default()) else { return };
@@ -283,7 +283,7 @@ impl Terminal {
         while let Some(part) = self.batch.next().copied() {
             match self.socket.send(&self.batch.buffer, &part) {
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(()),
-                // As good as lost on the way.
+                // A packet that cannot be sent counts as lost on the path.
                 _ => self.batch.advance(),
             }
         }

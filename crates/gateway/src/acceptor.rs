@@ -1,8 +1,8 @@
-//! The end that has a connection's server: the preamble is read, the name looked up, and the server asked.
+//! The server's end of a connection: reads the preamble, resolves the name, and connects to the server.
 //!
-//! Follows docs/stp.md §16. A hub alone has no preamble to read, and asks the server for the client itself.
-//! Differs from a proxy's defaults: nothing of this host's own and of special purpose is connected to unless the file says so.
-//! Leaves out what is carried then (`gateway`).
+//! Follows docs/stp.md §16. A hub alone has no preamble to read, and connects to the server on the client's behalf.
+//! Differs from a proxy's defaults: it does not connect to this host's own or special-purpose addresses unless the file allows them.
+//! Leaves out carrying data afterwards (`gateway`).
 
 use crate::config::{Role, SourceAddress};
 use crate::dscp::Dscp;
@@ -17,7 +17,7 @@ use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 
 impl Gateway {
-    /// The preamble of a stream that the far gateway has opened. Nothing behind it is read.
+    /// Reads the preamble of a stream that the far gateway has opened, and no byte after it.
     pub(crate) fn read_preamble(
         &mut self,
         now: Time,
@@ -55,7 +55,7 @@ impl Gateway {
         if preamble.carries == Carries::Datagrams {
             return self.accept_datagrams(now, flow, &preamble);
         }
-        // This one is among them already.
+        // The count includes this connection.
         if self.flows.len() > self.config.connections.min(self.files_max) {
             return Err(End::Answered(Answer::Full));
         }
@@ -86,7 +86,7 @@ impl Gateway {
         }
     }
 
-    /// Begins a connection to the first of these addresses that is allowed and can be tried; others remain for later.
+    /// Begins a connection to the first allowed address that can be tried; the remaining addresses are kept for later attempts.
     pub(crate) fn connect(
         &mut self,
         now: Time,
@@ -122,8 +122,8 @@ impl Gateway {
         Err(End::Answered(answer))
     }
 
-    /// Returns true if connections may go there: to no special address and none of this host's, unless the file says so. A terminal
-    /// connects to what the file names only.
+    /// Returns true if connections to the address are allowed: a special-purpose address or one of this host's only if the file names it. A
+    /// terminal connects only to addresses that the file names.
     pub(crate) fn allowed(&self, to: SocketAddr) -> bool {
         let named = self.config.allow.iter().any(|prefix| prefix.contains(to.ip()));
         let open = self.config.role != Role::Terminal && !is_special(to.ip()) && !is_own(to.ip());
@@ -166,7 +166,7 @@ impl Gateway {
     }
 }
 
-/// Returns true if the address is one of this host's: nobody else can bind to it.
+/// Returns true if the address is one of this host's: other hosts' addresses cannot be bound.
 fn is_own(address: IpAddr) -> bool {
     UdpSocket::bind((address, 0)).is_ok()
 }

@@ -1,8 +1,8 @@
 //! Metrics and the status, over HTTP on loopback.
 //!
 //! Follows RFC 9112 as far as `curl` and Prometheus need it, and Prometheus' text format 0.0.4.
-//! Differs from a web server: one request a connection, and nothing can be changed.
-//! Leaves out encryption: the address is one of loopback.
+//! Differs from a web server: one request per connection, and read-only.
+//! Leaves out encryption, since the address is on loopback.
 
 use crate::gateway::Gateway;
 use crate::kernel::{KernelSocket, Listener};
@@ -15,14 +15,14 @@ use std::fmt::Write as _;
 use std::io;
 use std::net::SocketAddr;
 
-/// A request's head is no longer.
+/// Limit of a request's head, bytes.
 const HEAD_MAX: usize = 4096;
-/// Connections at a time.
+/// Limit of simultaneous connections.
 const MOST: usize = 32;
-/// Connections of users that the status lists.
+/// Limit of users' connections that the status lists.
 const LISTED: usize = 200;
 
-/// A connection that asks.
+/// A connection of an HTTP client.
 struct Asking {
     socket: KernelSocket,
     head: Vec<u8>,
@@ -45,17 +45,17 @@ impl Admin {
         Ok(Admin { listener, first_key, asking: BTreeMap::new() })
     }
 
-    /// How many keys it uses.
+    /// Number of keys that it uses.
     pub const KEYS: usize = MOST + 1;
 
-    /// The poller has news of the listener or a connection.
+    /// Handles an event of the listener or a connection.
     pub fn handle_ready(&mut self, poller: &Poller, event: &PollEvent, now: Time, gateway: &Gateway) {
         if event.key == self.first_key {
             while let Ok((socket, ..)) = self.listener.accept() {
                 let free =
                     (self.first_key + 1..=self.first_key + MOST).find(|key| !self.asking.contains_key(key));
                 let Some(key) = free else { continue };
-                // SAFETY: it is taken out of the poller before it is closed.
+                // SAFETY: the socket is removed from the poller before it is closed.
                 if unsafe { poller.add_with_mode(&socket, PollEvent::all(key), PollMode::Edge) }.is_ok() {
                     self.asking.insert(key, Asking { socket, head: Vec::new(), answer: None });
                 }
@@ -75,7 +75,7 @@ impl Admin {
 }
 
 impl Asking {
-    /// Returns false at its end.
+    /// Returns false once the connection is over.
     fn advance(&mut self, now: Time, gateway: &Gateway) -> bool {
         while self.answer.is_none() {
             match self.socket.read(HEAD_MAX as u64, &mut BytesMut::new()) {
@@ -213,14 +213,14 @@ fn peer(now: Time, gateway: &Gateway, name: &str, link: Option<u32>) -> Value {
     })
 }
 
-/// The gateway as it is now.
+/// The current status of the gateway.
 fn status(now: Time, gateway: &Gateway) -> Value {
     let flows = gateway.flows.iter().take(LISTED).map(|(_, flow)| {
         let unsent = flow.stream.and_then(|(link, id)| Some(gateway.engine.link(link)?.trunk.unsent(id)));
         let unread = flow.stream.and_then(|(link, id)| Some(gateway.engine.link(link)?.trunk.readable(id)));
         let [up, down] = flow.join.carried();
         let blocked = flow.socket.as_ref().is_some_and(|socket| !socket.writable);
-        // The end that holds the connection up now, as seen from here.
+        // The current bottleneck of the connection, as seen from this gateway.
         let crowded = flow.user.as_ref().is_some_and(|user| !user.writable);
         let limit = match (unsent.unwrap_or(0) > 0 || crowded, blocked, flow.opener) {
             (true, ..) => "link",

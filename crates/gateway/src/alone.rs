@@ -1,9 +1,9 @@
-//! A hub alone: both ends of a split connection are the kernel's TCP, and its users need no gateway.
+//! A hub without terminals: both ends of a split connection are the kernel's TCP, and its users need no gateway.
 //!
-//! Follows HT figure 4.22 and HK section VI ("on the user side no gateway at all"): the hub's TCP towards the users has buffers and a
-//! congestion control that are made for the satellite link, and servers have a short path to it.
-//! Differs from a pair of gateways: the users' receive windows bound what is in flight, and acknowledgments come back as ever.
-//! Leaves out shares of the link, which the kernel's connections find among themselves.
+//! Follows HT figure 4.22 and HK section VI ("on the user side no gateway at all"): the hub's TCP towards the users has buffers and
+//! congestion control for the satellite link, and servers have a short path to it.
+//! Differs from a pair of gateways: the users' receive windows limit the data in flight, and their acknowledgments are unchanged.
+//! Leaves out shares of the link, which the kernel's connections settle by congestion control.
 
 use crate::flow::SplitConnection;
 use crate::gateway::{End, Fate, Gateway};
@@ -13,7 +13,7 @@ use skyhop_units::Time;
 use std::net::SocketAddr;
 
 impl Gateway {
-    /// A client's connection to `to`, which came over the satellite link.
+    /// Accepts a client's connection to `to`, which arrived over the satellite link.
     pub(crate) fn accept_alone(
         &mut self,
         now: Time,
@@ -33,7 +33,7 @@ impl Gateway {
         self.insert(now, flow);
     }
 
-    /// Carries between two sockets of the kernel.
+    /// Copies data between two sockets of the kernel.
     pub(crate) fn pump_alone(&mut self, now: Time, slot: usize, flow: &mut SplitConnection) -> Fate {
         let (Some(user), Some(server)) = (&mut flow.user, &mut flow.socket) else {
             return Fate::Over(End::Reset);

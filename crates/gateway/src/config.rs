@@ -1,7 +1,7 @@
-//! The file that describes a gateway.
+//! The configuration file of a gateway.
 //!
-//! Follows the scenario's rules: values with units are strings, an unknown key is an error with the nearest that exists, exit code 2.
-//! Differs: the files of keys that it names are read too, relative to itself.
+//! Follows the scenario's rules: values with units are strings, an unknown key is an error that names the nearest valid key, exit code 2.
+//! Differs: key files that it names are read too, relative to its own folder.
 //! Leaves out defaults that depend on the machine.
 
 use crate::dscp::{Dscp, DscpRow, DscpTable};
@@ -20,7 +20,7 @@ use std::path::Path;
 use std::str::FromStr;
 use toml::Spanned;
 
-/// A mistake in the file: its place, and what is wrong.
+/// An error in the file, with its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfigError(String);
 
@@ -36,11 +36,11 @@ impl std::error::Error for ConfigError {}
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Role {
-    /// On the Internet's side; serves terminals.
+    /// On the Internet's side, with terminals.
     Hub,
     /// On the users' side.
     Terminal,
-    /// On the Internet's side, of users who have no terminal that is a gateway.
+    /// On the Internet's side, for users without a terminal gateway.
     Alone,
 }
 
@@ -54,7 +54,7 @@ impl fmt::Display for Role {
     }
 }
 
-/// New connections while they cannot be split.
+/// Treatment of new connections while they cannot be split.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Fail {
@@ -65,22 +65,22 @@ pub enum Fail {
     Closed,
 }
 
-/// QUIC of the users, which cannot be split.
+/// Treatment of users' QUIC, which cannot be split.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Quic {
     /// QUIC passes beside the association.
     #[default]
     Pass,
-    /// QUIC is carried in the association, as other datagrams are.
+    /// QUIC is carried in the association, like other datagrams.
     Carry,
-    /// QUIC passes beside the association, at `quic_rate` each way.
+    /// QUIC passes beside the association, limited to `quic_rate` in each direction.
     Limit,
     /// QUIC is refused, so that browsers fall back to TCP.
     Refuse,
 }
 
-/// UDP of the users, but for QUIC and DNS.
+/// Treatment of users' UDP, except QUIC and DNS.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Udp {
@@ -91,70 +91,70 @@ pub enum Udp {
     Carry,
 }
 
-/// Questions of the users to name servers.
+/// Treatment of users' queries to name servers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Dns {
-    /// They are as other UDP.
+    /// Queries are treated like other UDP.
     #[default]
     Pass,
-    /// They are answered out of a cache, and what it does not know is asked in a stream that goes before all others.
+    /// Queries are answered from a cache; the others go to the server in a stream of the highest priority.
     Cache,
 }
 
-/// The address that a server sees.
+/// The source address that a server sees.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SourceAddress {
-    /// This gateway's.
+    /// The gateway's address.
     #[default]
     Own,
-    /// The client's, if what is sent to it comes by this gateway.
+    /// The client's address, if packets to it are routed through this gateway.
     Client,
 }
 
-/// Connections that the firewall hands over.
+/// Connections that the firewall intercepts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Intercept {
-    /// Devices over which they come in.
+    /// Devices on which they arrive.
     pub interfaces: Vec<String>,
     /// Ports of the servers.
     pub ports: Vec<RangeInclusive<u16>>,
     /// Exceptions: ports that pass unsplit.
     pub except_ports: Vec<RangeInclusive<u16>>,
-    /// Servers, if not all of them.
+    /// Servers; all of them if empty.
     pub to: Vec<Prefix>,
     /// Exceptions: servers whose connections pass unsplit.
     pub except: Vec<Prefix>,
-    /// New connections while they cannot be split.
+    /// Treatment of new connections while they cannot be split.
     pub fail: Fail,
-    /// QUIC of the users.
+    /// Treatment of users' QUIC.
     pub quic: Quic,
-    /// The most that QUIC takes each way, if it is limited.
+    /// Limit of QUIC in each direction, if any.
     pub quic_rate: Option<Rate>,
-    /// Other UDP of the users.
+    /// Treatment of users' other UDP.
     pub udp: Udp,
-    /// Questions of the users to name servers.
+    /// Treatment of users' queries to name servers.
     pub dns: Dns,
-    /// The port at which they arrive.
+    /// The local port to which they are redirected.
     pub port: u16,
-    /// The mark of their packets, and the number of their table of routes.
+    /// The mark of their packets, and the number of their routing table.
     pub mark: u32,
 }
 
 impl Intercept {
-    /// Returns true if datagrams are handed over too.
+    /// Returns true if datagrams are intercepted too.
     pub fn takes_datagrams(&self) -> bool {
         self.udp == Udp::Carry || self.quic == Quic::Carry || self.dns == Dns::Cache
     }
 }
 
-/// A port that leads to a server at the far end.
+/// A local port that is forwarded to a server at the far end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Forward {
-    /// The port.
+    /// The local port.
     pub listen: SocketAddr,
-    /// Host and port.
+    /// Host and port of the server.
     pub to: (String, u16),
 }
 
@@ -165,50 +165,50 @@ pub struct Terminal {
     pub key: PublicKey,
     /// Addresses of its users.
     pub prefixes: Vec<Prefix>,
-    /// The most that leaves for it, in place of the hub's `rate`.
+    /// The rate limit towards it, in place of the hub's `rate`.
     pub rate: Option<Rate>,
-    /// What it may use of the link.
+    /// Its quota on the link.
     pub quota: Option<Quota>,
 }
 
-/// A gateway.
+/// The configuration of a gateway.
 #[derive(Debug, Clone)]
 pub struct Config {
     /// The side of the link.
     pub role: Role,
     /// Address of the association's socket.
     pub listen: SocketAddr,
-    /// The hub, of a terminal.
+    /// The hub's address, for a terminal.
     pub hub: Option<String>,
-    /// Keys, those of the peers included.
+    /// Own keys and the peers' public keys.
     pub keys: Keys,
-    /// The most that this end sends.
+    /// Rate limit of what this end sends.
     pub rate: Option<Rate>,
-    /// Congestion control of the kernel's connections towards users, of a hub alone.
+    /// Congestion control of the kernel's connections towards users, for a hub alone.
     pub congestion: Option<String>,
-    /// True if the network has promised that rate.
+    /// True if the network guarantees that rate.
     pub promised: bool,
-    /// Bytes that the connections of an association hold, each way.
+    /// Buffer of an association's connections in each direction, bytes.
     pub memory: u64,
-    /// Connections at most.
+    /// Limit of connections.
     pub connections: usize,
-    /// The largest packet of the network layer between the gateways.
+    /// The MTU of the path between the gateways, at the network layer.
     pub mtu: u32,
-    /// How long a server may take to answer a SYN.
+    /// The timeout of a connection attempt to a server.
     pub connect_timeout: Span,
-    /// A peer that is silent for so long is given up, and its connections are reset.
+    /// The time without packets after which a peer is given up and its connections are reset.
     pub silence: Span,
-    /// The address that a server sees.
+    /// The source address that a server sees.
     pub source: SourceAddress,
-    /// Ranges of special addresses that may be connected to all the same.
+    /// Ranges of special-purpose addresses to which connections are allowed.
     pub allow: Vec<Prefix>,
     /// Code points and priorities of connections.
     pub dscp: DscpTable,
-    /// Connections that the firewall hands over.
+    /// Connections that the firewall intercepts.
     pub intercept: Option<Intercept>,
     /// A SOCKS5 proxy, with its password if it has one.
     pub socks: Option<(SocketAddr, Option<(String, String)>)>,
-    /// Ports that lead to the far end.
+    /// Ports that are forwarded to the far end.
     pub forwards: Vec<Forward>,
     /// Metrics and the status.
     pub metrics: Option<SocketAddr>,
@@ -305,12 +305,12 @@ struct DscpFile {
     priority: Option<Spanned<i64>>,
 }
 
-/// Ports of tunnels that are sealed themselves, which a split would only delay: ssh is no tunnel, so it is split.
+/// Ports of encrypted tunnels, which a split would only delay. SSH is not one of them, so it is split.
 const TUNNELS: [RangeInclusive<u16>; 2] = [500..=500, 4500..=4500];
-/// The default mark, which spells "sky".
+/// The default mark: the letters "sky" in ASCII.
 pub const MARK: u32 = 0x736b79;
 
-/// The file's text, to say where a value stands.
+/// The file's text, from which the line of a value is found.
 struct Text<'a> {
     path: &'a Path,
     text: &'a str,
@@ -367,7 +367,7 @@ impl Text<'_> {
         })
     }
 
-    /// The error of the TOML library, with the nearest of the keys that it lists.
+    /// The error of the TOML library, with the nearest of the valid keys that it lists.
     fn parse(&self) -> Result<File, ConfigError> {
         toml::from_str(self.text).map_err(|e| {
             let message = e.message();
@@ -398,7 +398,7 @@ impl FromStr for Ports {
     }
 }
 
-/// Host and port, the host in brackets if it is an address of IPv6.
+/// Host and port, with brackets around an IPv6 address.
 pub fn host_and_port(text: &str) -> Option<(String, u16)> {
     if let Ok(address) = text.parse::<SocketAddr>() {
         return Some((address.ip().to_string(), address.port()));
@@ -410,7 +410,7 @@ pub fn host_and_port(text: &str) -> Option<(String, u16)> {
 }
 
 impl Config {
-    /// Reads a file, and the keys that it names.
+    /// Reads a file, and the key files that it names.
     pub fn read(path: &Path) -> Result<Self, ConfigError> {
         let text = std::fs::read_to_string(path).map_err(|e| {
             let hint = if e.kind() == std::io::ErrorKind::NotFound {
@@ -423,7 +423,7 @@ impl Config {
         Self::parse(path, &text)
     }
 
-    /// Reads the text of a file, and the keys that it names, relative to `path`.
+    /// Reads the text of a file, and the key files that it names, relative to `path`.
     pub fn parse(path: &Path, text: &str) -> Result<Self, ConfigError> {
         let text = Text { path, text };
         let file = text.parse()?;
@@ -433,7 +433,7 @@ impl Config {
         let any = match file.role {
             Role::Hub => SocketAddr::from(([0, 0, 0, 0], UDP_PORT)),
             Role::Terminal => SocketAddr::from(([0, 0, 0, 0], 0)),
-            // Nobody is to reach a socket that is not used.
+            // No peer can reach an unused socket.
             Role::Alone => SocketAddr::from(([127, 0, 0, 1], 0)),
         };
         if file.role == Role::Terminal && file.hub.is_none() {
@@ -500,17 +500,17 @@ impl Config {
         Ok(config)
     }
 
-    /// What is done with questions to name servers.
+    /// Treatment of queries to name servers.
     pub fn dns(&self) -> Dns {
         self.intercept.as_ref().map_or(Dns::Pass, |intercept| intercept.dns)
     }
 
-    /// Rates of single terminals.
+    /// Rates of individual terminals.
     pub fn rates(&self) -> BTreeMap<PublicKey, Rate> {
         self.terminals.values().filter_map(|terminal| Some((terminal.key, terminal.rate?))).collect()
     }
 
-    /// The hub's address, looked up.
+    /// The hub's address, resolved.
     pub fn hub_address(&self) -> std::io::Result<Option<SocketAddr>> {
         let Some(hub) = &self.hub else { return Ok(None) };
         let found = hub.to_socket_addrs()?.next();
@@ -606,7 +606,8 @@ fn dscp(text: &Text<'_>, rows: &[DscpFile]) -> Result<DscpTable, ConfigError> {
     Ok(table)
 }
 
-/// A hub alone takes intercepted connections, and knows no other gateway; its kernel's congestion control is nobody else's.
+/// Checks the keys of a hub alone: it accepts intercepted connections only and has no far gateway; a congestion control is set for this
+/// role alone.
 fn alone(text: &Text<'_>, file: &File) -> Result<(), ConfigError> {
     let forward = file.forward.first().map(|forward| &forward.listen);
     let socks = file.socks.as_ref().map(|socks| &socks.listen);
@@ -698,7 +699,7 @@ fn intercept(text: &Text<'_>, role: Role, from: &InterceptFile) -> Result<Interc
     let ports = |key: &str, values: &[Spanned<String>]| -> Result<Vec<RangeInclusive<u16>>, ConfigError> {
         Ok(text.values::<Ports>(key, values)?.into_iter().map(|ports| ports.0).collect())
     };
-    // Datagrams of a hub's users come in their terminals' streams, and a hub alone has no far gateway to carry them to.
+    // Datagrams of a hub's users arrive in their terminals' streams, and a hub alone has no far gateway to carry them to.
     if role != Role::Terminal {
         let udp = from.udp.as_ref().filter(|udp| *udp.get_ref() != Udp::Pass).map(|udp| ("udp", udp.span()));
         let dns = from.dns.as_ref().filter(|dns| *dns.get_ref() != Dns::Pass).map(|dns| ("dns", dns.span()));

@@ -1,50 +1,50 @@
 //! The counters of a gateway.
 //!
-//! Follows the conventions of Prometheus for names: units spelt out, `_total` for what only grows.
-//! Leaves out labels of users: their number is not bounded.
+//! Follows the conventions of Prometheus for names: units spelt out, `_total` for counters that only grow.
+//! Leaves out labels of users, since their number is not bounded.
 
 use skyhop_splice::preamble::Answer;
 use std::fmt::Write as _;
 
-/// Datagrams of UDP so far.
+/// Counters of UDP datagrams.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct DatagramCounters {
-    /// Given to an association.
+    /// Datagrams sent into an association.
     pub to_link: u64,
-    /// Given to a client or a server.
+    /// Datagrams sent to a client or a server.
     pub from_link: u64,
-    /// Dropped here: no association, no room, nobody who takes them.
+    /// Datagrams dropped here: no association, no room, or no receiver.
     pub refused: u64,
 }
 
-/// Connections and bytes so far.
+/// Counters of connections and bytes.
 #[derive(Debug, Clone, Default)]
 pub struct Counters {
-    /// Connections of clients here.
+    /// Connections that clients opened here.
     pub opened: u64,
-    /// Connections of clients at the far end.
+    /// Connections that clients opened at the far end.
     pub accepted: u64,
-    /// Both ends have closed, and have everything.
+    /// Connections that both ends closed after complete delivery.
     pub closed: u64,
-    /// Reset by an end or by the far gateway.
+    /// Connections reset by an end or by the far gateway.
     pub reset: u64,
-    /// Lost with an association.
+    /// Connections lost with an association.
     pub lost: u64,
-    /// Turned away, by answer.
+    /// Refused connections, by answer.
     pub refused: [u64; Answer::ALL.len()],
-    /// Bytes of connections that are over, from the satellite link and to it.
+    /// Bytes of finished connections, received from and sent to the satellite link.
     pub bytes: [u64; 2],
-    /// Datagrams of UDP.
+    /// UDP datagrams.
     pub datagrams: DatagramCounters,
 }
 
 impl Counters {
-    /// A connection was turned away.
+    /// Counts a refused connection.
     pub fn refuse(&mut self, answer: Answer) {
         self.refused[usize::from(answer.number())] += 1;
     }
 
-    /// The counters as Prometheus reads them.
+    /// The counters in Prometheus' text format.
     pub fn prometheus(&self, out: &mut String) {
         let mut counter = |name: &str, help: &str, values: &[(&str, u64)]| {
             let _ =

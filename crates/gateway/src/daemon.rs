@@ -1,8 +1,8 @@
-//! The thread of a gateway: its clock, its poller, its listeners, and what an operator tells it by signals.
+//! The thread of a gateway: its clock, poller, listeners and signals.
 //!
 //! Follows the loop of `skyhop_live`'s driver: one input, then drain. Systemd's sd_notify(3) for readiness.
-//! Differs: connections of the kernel come and go here too, and their sockets are told apart by the poller's keys.
-//! Leaves out several threads.
+//! Differs: it also opens and closes the kernel's connections, whose sockets are distinguished by the poller's keys.
+//! Leaves out a second thread.
 
 use crate::admin::Admin;
 use crate::config::{Config, Role, SourceAddress};
@@ -24,12 +24,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// Why a gateway cannot run.
+/// The reason that a gateway stops with an error.
 #[derive(Debug)]
 pub enum DaemonError {
-    /// The file is wrong, or asks for what this host does not have.
+    /// The file has an error, or requires something that this host does not have.
     Config(String),
-    /// The gateway has run, and cannot go on.
+    /// The gateway was running, and cannot continue.
     Run(String),
 }
 
@@ -45,15 +45,15 @@ const SOCKET: usize = 1;
 const SIGNALS: usize = 2;
 const ADMIN: usize = 16;
 const LISTENERS: usize = ADMIN + Admin::KEYS;
-/// Files that are not connections.
+/// File descriptors reserved for purposes other than connections.
 const FILES_BESIDE: usize = 64;
-/// Calls of the kernel for incoming packets before it is the others' turn.
+/// Receive calls on the association's socket before other work gets its turn.
 const READS: usize = 8;
-/// Connections that are accepted before it is the others' turn.
+/// Connections accepted before other work gets its turn.
 const ACCEPTS: usize = 64;
-/// Grace of open connections when the gateway is told to stop.
+/// The time that open connections have to finish after a signal to stop.
 const DRAIN: Span = Span::from_secs(10);
-/// The kernel's buffers of the association's socket, bytes.
+/// The kernel's buffer sizes of the association's socket, bytes.
 const SOCKET_BUFFER: usize = 4 << 20;
 
 /// The purpose of a listener.
@@ -79,38 +79,38 @@ struct Daemon {
     signals: OwnedFd,
     admin: Option<Admin>,
     listeners: Vec<Option<Listening>>,
-    /// False while there is no room for more connections.
+    /// False at the limit of connections.
     accepting: bool,
     waits_for_room: bool,
     heard_at: Time,
-    /// When to end, whatever is still open.
+    /// The deadline at which the gateway ends even with open connections.
     ends_at: Option<Time>,
     rules: bool,
-    /// What terminals have used, if any has a quota.
+    /// The file of terminals' usage, if any terminal has a quota.
     usage: Option<UsageFile>,
     counted_at: Time,
     log: Box<dyn FnMut(&str)>,
 }
 
-/// Runs a gateway until it is told to end by SIGTERM or SIGINT; SIGHUP has it read its file again. Lines for the log go to `log`.
-/// Packets of associations go to `tap` in the clear.
+/// Runs a gateway until SIGTERM or SIGINT; SIGHUP makes it read its file again. Log lines go to `log`, decrypted packets of associations to
+/// `tap`.
 ///
 /// # Errors
 ///
-/// The file asks for what this host does not have, or the gateway cannot go on.
+/// The file requires something that this host does not have, or the gateway cannot continue.
 pub fn run(
     path: PathBuf,
     config: Config,
     tap: Option<Tap>,
     log: Box<dyn FnMut(&str)>,
 ) -> Result<(), DaemonError> {
-    // Before any thread is started: all inherit it.
+    // Before any thread is started, so that all threads inherit it.
     let signals = block_signals().map_err(|e| DaemonError::Run(format!("signals: {e}")))?;
     let files = raise_file_limit();
     let mut daemon = Daemon::start(path, config, signals, log)?;
     let most = usize::try_from(files).unwrap_or(usize::MAX).saturating_sub(FILES_BESIDE);
     if most < daemon.gateway.config.connections {
-        // More would be refused by the kernel one by one, and asked for again at once.
+        // Beyond this limit the kernel would refuse connections one by one, and each would be retried at once.
         daemon.gateway.files_max = most;
         let message = format!(
             "{files} files may be open, so {most} connections and not {} (ulimit -n, LimitNOFILE)",
@@ -126,7 +126,7 @@ pub fn run(
 }
 
 fn block_signals() -> io::Result<OwnedFd> {
-    // SAFETY: the sets outlive the calls, and the descriptor that the kernel makes is owned by nobody else.
+    // SAFETY: the sets outlive the calls, and the new descriptor has no other owner.
     unsafe {
         let mut set: libc::sigset_t = std::mem::zeroed();
         libc::sigemptyset(&raw mut set);
@@ -163,7 +163,7 @@ impl Daemon {
         let socket = Socket::bind(Carrier::Udp, local, SOCKET_BUFFER)
             .map_err(|e| DaemonError::Config(format!("listen: {local}: {e}")))?;
         let poller = Arc::new(Poller::new().map_err(|e| run("poller", e))?);
-        // SAFETY: the daemon owns both, and they live as long as the poller is used.
+        // SAFETY: the daemon owns both, and they live as long as the poller.
         unsafe {
             poller
                 .add_with_mode(socket.io(), Event::readable(SOCKET), PollMode::Level)
@@ -216,7 +216,7 @@ impl Daemon {
         Time::ZERO + Span::from_secs(1) + Span::from_nanos(self.started.elapsed().as_nanos() as u64)
     }
 
-    /// Reads what terminals have used of their quotas.
+    /// Reads the terminals' usage of their quotas.
     fn open_usage(&mut self) -> Result<(), String> {
         if self.usage.is_some() || self.gateway.config.terminals.values().all(|t| t.quota.is_none()) {
             return Ok(());
@@ -228,7 +228,7 @@ impl Daemon {
         Ok(())
     }
 
-    /// Counts what associations have carried, once a second, and writes it down from time to time.
+    /// Counts the bytes that associations have carried, once a second, and saves the usage periodically.
     #[expect(clippy::disallowed_methods, reason = "a quota's period is of the wall's clock")]
     fn count_usage(&mut self, at_end: bool) {
         let now = self.now();
@@ -248,7 +248,7 @@ impl Daemon {
         }
     }
 
-    /// Opens the listeners that a file names; those for intercepted connections are there while the association is.
+    /// Opens the listeners that a file names; those for intercepted connections exist only while the association does.
     fn listen(&mut self) -> Result<(), String> {
         let config = &self.gateway.config;
         let mut wanted = Vec::new();
@@ -281,7 +281,7 @@ impl Daemon {
                     ));
                 }
             }
-            // A try, so that a missing right is told at the start.
+            // A trial, so that a missing privilege is reported at the start.
             self.intercept(true).map_err(|e| format!("intercept: {e}"))?;
             if self.gateway.config.role == Role::Terminal {
                 self.intercept(false).map_err(|e| format!("intercept: {e}"))?;
@@ -292,7 +292,7 @@ impl Daemon {
 
     fn add_listener(&mut self, listener: Listener, purpose: Purpose) -> io::Result<()> {
         let place = self.listeners.iter().position(Option::is_none).unwrap_or(self.listeners.len());
-        // SAFETY: a listener is taken out of the poller before it is closed.
+        // SAFETY: a listener is removed from the poller before it is closed.
         unsafe { self.poller.add_with_mode(&listener, Event::readable(LISTENERS + place), PollMode::Level)? };
         let listening = Some(Listening { listener, purpose });
         match self.listeners.get_mut(place) {
@@ -302,8 +302,8 @@ impl Daemon {
         Ok(())
     }
 
-    /// Opens the listeners for intercepted connections, or closes them: without them the firewall lets new connections pass, or refuses
-    /// them, as its rules say.
+    /// Opens or closes the listeners for intercepted connections: without them the firewall passes or refuses new connections, according to
+    /// its rules.
     fn intercept(&mut self, open: bool) -> io::Result<()> {
         let Some(intercept) = &self.gateway.config.intercept else { return Ok(()) };
         let port = intercept.port;
@@ -314,7 +314,7 @@ impl Daemon {
             for v4 in [true, false] {
                 match Listener::transparent(v4, port) {
                     Ok(listener) => self.add_listener(listener, Purpose::Intercept)?,
-                    // A host without IPv6 has no users of it.
+                    // A host without IPv6 has no IPv6 users.
                     Err(e) if !v4 && e.raw_os_error() == Some(libc::EAFNOSUPPORT) => {
                         (self.log)("this host has no IPv6: only connections of IPv4 are split");
                     }
@@ -356,7 +356,7 @@ impl Daemon {
             }
             routing::remove(mark(&self.gateway.config));
         }
-        // Connections that are still open end with a reset, on both sides.
+        // Connections that are still open are reset on both sides.
         for (id, _) in self.gateway.engine.links().map(|(id, link)| (id, link.since)).collect::<Vec<_>>() {
             self.gateway.engine.abort(id);
         }
@@ -402,7 +402,7 @@ impl Daemon {
         }
     }
 
-    /// The time to end has come: nothing is open any more, and the far ends know so.
+    /// Returns true when the gateway may end: no connection is open, and the far ends have been informed.
     fn is_over(&self) -> bool {
         let quiet = || {
             self.gateway.flows.len() == 0
@@ -440,7 +440,7 @@ impl Daemon {
         }
     }
 
-    /// Reads, works and sends once. True if there is more to do at once.
+    /// Receives, works and sends once. Returns true if more work is ready.
     fn step(&mut self) -> io::Result<bool> {
         let mut more = self.receive()?;
         while let Some(trouble) = self.socket.trouble() {
@@ -478,7 +478,7 @@ impl Daemon {
             }
             let now = self.now();
             for run in 0..runs {
-                // The time at which the kernel got them: the spacing of packets tells the path's rate.
+                // The kernel's receive times: the spacing of packets shows the path's rate.
                 let age = Span::from_nanos(self.socket.age(run).as_nanos() as u64);
                 let at =
                     Time::from_nanos(now.as_nanos() - age.as_nanos().min(now.as_nanos())).max(self.heard_at);
@@ -494,12 +494,12 @@ impl Daemon {
         Ok(true)
     }
 
-    /// Sends the batch. False if the kernel has no room.
+    /// Sends the batch. Returns false if the kernel's buffer is full.
     fn send(&mut self) -> io::Result<bool> {
         while let Some(part) = self.batch.next().copied() {
             match self.socket.send(&self.batch.buffer, &part) {
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(false),
-                // A peer that cannot be reached for now, a packet that is too large: as good as lost on the way.
+                // A packet to an unreachable peer, or one too large, counts as lost on the path.
                 _ => self.batch.advance(),
             }
         }
@@ -513,7 +513,7 @@ impl Daemon {
         self.poller.modify_with_mode(self.socket.io(), Event::new(SOCKET, true, wait), PollMode::Level)
     }
 
-    /// Opens and closes what depends on the association and on room.
+    /// Opens and closes listeners according to the association and the limit of connections.
     fn adjust(&mut self) {
         let room = self.gateway.has_room() && self.ends_at.is_none();
         if room != self.accepting {
@@ -542,14 +542,14 @@ impl Daemon {
             let (socket, client, to) = match listening.listener.accept() {
                 Ok(accepted) => accepted,
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => return,
-                // The client has gone already, or this host has no more files; the next may be more fortunate.
+                // The client has closed already, or this host has no more descriptors; the next accept may succeed.
                 Err(_) => return,
             };
             let now = self.now();
             match &purpose {
                 Purpose::Socks => self.gateway.accept_socks(now, socket, client),
                 Purpose::Forward(to) => self.gateway.accept(now, socket, client, to.clone(), false),
-                // Nothing was intercepted: the listener itself was meant, and it would lead to itself.
+                // The connection was not intercepted: it was addressed to the listener itself, and would loop.
                 Purpose::Intercept
                     if listening.listener.local_addr().is_ok_and(|own| own.port() == to.port()) => {}
                 Purpose::Intercept => {
@@ -562,7 +562,7 @@ impl Daemon {
     fn handle_signals(&mut self) {
         let mut info = [0_u8; size_of::<libc::signalfd_siginfo>()];
         loop {
-            // SAFETY: the buffer is as long as is said.
+            // SAFETY: the buffer has the given length.
             let read = unsafe { libc::read(self.signals.as_raw_fd(), info.as_mut_ptr().cast(), info.len()) };
             if read < info.len() as isize {
                 return;
@@ -574,7 +574,7 @@ impl Daemon {
                     (self.log)("ending: no new connections, those that are open have 10 s");
                     self.ends_at = Some(self.now() + DRAIN);
                     if self.rules {
-                        // From now on connections pass as if there were no gateway; those that are open need the rule for their packets.
+                        // New connections now pass unsplit; open ones need the rule for their packets.
                         let _ = self.intercept(false);
                     }
                 }
@@ -583,7 +583,7 @@ impl Daemon {
         }
     }
 
-    /// Reads the file again. A mistake changes nothing.
+    /// Reads the file again. A file with an error changes nothing.
     fn reload(&mut self) {
         let config = match Config::read(&self.path) {
             Ok(config) => config,
@@ -624,7 +624,7 @@ impl Daemon {
     }
 }
 
-/// Settings of the kernel without which a gateway splits nothing.
+/// Checks kernel settings without which a gateway splits nothing.
 const FORWARDING: [(&str, &str); 2] = [
     (
         "/proc/sys/net/ipv4/ip_forward",

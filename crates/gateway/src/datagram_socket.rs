@@ -1,8 +1,8 @@
-//! Sockets of UDP: listeners that take what was meant for others, replies under a server's address, and ways out to servers.
+//! UDP sockets: listeners for intercepted datagrams, replies from a server's address, and sockets towards servers.
 //!
-//! Follows ip(7), ipv6(7) and udp(7), and the kernel's tproxy.txt for the address that a client has asked for.
-//! Differs from a socket of the library in the control messages, which tell that address.
-//! Leaves out waiting, which is the daemon's.
+//! Follows ip(7), ipv6(7) and udp(7), and the kernel's tproxy.txt for the original destination address.
+//! Differs from a socket of the library in the control messages, which carry that address.
+//! Leaves out waiting (`daemon`).
 
 use crate::kernel::{not_ip, set_integer, set_transparent};
 use socket2::{Domain, Protocol, SockAddr, SockAddrStorage, Socket, Type};
@@ -10,12 +10,12 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 
-/// No datagram is larger.
+/// The largest datagram, bytes.
 pub const LARGEST: usize = 65_535;
-/// The kernel's number of the control message with the address of IPv6 that was asked for.
+/// The kernel's number of the control message with the original IPv6 destination.
 const IPV6_ORIGDSTADDR: libc::c_int = 74;
 
-/// A socket of UDP that never waits.
+/// A non-blocking UDP socket.
 #[derive(Debug)]
 pub struct DatagramSocket {
     socket: Socket,
@@ -28,7 +28,7 @@ impl DatagramSocket {
         Ok(DatagramSocket { socket })
     }
 
-    /// At a port, for datagrams to any address of that version which the firewall hands over.
+    /// Listens at a port for intercepted datagrams to any address of that version.
     pub fn transparent(v4: bool, port: u16) -> io::Result<Self> {
         let any = if v4 { IpAddr::V4(Ipv4Addr::UNSPECIFIED) } else { IpAddr::V6(Ipv6Addr::UNSPECIFIED) };
         let made = Self::new(Domain::for_address((any, port).into()))?;
@@ -45,7 +45,7 @@ impl DatagramSocket {
         Ok(made)
     }
 
-    /// For what a server at this address answers to clients here.
+    /// Opens a socket that sends replies to clients from a server's address.
     pub fn reply(server: SocketAddr) -> io::Result<Self> {
         let made = Self::new(Domain::for_address(server))?;
         made.socket.set_reuse_address(true)?;
@@ -54,7 +54,7 @@ impl DatagramSocket {
         Ok(made)
     }
 
-    /// To a server, under the client's address if that is given.
+    /// Opens a socket to a server, from the client's address if that is given.
     pub fn connect(server: SocketAddr, source: Option<SocketAddr>) -> io::Result<Self> {
         let made = Self::new(Domain::for_address(server))?;
         if let Some(source) = source {
@@ -66,7 +66,7 @@ impl DatagramSocket {
         Ok(made)
     }
 
-    /// Sends to the server that it was connected to.
+    /// Sends to the connected server.
     pub fn send(&self, data: &[u8]) -> io::Result<usize> {
         self.socket.send(data)
     }
@@ -76,9 +76,9 @@ impl DatagramSocket {
         self.socket.send_to(data, &client.into())
     }
 
-    /// The next datagram of the server, whose length is told; `None` if there is none for now.
+    /// Receives the server's next datagram and returns its length; `None` if none is waiting.
     pub fn receive(&self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
-        // SAFETY: the kernel writes at most as many bytes as there are.
+        // SAFETY: the kernel writes at most the buffer's length.
         let read =
             unsafe { libc::recv(self.socket.as_raw_fd(), buffer.as_mut_ptr().cast(), buffer.len(), 0) };
         match usize::try_from(read) {
@@ -87,12 +87,12 @@ impl DatagramSocket {
         }
     }
 
-    /// The next datagram of a client, with its length, its sender and the server that it was meant for.
+    /// Receives a client's next datagram: its length, its sender and its original destination.
     pub fn receive_from(&self, buffer: &mut [u8]) -> io::Result<Option<(usize, SocketAddr, SocketAddr)>> {
         let mut space = [0_u64; 16];
         let mut from = SockAddrStorage::zeroed();
         let mut io_vector = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
-        // SAFETY: all of its fields may be zero, and what they point at outlives the call.
+        // SAFETY: all of its fields may be zero, and its pointers refer to data that outlive the call.
         let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
         message.msg_name = (&raw mut from).cast();
         message.msg_namelen = from.size_of();
@@ -119,9 +119,9 @@ fn none_for_now<T>(e: io::Error) -> io::Result<Option<T>> {
     }
 }
 
-/// The address in the control messages of a datagram.
+/// The original destination address in the control messages of a datagram.
 fn asked_for(message: &libc::msghdr) -> Option<SocketAddr> {
-    // SAFETY: the macros walk within the control messages that the kernel has written.
+    // SAFETY: the macros stay within the control messages that the kernel has written.
     unsafe {
         let mut at = libc::CMSG_FIRSTHDR(message);
         while let Some(header) = at.as_ref() {

@@ -1,26 +1,26 @@
-//! A cache of DNS: questions that clients ask name servers, and the answers that are kept for as long as they live.
+//! A DNS cache: clients' queries to name servers, and answers kept for their time to live.
 //!
-//! Follows RFC 1035 §7 and RFC 2308; answers are those of the server that was asked, and are given to nobody who asked another.
-//! Differs from a resolver: it asks nobody of its own accord, and looks nothing up from the root.
-//! Leaves out sockets and streams: questions that have to go out are handed to the owner.
+//! Follows RFC 1035 §7 and RFC 2308; an answer is given only for queries to the server that it came from.
+//! Differs from a resolver: it sends no queries of its own, and does not resolve from the root.
+//! Leaves out sockets and streams: queries to be sent are returned to the caller.
 
 use crate::dns_message::{answers, lifetime_s, normal, reply};
 use skyhop_units::{Span, Time};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 
-/// A server, and a question without its number.
+/// A server, and a query without its ID.
 type Question = (SocketAddr, Vec<u8>);
 
-/// Bytes of answers and questions that are kept at most.
+/// Limit of bytes in cached answers and queries.
 const BYTES_MOST: usize = 8 << 20;
-/// Questions without an answer, at most, and the time after which nobody waits for it any more.
+/// Limit of unanswered queries, and the time after which they are given up.
 const OPEN_MOST: usize = 4096;
 const OPEN: Span = Span::from_secs(10);
-/// Clients that wait for the same answer.
+/// Limit of clients that wait for the same answer.
 const ASKERS_MOST: usize = 64;
 
-/// A client that waits.
+/// A client that waits for an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Asker {
     pub client: SocketAddr,
@@ -41,25 +41,25 @@ struct Kept {
     until: Time,
 }
 
-/// What becomes of a query.
+/// The handling of a query.
 #[derive(Debug, PartialEq, Eq)]
 pub enum QueryFate {
-    /// The answer is known.
+    /// The cached answer.
     Known(Vec<u8>),
-    /// This is to be sent to the server.
+    /// The query to be sent to the server.
     Ask(Vec<u8>),
-    /// It has been asked, and the answer is awaited.
+    /// The same query has been sent, and its answer is awaited.
     Waits,
-    /// It is none that a cache understands.
+    /// The cache cannot handle this query.
     Other,
 }
 
-/// Counters of questions.
+/// Counters of queries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DnsCounters {
-    /// Answered out of the cache.
+    /// Queries answered from the cache.
     pub known: u64,
-    /// Asked of a server.
+    /// Queries sent to a server.
     pub asked: u64,
 }
 
@@ -76,7 +76,7 @@ pub struct DnsCache {
 }
 
 impl DnsCache {
-    /// A client asks a server.
+    /// Handles a client's query to a server.
     pub fn ask(&mut self, now: Time, client: SocketAddr, server: SocketAddr, query: &[u8]) -> QueryFate {
         self.expire(now);
         let Some(normal) = normal(query) else { return QueryFate::Other };
@@ -88,7 +88,7 @@ impl DnsCache {
         }
         let asker = Asker { client, query: query.to_vec() };
         if let Some(open) = self.open.get_mut(&question) {
-            // Who asks again has a new number, or wants the same answer.
+            // A retransmitted query replaces the one before.
             open.askers.retain(|before| *before != asker);
             if open.askers.len() < ASKERS_MOST {
                 open.askers.push(asker);
@@ -110,7 +110,7 @@ impl DnsCache {
         QueryFate::Ask(message)
     }
 
-    /// A server has answered. Returns who is to get what.
+    /// Handles a server's answer. Returns the replies to clients.
     pub fn answer(&mut self, now: Time, server: SocketAddr, message: &[u8]) -> Vec<(SocketAddr, Vec<u8>)> {
         let Some(number) = message.first_chunk::<2>().map(|bytes| u16::from_be_bytes(*bytes)) else {
             return Vec::new();
@@ -130,13 +130,13 @@ impl DnsCache {
         open.askers.into_iter().map(|asker| (asker.client, reply(message, &asker.query, 0))).collect()
     }
 
-    /// Questions to a server that have no answer yet, to be sent again.
+    /// Unanswered queries to a server, to be sent again.
     pub fn open_to(&self, server: SocketAddr) -> Vec<Vec<u8>> {
         let own = self.numbers.range((server, 0)..=(server, u16::MAX));
         own.map(|((_, number), question)| [&number.to_be_bytes()[..], &question.1].concat()).collect()
     }
 
-    /// Takes the questions to a server back.
+    /// Drops the unanswered queries to a server, and returns their clients.
     pub fn give_up(&mut self, server: SocketAddr) -> Vec<Asker> {
         let own = self.numbers.range((server, 0)..=(server, u16::MAX));
         let questions: Vec<Question> = own.map(|(_, question)| question.clone()).collect();
@@ -148,7 +148,7 @@ impl DnsCache {
             .collect()
     }
 
-    /// Answers that are kept.
+    /// The number of cached answers.
     pub fn len(&self) -> usize {
         self.kept.len()
     }
@@ -162,7 +162,7 @@ impl DnsCache {
         }
     }
 
-    /// Drops the answer that lives for the shortest time.
+    /// Drops the answer that expires first.
     fn drop_first(&mut self) {
         if let Some((_, question)) = self.ends.pop_first()
             && let Some(kept) = self.kept.remove(&question)

@@ -1,7 +1,7 @@
-//! Messages of DNS, as far as a cache reads them: questions, times to live, sizes.
+//! DNS messages as a cache reads them: questions, times to live, sizes.
 //!
-//! Follows RFC 1035 §4, RFC 2308 §5 (negative answers), RFC 6891 (the size that a client takes).
-//! Leaves out names' meaning and signatures: what was answered is passed on as it came.
+//! Follows RFC 1035 §4, RFC 2308 §5 (negative answers), RFC 6891 (the client's UDP payload size).
+//! Leaves out the meaning of names, and signatures: answers are passed on unchanged.
 
 const HEADER: usize = 12;
 const QR: u8 = 0x80;
@@ -9,9 +9,9 @@ const OPCODE: u8 = 0x78;
 const TC: u8 = 0x02;
 const SOA: u16 = 6;
 const OPT: u16 = 41;
-/// The size of a client that does not say what it takes.
+/// The largest response to a client that does not state a size.
 const PLAIN_SIZE: usize = 512;
-/// Nothing is kept for longer.
+/// The longest time that an answer is kept.
 const DAY_S: u32 = 86_400;
 
 fn word(message: &[u8], at: usize) -> Option<u16> {
@@ -22,7 +22,7 @@ fn long(message: &[u8], at: usize) -> Option<u32> {
     Some(u32::from(word(message, at)?) << 16 | u32::from(word(message, at + 2)?))
 }
 
-/// The place behind a name, which may end in a pointer.
+/// The offset after a name, which may end in a compression pointer.
 fn behind_name(message: &[u8], mut at: usize) -> Option<usize> {
     loop {
         match *message.get(at)? {
@@ -34,7 +34,7 @@ fn behind_name(message: &[u8], mut at: usize) -> Option<usize> {
     }
 }
 
-/// A record behind the question: its type, the place of its time to live, and its data.
+/// A record after the question: its type, the offset of its time to live, and its data.
 struct Record {
     section: usize,
     kind: u16,
@@ -43,7 +43,7 @@ struct Record {
     data: std::ops::Range<usize>,
 }
 
-/// The records of a message. `None` if it is broken.
+/// The records of a message. `None` if it is malformed.
 fn records(message: &[u8]) -> Option<Vec<Record>> {
     let mut at = question_end(message)?;
     let mut records = Vec::new();
@@ -61,13 +61,13 @@ fn records(message: &[u8]) -> Option<Vec<Record>> {
     Some(records)
 }
 
-/// The end of the only question of a message. `None` if there is none, or another number of them.
+/// The offset after the only question of a message. `None` if the message has none or several.
 pub fn question_end(message: &[u8]) -> Option<usize> {
     if word(message, 4)? != 1 {
         return None;
     }
     let mut at = HEADER;
-    // No name in a question points elsewhere.
+    // Names in a question are not compressed.
     while *message.get(at)? != 0 {
         let len = usize::from(message[at]);
         if len > 63 || at + len > HEADER + 255 {
@@ -79,7 +79,7 @@ pub fn question_end(message: &[u8]) -> Option<usize> {
     Some(at + 5)
 }
 
-/// A query as others would ask the same: without its number, and with its name in small letters. `None` if it is no plain query.
+/// A query in normal form: without its ID, and with its name in lower case. `None` if it is not a standard query.
 pub fn normal(query: &[u8]) -> Option<Vec<u8>> {
     let end = question_end(query)?;
     if query[2] & (QR | OPCODE | TC) != 0 || word(query, 6)? != 0 || word(query, 8)? != 0 {
@@ -91,13 +91,14 @@ pub fn normal(query: &[u8]) -> Option<Vec<u8>> {
     Some(normal)
 }
 
-/// Returns true if a message answers this question, whose letters may be large or small.
+/// Returns true if a message answers this question; the case of letters does not matter.
 pub fn answers(message: &[u8], query: &[u8]) -> bool {
     let (Some(end), Some(asked)) = (question_end(message), question_end(query)) else { return false };
     message[2] & QR != 0 && message[HEADER..end].eq_ignore_ascii_case(&query[HEADER..asked])
 }
 
-/// Seconds for which an answer may be kept: the least of its records', and for a negative one what its zone says. `None` if it may not.
+/// Seconds for which an answer may be cached: the smallest TTL of its records, for a negative one that of its SOA record. `None` if it may
+/// not be cached.
 pub fn lifetime_s(message: &[u8]) -> Option<u32> {
     let code = message.get(3)? & 0x0f;
     if !matches!(code, 0 | 3) || message[2] & TC != 0 {
@@ -106,7 +107,7 @@ pub fn lifetime_s(message: &[u8]) -> Option<u32> {
     let records = records(message)?;
     let mut least = DAY_S;
     for record in records.iter().filter(|record| record.kind != OPT) {
-        // RFC 2181 §8: one with the highest bit is zero.
+        // RFC 2181 §8: a TTL with the highest bit set is zero.
         let ttl = long(message, record.ttl_at)?;
         least = least.min(if ttl >> 31 == 1 { 0 } else { ttl });
     }
@@ -117,7 +118,7 @@ pub fn lifetime_s(message: &[u8]) -> Option<u32> {
     (least > 0).then_some(least)
 }
 
-/// An answer for another client's query of the same, `age_s` later.
+/// The cached answer as a reply to another client's equal query, `age_s` later.
 pub fn reply(answer: &[u8], query: &[u8], age_s: u32) -> Vec<u8> {
     let mut reply = answer.to_vec();
     let (Some(end), Some(asked)) = (question_end(answer), question_end(query)) else { return reply };
@@ -131,7 +132,7 @@ pub fn reply(answer: &[u8], query: &[u8], age_s: u32) -> Vec<u8> {
     }
     let size = size_taken(query);
     if reply.len() > size {
-        // The client asks again by TCP.
+        // The client repeats the query over TCP.
         reply.truncate(end);
         reply[2] |= TC;
         reply[6..HEADER].fill(0);
@@ -139,7 +140,7 @@ pub fn reply(answer: &[u8], query: &[u8], age_s: u32) -> Vec<u8> {
     reply
 }
 
-/// The largest datagram that the client of a query takes.
+/// The largest datagram that the client of a query accepts.
 fn size_taken(query: &[u8]) -> usize {
     let records = records(query).unwrap_or_default();
     let said = records.iter().find(|record| record.kind == OPT).map(|record| usize::from(record.class));
@@ -151,7 +152,7 @@ pub mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// A query by that number for a name's address, with the size of RFC 6891 if there is one.
+    /// A query with that ID for a name's address, with the size of RFC 6891 if given.
     pub fn query(number: u16, name: &str, size: Option<u16>) -> Vec<u8> {
         let mut out = number.to_be_bytes().to_vec();
         out.extend_from_slice(&[1, 0, 0, 1, 0, 0, 0, 0, 0, u8::from(size.is_some())]);
@@ -168,7 +169,7 @@ pub mod tests {
         out
     }
 
-    /// Its answer, of so many addresses with this time to live.
+    /// The answer to it, with so many addresses and this time to live.
     pub fn answer(query: &[u8], count: u16, ttl: u32) -> Vec<u8> {
         let end = question_end(query).unwrap();
         let mut out = query[..end].to_vec();

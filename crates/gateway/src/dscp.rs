@@ -1,8 +1,8 @@
-//! Differentiated services code points on their way through a split connection, and the table that changes them.
+//! Differentiated services code points across a split connection, and the table that changes them.
 //!
-//! Follows RFC 2474 (the field), 2597, 3246, 5865 and 8622 (names). A connection that is not in the table keeps its code point in all
-//! three places: towards the server, and towards the client.
-//! Leaves out the association's own packets, whose code point is one, since they share a congestion control.
+//! Follows RFC 2474 (the field), 2597, 3246, 5865 and 8622 (names). A connection without a row in the table keeps its code point towards
+//! the server and towards the client.
+//! Leaves out the association's own packets, which have a single code point since they share a congestion control.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,26 +11,26 @@ use std::str::FromStr;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Dscp(u8);
 
-/// Names beside cs0 to cs7 and af11 to af43.
+/// Names besides cs0 to cs7 and af11 to af43.
 const NAMES: [(&str, u8); 3] = [("ef", 46), ("va", 44), ("le", 1)];
 
 impl Dscp {
-    /// Of the byte that IPv4 calls type of service and IPv6 traffic class.
+    /// The code point in a byte of IPv4 type of service or IPv6 traffic class.
     pub fn of_byte(byte: u8) -> Self {
         Dscp(byte >> 2)
     }
 
-    /// From its number; that of a peer may have bits that there are not.
+    /// The code point with a number; unassigned high bits in a peer's number are dropped.
     pub fn from_number(number: u8) -> Self {
         Dscp(number & 0x3f)
     }
 
-    /// Its number.
+    /// The number of the code point.
     pub fn number(self) -> u8 {
         self.0
     }
 
-    /// The byte of the header, without the bits of ECN.
+    /// The byte of the header, with the ECN bits zero.
     pub fn byte(self) -> u8 {
         self.0 << 2
     }
@@ -66,13 +66,13 @@ impl FromStr for Dscp {
 /// A row of the table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DscpRow {
-    /// Code points of clients' packets that the row is about.
+    /// Code points of clients' packets to which the row applies.
     pub client: Vec<Dscp>,
-    /// Towards the server, if it is to be another.
+    /// The code point towards the server, if it changes.
     pub server: Option<Dscp>,
-    /// Towards the client, if it is to be another.
+    /// The code point towards the client, if it changes.
     pub back: Option<Dscp>,
-    /// Priority of the stream, in place of that of its age.
+    /// Priority of the stream, in place of the one by age.
     pub priority: Option<u8>,
 }
 

@@ -1,7 +1,7 @@
-//! One connection: a socket of the kernel, a stream of an association, and how far both have got.
+//! One connection: a socket of the kernel, a stream of an association, and the progress of both.
 //!
-//! Follows docs/stp.md §16: a preamble goes ahead of the client's data, and one byte of answer ahead of the server's.
-//! Leaves out what is done at each step, which is `gateway`'s.
+//! Follows docs/stp.md §16: a preamble precedes the client's data, and an answer of one byte the server's.
+//! Leaves out the actions in each state (`gateway`).
 
 use crate::dscp::{Dscp, DscpTable};
 use crate::kernel::KernelSocket;
@@ -12,36 +12,36 @@ use skyhop_splice::preamble::{Destination, Preamble};
 use skyhop_units::Time;
 use std::net::{IpAddr, SocketAddr};
 
-/// A stream: the number of its association, and its own.
+/// A stream: the ID of its association, and its own.
 pub type StreamName = (u32, u64);
 
-/// Priorities of connections that are new, and of those that have carried much.
+/// Priorities of new connections, and of those that have carried much.
 const NEW: u8 = 3;
 const LONG: u8 = 5;
 
 /// The state of a connection through the gateway.
 #[derive(Debug)]
 pub enum Phase {
-    /// A program has not yet said where it wants to go.
+    /// A program has not yet sent its destination.
     Asking(Socks),
-    /// The peer takes no more streams for now.
+    /// The peer's limit of streams is reached.
     Waiting(Preamble),
-    /// There is no far gateway, and the server has not been asked.
+    /// There is no far gateway, and the connection to the server has not begun.
     Intercepted(SocketAddr),
-    /// The preamble is on its way, and the client's data behind it; the far gateway has not answered.
+    /// The preamble is sent, followed by the client's data; the far gateway has not answered.
     Opening,
-    /// The far gateway's preamble is not complete.
+    /// The far gateway's preamble is incomplete.
     Reading(Vec<u8>),
-    /// The name of the server is being looked up.
+    /// The server's name is being resolved.
     Resolving,
-    /// The server has not answered; addresses that could be tried next.
+    /// The server has not answered; the addresses that remain to be tried.
     Connecting(Vec<SocketAddr>),
-    /// Both ends are there.
+    /// Both ends are connected.
     Open,
 }
 
 impl Phase {
-    /// A word for the status.
+    /// The name of the state in the status.
     pub fn name(&self) -> &'static str {
         match self {
             Phase::Asking(_) => "asking",
@@ -61,16 +61,16 @@ impl Phase {
 pub struct SplitConnection {
     pub phase: Phase,
     pub socket: Option<KernelSocket>,
-    /// The client's socket, where there is no far gateway and `socket` is the server's.
+    /// The client's socket, if there is no far gateway and `socket` is the server's.
     pub user: Option<KernelSocket>,
     pub stream: Option<StreamName>,
     /// True if the client's socket is here, and the server's at the far end.
     pub opener: bool,
     /// The client is a program that waits for a proxy's reply.
     pub replies: bool,
-    /// The far end has ended its direction of the stream.
+    /// The far end has closed its direction of the stream.
     pub finished: bool,
-    /// The connection has carried enough to yield to others.
+    /// The connection has carried enough data to yield to others.
     pub bulk: bool,
     pub join: Join<Bytes>,
     pub since: Time,
@@ -78,11 +78,11 @@ pub struct SplitConnection {
     pub destination: Option<Destination>,
     /// The code point of the client's packets.
     pub dscp: Dscp,
-    /// The user whose share of the link it uses, if it was opened here.
+    /// The user whose share of the link the connection uses, if it was opened here.
     pub sharer: Option<IpAddr>,
-    /// Its weight within that share.
+    /// The connection's weight within that share.
     pub weight: u8,
-    /// Checks of the socket that found no new acknowledgment.
+    /// Consecutive checks of the socket without a new acknowledgment.
     pub looks: u32,
 }
 
@@ -92,12 +92,12 @@ impl SplitConnection {
         SplitConnection { socket: Some(socket), opener: true, client: Some(client), ..Self::new(now, phase) }
     }
 
-    /// The priority of its stream: the table's, or that of its age.
+    /// The priority of its stream: the table's, or the one by age.
     pub fn priority(&self, table: &DscpTable) -> u8 {
         table.priority(self.dscp).unwrap_or(if self.bulk { LONG } else { NEW })
     }
 
-    /// A client's connection to a server, with no far gateway in between.
+    /// A client's connection to a server, without a far gateway.
     pub fn intercepted(now: Time, user: KernelSocket, client: SocketAddr, to: SocketAddr) -> Self {
         let destination = Some(Destination::Address(to));
         SplitConnection {

@@ -1,7 +1,7 @@
-//! All connections of a gateway: slots, the streams that they belong to, whose turn it is, and which timer is next.
+//! All connections of a gateway: their slots, streams, turns and timers.
 //!
-//! Follows no document; a slot is used again, and its generation tells who means the one before.
-//! Leaves out what a connection does in its turn.
+//! Follows no document; a slot is reused, and its generation distinguishes successive connections.
+//! Leaves out the work of a connection in its turn.
 
 use crate::flow::{SplitConnection, StreamName};
 use skyhop_units::Time;
@@ -32,7 +32,7 @@ impl Flows {
         self.slots.len() - self.free.len()
     }
 
-    /// A slot for a connection, which gets a turn.
+    /// Inserts a connection into a slot, and gives it a turn.
     pub fn insert(&mut self, flow: SplitConnection) -> usize {
         let slot = self.free.pop().unwrap_or_else(|| {
             self.slots.push(FlowSlot::default());
@@ -47,7 +47,7 @@ impl Flows {
         slot
     }
 
-    /// Takes a connection out for its turn; it is put back or removed then.
+    /// Takes a connection out for its turn; the caller puts it back or removes it.
     pub fn take(&mut self, slot: usize) -> Option<SplitConnection> {
         self.slots.get_mut(slot)?.flow.take()
     }
@@ -77,17 +77,17 @@ impl Flows {
         self.slots.get_mut(slot)?.flow.as_mut()
     }
 
-    /// The name of a slot's connection, for those who answer later.
+    /// The slot and generation of a connection, for answers that arrive later.
     pub fn name(&self, slot: usize) -> (usize, u64) {
         (slot, self.slots[slot].generation)
     }
 
-    /// The slot of a name, if its connection is still there.
+    /// The slot for a slot and generation, if that connection still exists.
     pub fn named(&self, (slot, generation): (usize, u64)) -> Option<usize> {
         self.slots.get(slot).filter(|entry| entry.used && entry.generation == generation).map(|_| slot)
     }
 
-    /// A connection has a stream now.
+    /// Records the stream of a connection.
     pub fn bind(&mut self, slot: usize, stream: StreamName) {
         self.by_stream.insert(stream, slot);
     }
@@ -116,19 +116,19 @@ impl Flows {
         }
     }
 
-    /// Whose turn it is.
+    /// The next connection in turn.
     pub fn next(&mut self) -> Option<usize> {
         let slot = self.turns.pop_front()?;
         self.slots[slot].queued = false;
         Some(slot)
     }
 
-    /// Connections that have a turn.
+    /// The number of connections that have a turn.
     pub fn waiting(&self) -> usize {
         self.turns.len()
     }
 
-    /// Sets a connection's timer in place of the one that it had.
+    /// Sets a connection's timer, replacing the one before.
     pub fn set_timer(&mut self, slot: usize, at: Option<Time>) {
         let Some(entry) = self.slots.get_mut(slot) else { return };
         if let Some(before) = std::mem::replace(&mut entry.timer, at) {
@@ -137,12 +137,12 @@ impl Flows {
         self.timers.extend(at.map(|at| (at, slot)));
     }
 
-    /// When the first timer runs out.
+    /// The earliest expiry of a timer.
     pub fn poll_timeout(&self) -> Option<Time> {
         self.timers.first().map(|(at, _)| *at)
     }
 
-    /// Gives those a turn whose timers have run out.
+    /// Gives a turn to the connections whose timers have expired.
     pub fn handle_timeout(&mut self, now: Time) {
         while let Some((at, slot)) = self.timers.first().copied().filter(|(at, _)| *at <= now) {
             self.timers.remove(&(at, slot));

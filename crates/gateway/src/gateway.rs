@@ -1,8 +1,8 @@
-//! A gateway: connections, streams and associations as they come and go.
+//! A gateway: its connections, streams and associations.
 //!
-//! Follows HT 4.3.1 and docs/stp.md §16: the client's data ride behind the preamble, ends and resets pass from end to end.
-//! Differs from the simulated splice: the path's acknowledgments and retransmissions are the association's, whose streams share it.
-//! Leaves out waiting and the clock, which are the daemon's, and acceptance, which its listeners do.
+//! Follows HT 4.3.1 and docs/stp.md §16: the client's data follow the preamble at once; FIN and RST are passed from end to end.
+//! Differs from the simulated splice: the association acknowledges and retransmits for all of its streams.
+//! Leaves out waiting and the clock (`daemon`), and accepting connections (its listeners).
 
 use crate::config::{Config, Role};
 use crate::counters::Counters;
@@ -33,49 +33,49 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-/// The poller's keys from here on are connections, two keys each: its socket, and the client's if there is no far gateway.
+/// The poller's first key of connections, with two keys each: the socket's, and the client's if there is no far gateway.
 pub const FIRST_FLOW: usize = 1024;
-/// Keys of the sockets for datagrams that the firewall hands over, of both versions of IP.
+/// Keys of the sockets for intercepted datagrams, one for each version of IP.
 pub const UDP_LISTENERS: usize = 8;
-/// The poller's keys from here on are flows of UDP.
+/// The poller's first key of UDP flows.
 pub const FIRST_UDP: usize = 1 << 40;
 pub(crate) const FAR: usize = 0;
 const USER: usize = 1;
-/// Connections that get a turn before the association's socket is looked after again.
+/// Turns of connections before the association's socket is served again.
 const TURNS: usize = 64;
-/// Bytes of a connection that may wait to leave: the most, and the least if there are very many.
+/// Bytes of a connection that may wait to be sent: the limit, and the limit with very many connections.
 const UNSENT_MAX: u64 = 512 << 10;
 const UNSENT_MIN: u64 = 16 << 10;
 /// Bytes after which a connection yields to others.
 const BULK: u64 = 256 << 10;
-/// A program says within this where it wants to go, and a far gateway completes its preamble.
+/// The time within which a program sends its destination, and a far gateway completes its preamble.
 pub(crate) const ASKING_MAX: Span = Span::from_secs(30);
-/// How soon an acknowledgment is looked for again, and how long that may become.
+/// The first and the longest pause between checks for an acknowledgment.
 const LOOK_MIN: Span = Span::from_millis(2);
 const LOOK_MAX: Span = Span::from_millis(256);
 
-/// The end of a connection's turn.
+/// The result of a connection's turn.
 pub(crate) enum Fate {
     Stays,
-    /// More at once.
+    /// The connection has more work at once.
     Again,
     Over(End),
 }
 
-/// How a connection ends.
+/// The cause of a connection's end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum End {
-    /// Both ends have everything.
+    /// Both ends have received everything.
     Closed,
-    /// The socket here is reset, and so is the stream.
+    /// The socket here and the stream are reset.
     Reset,
-    /// The association is gone.
+    /// The association is lost.
     Lost,
-    /// The client is not served: here, or by the far gateway.
+    /// The client is refused: here, or by the far gateway.
     Refused(Answer),
-    /// The far gateway's client is not served, and is told so.
+    /// The far gateway's client is refused, by this answer.
     Answered(Answer),
-    /// The stream is of datagrams, and another's.
+    /// The stream carries datagrams, and is passed to a flow of UDP.
     HandedOver,
 }
 
@@ -87,15 +87,15 @@ pub struct Gateway {
     pub peers: Peers,
     pub counters: Counters,
     pub users: Users,
-    /// Streams that were refused, and are reset at this time if the far end has not done so.
+    /// Refused streams, and the time at which each is reset if the far end has not done so.
     refused: VecDeque<(Time, u32, u64)>,
-    /// Connections that wait for the peer to take more streams.
+    /// Connections that wait until the peer's limit of streams allows one more.
     waiting: VecDeque<usize>,
-    /// Connections that this process has files for.
+    /// Connections for which this process has file descriptors.
     pub files_max: usize,
     pub(crate) poller: Arc<Poller>,
     pub(crate) names: Names,
-    /// Memory that sockets are read into: of either direction, where both ends are the kernel's.
+    /// Buffers into which sockets are read: one for each direction, if both ends are the kernel's.
     pub(crate) arenas: [BytesMut; 2],
     pub(crate) udp: UdpFlows,
     pub(crate) udp_loads: UdpLoads,
@@ -107,7 +107,7 @@ pub struct Gateway {
     pub log: VecDeque<String>,
 }
 
-/// A queue of datagrams that stands for longer than a round trip over a geostationary satellite is shortened.
+/// A queue of datagrams that persists beyond a geostationary round trip is shortened.
 const DATAGRAM_DELAY: DatagramDelay =
     DatagramDelay { target: Span::from_millis(25), interval: Span::from_millis(500) };
 
@@ -118,7 +118,7 @@ fn engine_config(config: &Config) -> engine::Config {
     engine.mtu = config.mtu;
     engine.mtu_base = engine.mtu_base.min(config.mtu);
     engine.stp.window = config.memory;
-    // A side that only receives asks first, and then waits: both are within the time that the file sets.
+    // A side that only receives first sends a keep-alive, then waits: both fit within the silence that the file sets.
     engine.stp.keep_alive = Some(config.silence / 4);
     engine.stp.silence = config.silence / 4 * 3;
     engine.stp.max_rate = config.rate;
@@ -128,7 +128,7 @@ fn engine_config(config: &Config) -> engine::Config {
     }
     engine.budgets = Budgets {
         stream_window: (config.memory / 4) * 3,
-        // So that hundreds of clients that read nothing leave room for those that do.
+        // Small at first, so that hundreds of clients that do not read leave room for the others.
         first_window: (config.memory / 1024).clamp(16 << 10, 256 << 10),
         streams: config.connections as u64,
         datagram_delay: Some(DATAGRAM_DELAY),
@@ -165,7 +165,7 @@ impl Gateway {
         })
     }
 
-    /// Takes another configuration; what is open stays, unless its terminal has gone.
+    /// Applies a new configuration; open connections stay, unless their terminal was removed.
     pub fn reload(&mut self, config: Config) {
         self.peers.set_terminals(&config.terminals);
         self.engine.set_keys(config.keys.clone());
@@ -178,7 +178,7 @@ impl Gateway {
         self.flows.len() < self.config.connections.min(self.files_max)
     }
 
-    /// A client's connection to `to`, intercepted or forwarded.
+    /// Accepts a client's connection to `to`, intercepted or forwarded.
     pub fn accept(
         &mut self,
         now: Time,
@@ -200,7 +200,7 @@ impl Gateway {
         self.insert(now, flow);
     }
 
-    /// A program that will say where it wants to go.
+    /// Accepts a program that will send its destination.
     pub fn accept_socks(&mut self, now: Time, socket: KernelSocket, client: SocketAddr) {
         let password = self.config.socks.as_ref().and_then(|(_, password)| password.clone());
         let mut flow = SplitConnection::opened(now, Phase::Asking(Socks::new(password)), socket, client);
@@ -231,14 +231,14 @@ impl Gateway {
         }
     }
 
-    /// Has the poller tell of a connection's socket.
+    /// Registers a connection's socket with the poller.
     pub(crate) fn watch(&self, slot: usize, end: usize, socket: &KernelSocket) -> io::Result<()> {
         let key = FIRST_FLOW + 2 * slot + end;
-        // SAFETY: a socket is taken out of the poller before it is closed.
+        // SAFETY: a socket is removed from the poller before it is closed.
         unsafe { self.poller.add_with_mode(socket, PollEvent::all(key), PollMode::Edge) }
     }
 
-    /// The poller has news of a connection's socket.
+    /// Handles an event of a connection's socket.
     pub fn handle_ready(&mut self, event: &PollEvent) {
         let (slot, end) = ((event.key - FIRST_FLOW) / 2, (event.key - FIRST_FLOW) % 2);
         let Some(flow) = self.flows.get_mut(slot) else { return };
@@ -250,12 +250,12 @@ impl Gateway {
         }
     }
 
-    /// The clock has moved on.
+    /// Handles expired timers.
     pub fn handle_timeout(&mut self, now: Time) {
         self.engine.handle_timeout(now);
         self.flows.handle_timeout(now);
         if let Some(hub) = self.peers.wants(now) {
-            // A hub that was restarted has said so in an association of its own, which is about to take the place of the lost one.
+            // A restarted hub has opened an association itself, which is about to replace the lost one.
             let coming = |link: &Link| link.initiator && !link.trunk.established() && !link.trunk.is_over();
             if self.engine.links().any(|(_, link)| coming(link)) {
                 self.peers.postpone(now);
@@ -276,7 +276,7 @@ impl Gateway {
         self.take_events(now);
     }
 
-    /// When something is due.
+    /// The time of the next timer.
     pub fn poll_timeout(&self) -> Option<Time> {
         let refused = self.refused.front().map(|(at, ..)| *at);
         [
@@ -291,7 +291,7 @@ impl Gateway {
         .min()
     }
 
-    /// Gives connections their turns. True if some are left.
+    /// Gives connections their turns. Returns true if some are left.
     pub fn work(&mut self, now: Time) -> bool {
         while let Some((name, addresses)) = self.names.found() {
             if let Some(slot) = self.flows.named(name) {
@@ -346,7 +346,7 @@ impl Gateway {
         }
     }
 
-    /// A program's request. Each of these steps returns true if the next can follow.
+    /// Reads a program's request. Each of these steps returns true if the next can follow.
     fn ask(&mut self, now: Time, slot: usize, flow: &mut SplitConnection) -> Result<bool, End> {
         let (Phase::Asking(program), Some(socket)) = (&mut flow.phase, &mut flow.socket) else {
             return Ok(false);
@@ -361,7 +361,7 @@ impl Gateway {
         let asked = program.handle(&read);
         let out = std::mem::take(&mut program.out);
         if !out.is_empty() {
-            // A few bytes at the beginning of a connection always find room.
+            // The first few bytes of a connection always fit.
             socket.write(out.into());
         }
         match asked {
@@ -425,15 +425,15 @@ impl Gateway {
         Ok(true)
     }
 
-    /// Marks a socket's packets, unless they are to have no mark.
+    /// Marks a socket's packets with a code point, unless it is zero.
     pub(crate) fn mark(&self, socket: &KernelSocket, dscp: Dscp) {
         if dscp != Dscp::default() {
-            // A socket that cannot be marked serves all the same.
+            // A socket that cannot be marked still works.
             let _ = socket.mark(dscp);
         }
     }
 
-    /// Gives all connections of a user this weight.
+    /// Sets the weight of all connections of a user.
     fn share(&mut self, user: IpAddr, link: u32, weight: u8) {
         let Some(trunk) = self.engine.trunk(link) else { return };
         for stream in self.users.streams(user, link) {
@@ -444,7 +444,7 @@ impl Gateway {
         }
     }
 
-    /// The far gateway's answer.
+    /// Reads the far gateway's answer.
     fn hear(&mut self, flow: &mut SplitConnection) -> Result<bool, End> {
         let (link, id) = flow.stream.ok_or(End::Reset)?;
         let trunk = self.engine.trunk(link).ok_or(End::Lost)?;
@@ -462,7 +462,7 @@ impl Gateway {
         Ok(true)
     }
 
-    /// Carries what can be carried.
+    /// Copies as much as both ends can take.
     pub(crate) fn pump(&mut self, now: Time, slot: usize, flow: &mut SplitConnection) -> Fate {
         if flow.user.is_some() {
             return self.pump_alone(now, slot, flow);
@@ -493,7 +493,7 @@ impl Gateway {
         self.fate(now, slot, flow, progress)
     }
 
-    /// What a join's progress means for its connection.
+    /// Maps a join's progress to the connection's fate.
     pub(crate) fn fate(
         &mut self,
         now: Time,
@@ -515,7 +515,7 @@ impl Gateway {
         }
     }
 
-    /// Ends a connection, and counts how.
+    /// Ends a connection, and counts the cause.
     pub(crate) fn finish(&mut self, now: Time, slot: usize, flow: SplitConnection, end: End) {
         let [up, down] = flow.join.carried();
         let [from_link, to_link] = if flow.opener { [down, up] } else { [up, down] };
@@ -545,7 +545,7 @@ impl Gateway {
             End::Lost => self.counters.lost += 1,
             End::Refused(answer) => {
                 self.counters.refuse(answer);
-                // A program that asked in words reads the answer, which a reset could overtake.
+                // A SOCKS program reads the answer first, which a reset could overtake.
                 if flow.replies
                     && let Some(mut socket) = socket.take()
                 {
@@ -567,7 +567,7 @@ impl Gateway {
                 return;
             }
         }
-        // A socket that is left is dropped, which resets it.
+        // Dropping the socket resets its connection.
         if let Some((link, id)) = stream
             && let Some(trunk) = self.engine.trunk(link)
         {
@@ -595,7 +595,7 @@ impl Gateway {
 
     fn up(&mut self, now: Time, id: u32, peer: SocketAddr, key: Option<skyhop_live::keys::PublicKey>) {
         let Some((name, before)) = self.peers.up(id, key) else {
-            // Its key was taken out of the file in the meantime.
+            // Its key has been removed from the file in the meantime.
             return self.engine.abort(id);
         };
         self.log.push_back(format!("{name}: association open with {peer}"));
@@ -614,7 +614,7 @@ impl Gateway {
         self.lose(now, id);
     }
 
-    /// All connections of an association are reset; those that wait for a stream of it look for another.
+    /// Resets all connections of an association; those that wait for a stream of it try another.
     fn lose(&mut self, now: Time, link: u32) {
         for slot in self.flows.of_link(link) {
             if let Some(flow) = self.flows.take(slot) {

@@ -1,8 +1,8 @@
-//! Sockets of the kernel: listeners that take what was meant for others, connections out under a client's address.
+//! TCP sockets of the kernel: listeners for intercepted connections, and connections from a client's address.
 //!
-//! Follows ip(7) and tcp(7). Differs from a proxy's defaults: a socket resets its connection when it is closed, however that comes about,
-//! until its end was earned; so a gateway that is killed cannot make a truncated stream look whole.
-//! Leaves out waiting, which is the daemon's.
+//! Follows ip(7) and tcp(7). Differs from a proxy's defaults: closing a socket in any way resets its connection, unless both directions
+//! have ended; so the clients of a killed gateway never take a truncated stream for a complete one.
+//! Leaves out waiting (`daemon`).
 
 use crate::dscp::Dscp;
 use bytes::{Buf, Bytes, BytesMut};
@@ -13,21 +13,21 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::time::Duration;
 
-/// Connections that wait to be accepted.
+/// The backlog of a listener.
 const BACKLOG: i32 = 4096;
-/// The least room in which something is read.
+/// The smallest space for a read, bytes.
 const READ_MIN: usize = 16 << 10;
-/// Bytes that share an allocation.
+/// The size of an allocation, which several reads share, bytes.
 const ARENA: usize = 256 << 10;
 
-/// A listener that never waits.
+/// A non-blocking listener.
 #[derive(Debug)]
 pub struct Listener {
     socket: Socket,
 }
 
 impl Listener {
-    /// At an address of this host.
+    /// Listens at an address of this host.
     pub fn bind(address: SocketAddr) -> io::Result<Self> {
         let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
         socket.set_reuse_address(true)?;
@@ -37,7 +37,7 @@ impl Listener {
         Self::listen(socket, address)
     }
 
-    /// At a port, for connections to any address of that version which the firewall hands over.
+    /// Listens at a port for intercepted connections to any address of that version.
     pub fn transparent(v4: bool, port: u16) -> io::Result<Self> {
         let any = if v4 { IpAddr::V4(Ipv4Addr::UNSPECIFIED) } else { IpAddr::V6(Ipv6Addr::UNSPECIFIED) };
         let address = SocketAddr::new(any, port);
@@ -52,9 +52,9 @@ impl Listener {
 
     fn listen(socket: Socket, address: SocketAddr) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
-        // Accepted sockets inherit it: also one that is never accepted is reset.
+        // Accepted sockets inherit it, so a connection that is never accepted is reset too.
         socket.set_linger(Some(Duration::ZERO))?;
-        // Accepted sockets then know the code point of the first packets.
+        // With it accepted sockets know the code point of the first packets.
         let (level, name) = match address.is_ipv4() {
             true => (libc::IPPROTO_IP, libc::IP_RECVTOS),
             false => (libc::IPPROTO_IPV6, libc::IPV6_RECVTCLASS),
@@ -65,7 +65,7 @@ impl Listener {
         Ok(Listener { socket })
     }
 
-    /// The next connection, with the client's address and that which the client has asked for.
+    /// Accepts the next connection: its socket, the client's address and the original destination.
     pub fn accept(&self) -> io::Result<(KernelSocket, SocketAddr, SocketAddr)> {
         let (socket, from) = self.socket.accept()?;
         let accepted = KernelSocket::new(socket)?;
@@ -95,7 +95,7 @@ pub fn not_ip() -> io::Error {
     io::Error::other("the address is not of IP")
 }
 
-/// Lets a socket have addresses that are not this host's.
+/// Allows a socket to use addresses of other hosts.
 pub fn set_transparent(socket: &Socket, v4: bool) -> io::Result<()> {
     let done = if v4 { socket.set_ip_transparent_v4(true) } else { socket.set_ip_transparent_v6(true) };
     done.map_err(|e| match e.kind() {
@@ -107,13 +107,13 @@ pub fn set_transparent(socket: &Socket, v4: bool) -> io::Result<()> {
     })
 }
 
-/// A connection of the kernel's TCP.
+/// A TCP connection of the kernel.
 #[derive(Debug)]
 pub struct KernelSocket {
     socket: Socket,
-    /// False since the kernel had nothing to read, until the poller says otherwise.
+    /// False after a read that found nothing, until the poller reports the socket readable.
     pub readable: bool,
-    /// False since the kernel had no room.
+    /// False after a write that the kernel's buffer did not take whole.
     pub writable: bool,
     /// An error of the connection.
     failed: Option<io::ErrorKind>,
@@ -124,14 +124,14 @@ impl KernelSocket {
         socket.set_nonblocking(true)?;
         socket.set_linger(Some(Duration::ZERO))?;
         socket.set_tcp_nodelay(true)?;
-        // An end that is gone is noticed in a quarter of an hour, also if it owes nothing.
+        // Keep-alive finds a vanished end within a quarter of an hour, even if no data are outstanding.
         let keepalive =
             TcpKeepalive::new().with_time(Duration::from_secs(600)).with_interval(Duration::from_secs(60));
         socket.set_tcp_keepalive(&keepalive)?;
         Ok(KernelSocket { socket, readable: true, writable: true, failed: None })
     }
 
-    /// Begins a connection to a server, with this code point, and under the client's address if that is given.
+    /// Begins a connection to a server with this code point, from the client's address if that is given.
     pub fn connect(to: SocketAddr, source: Option<SocketAddr>, dscp: Dscp) -> io::Result<Self> {
         let socket = Socket::new(Domain::for_address(to), Type::STREAM, Some(Protocol::TCP))?;
         if let Some(source) = source {
@@ -142,7 +142,7 @@ impl KernelSocket {
         let mut side = Self::new(socket)?;
         (side.readable, side.writable) = (false, false);
         if dscp != Dscp::default() {
-            // A socket that cannot be marked serves all the same.
+            // A socket that cannot be marked still works.
             let _ = side.mark(dscp);
         }
         match side.socket.connect(&to.into()) {
@@ -151,16 +151,16 @@ impl KernelSocket {
         }
     }
 
-    /// The code point with which the client has opened the connection.
+    /// The code point with which the client opened the connection.
     pub fn dscp(&self) -> Dscp {
-        // The structures of control messages, which the kernel writes here, are aligned to longs.
+        // Control messages, which the kernel writes here, are aligned to longs.
         let mut space = [0_u64; 16];
         let mut len = size_of_val(&space) as libc::socklen_t;
         let (level, name) = match self.socket.domain() {
             Ok(Domain::IPV6) => (libc::IPPROTO_IPV6, IPV6_2292PKTOPTIONS),
             _ => (libc::IPPROTO_IP, libc::IP_PKTOPTIONS),
         };
-        // SAFETY: the kernel writes at most as many bytes as are said to be there.
+        // SAFETY: the kernel writes at most the given length.
         let got = unsafe {
             libc::getsockopt(self.socket.as_raw_fd(), level, name, space.as_mut_ptr().cast(), &raw mut len)
         };
@@ -170,12 +170,12 @@ impl KernelSocket {
         let wanted = if level == libc::IPPROTO_IP { libc::IP_TOS } else { libc::IPV6_TCLASS };
         let bytes: Vec<u8> = space.iter().flat_map(|word| word.to_ne_bytes()).take(len as usize).collect();
         let mut rest = &bytes[..];
-        // Length, level, type, and the value behind them.
+        // Length, level, type, then the value.
         while let Some((head, behind)) = rest.split_at_checked(16) {
             let field = |at: usize| i32::from_ne_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
             let whole = usize::from_ne_bytes(head[..8].try_into().expect("of eight bytes"));
             if (field(8), field(12)) == (level, wanted) && !behind.is_empty() {
-                // One byte in IPv4, an integer in IPv6.
+                // IPv4 has a byte, IPv6 an integer.
                 let low = if cfg!(target_endian = "big") && whole >= 20 { 3 } else { 0 };
                 return Dscp::of_byte(behind.get(low).copied().unwrap_or(0));
             }
@@ -185,7 +185,7 @@ impl KernelSocket {
         Dscp::default()
     }
 
-    /// Marks what is sent from now on.
+    /// Sets the code point of packets sent from now on.
     pub fn mark(&self, dscp: Dscp) -> io::Result<()> {
         let value = libc::c_int::from(dscp.byte());
         match self.socket.domain()? {
@@ -198,13 +198,13 @@ impl KernelSocket {
     ///
     /// # Errors
     ///
-    /// The kernel knows no such congestion control. The other settings are made as far as this process may.
+    /// The kernel does not have that congestion control. The other settings are made as far as the process's privileges allow.
     pub fn tune(&self, tuning: &Tuning<'_>) -> io::Result<()> {
-        // Beyond the kernel's own limit with CAP_NET_ADMIN. Half of what is accounted for is data.
+        // Exceeds the kernel's own limit with CAP_NET_ADMIN. Half of the accounted memory is data.
         let buffer = libc::c_int::try_from(tuning.buffer).unwrap_or(libc::c_int::MAX);
         set_integer(&self.socket, libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, buffer)
             .or_else(|_| self.socket.set_send_buffer_size(buffer as usize))?;
-        // What has not been sent waits at the server, and not here.
+        // Unsent data wait at the server instead of here.
         set_integer(&self.socket, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, UNSENT)?;
         if let Some(rate) = tuning.rate {
             let bytes = libc::c_int::try_from(rate.as_bps() / 8).unwrap_or(libc::c_int::MAX);
@@ -213,7 +213,7 @@ impl KernelSocket {
         tuning.congestion.map_or(Ok(()), |name| self.socket.set_tcp_congestion(name.as_bytes()))
     }
 
-    /// The error of a connection attempt that the poller says is over.
+    /// The error of a connection attempt that the poller reports as finished.
     pub fn take_error(&self) -> Option<io::Error> {
         self.socket.take_error().unwrap_or_else(Some)
     }
@@ -223,7 +223,7 @@ impl KernelSocket {
         self.failed.is_some()
     }
 
-    /// Reads at most `most` bytes; `None` if there are none for now, an empty piece at the end.
+    /// Reads at most `most` bytes; `None` if none are waiting, an empty piece at the end of the stream.
     pub fn read(&mut self, most: u64, arena: &mut BytesMut) -> io::Result<Option<Bytes>> {
         if !self.readable {
             return Ok(None);
@@ -235,7 +235,7 @@ impl KernelSocket {
         let len = spare.len().min(most as usize);
         match self.socket.recv(&mut spare[..len]) {
             Ok(read) => {
-                // SAFETY: the kernel has just filled so many bytes.
+                // SAFETY: the kernel has just filled that many bytes.
                 unsafe { arena.set_len(read) };
                 Ok(Some(arena.split().freeze()))
             }
@@ -251,7 +251,7 @@ impl KernelSocket {
         }
     }
 
-    /// Writes as much as the kernel has room for; the rest comes back.
+    /// Writes as much as the kernel's buffer takes, and returns the rest.
     pub fn write(&mut self, mut data: Bytes) -> Option<Bytes> {
         while self.writable && !data.is_empty() && self.failed.is_none() {
             match self.socket.send(&data) {
@@ -264,22 +264,22 @@ impl KernelSocket {
         (!data.is_empty()).then_some(data)
     }
 
-    /// Ends this direction behind what was written.
+    /// Closes this direction after the written data.
     pub fn shutdown(&mut self) {
         if let Err(e) = self.socket.shutdown(std::net::Shutdown::Write) {
             self.failed = Some(e.kind());
         }
     }
 
-    /// Bytes written, and the end, that the peer has not acknowledged.
+    /// Written bytes, the FIN included, that the peer has not acknowledged.
     pub fn unacknowledged(&self) -> u64 {
         let mut queued: libc::c_int = 0;
-        // SAFETY: the kernel writes an integer, and it outlives the call.
+        // SAFETY: the kernel writes an integer, which outlives the call.
         let done = unsafe { libc::ioctl(self.socket.as_raw_fd(), libc::TIOCOUTQ, &raw mut queued) };
         if done == 0 { queued.max(0) as u64 } else { 0 }
     }
 
-    /// Closes in peace: the kernel delivers what was written, and the end.
+    /// Closes without a reset: the kernel delivers the written data and the FIN.
     pub fn close(self) {
         let _ = self.socket.set_linger(None);
     }
@@ -300,18 +300,18 @@ impl AsFd for KernelSocket {
 /// Settings of a connection that crosses the satellite link.
 #[derive(Debug, Clone, Copy)]
 pub struct Tuning<'a> {
-    /// Congestion control, if not the kernel's default.
+    /// Congestion control, if other than the kernel's default.
     pub congestion: Option<&'a str>,
     /// The send buffer, bytes.
     pub buffer: u64,
-    /// The most that leaves.
+    /// Limit of the sending rate.
     pub rate: Option<Rate>,
 }
 
-/// The kernel's number of the option by which RFC 2292 read control messages of TCP; libc does not name it.
+/// The kernel's number of the option by which RFC 2292 reads TCP control messages; libc does not define it.
 const IPV6_2292PKTOPTIONS: libc::c_int = 6;
 
-/// Bytes of a connection over the satellite link that are handed to the kernel before it can send them.
+/// Limit of unsent bytes in the kernel for a connection over the satellite link.
 const UNSENT: libc::c_int = 256 << 10;
 
 pub fn set_integer(
@@ -326,13 +326,13 @@ pub fn set_integer(
     if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Congestion controls that this kernel has loaded.
+/// Congestion controls loaded in this kernel.
 pub fn congestion_controls() -> Vec<String> {
     let text = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control");
     text.unwrap_or_default().split_whitespace().map(str::to_owned).collect()
 }
 
-/// Lets the process have as many files open as its hard limit allows; returns how many.
+/// Raises the limit of open descriptors to the hard limit, and returns it.
 pub fn raise_file_limit() -> u64 {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: the structure outlives both calls.

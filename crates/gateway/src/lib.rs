@@ -1,39 +1,39 @@
 //! The gateway: TCP connections split at the satellite link, on real hosts.
 //!
-//! Follows HT 4.3 and HK section VI: a hub on the Internet's side serves terminals on the users' side, and between them is STP.
-//! Differs from the papers: one sealed association for each terminal carries all connections as streams, and a failure is a reset.
-//! Leaves out ICMP, which passes beside it.
+//! Follows HT 4.3 and HK section VI: a hub on the Internet's side serves terminals on the users' side, with STP between them.
+//! Differs from the papers: one encrypted association per terminal carries all connections as streams, and a failure resets them.
+//! Leaves out ICMP, which passes beside the association.
 //!
 //! | file | holds |
 //! |---|---|
-//! | `config` | the file that describes a gateway |
-//! | `prefix` | ranges of addresses, and those that are nobody's business |
-//! | `rules` | the firewall's table that hands over connections |
-//! | `routing` | the route of what was handed over |
+//! | `config` | the configuration file |
+//! | `prefix` | ranges of addresses, and the special-purpose ones |
+//! | `rules` | the firewall's table that intercepts connections |
+//! | `routing` | the route of intercepted packets |
 //! | `kernel` | sockets of the kernel |
 //! | `sides` | a socket and a stream as the sides of a join |
 //! | `flow` | one connection |
-//! | `flows` | all of them |
-//! | `peers` | the terminals, or the hub |
+//! | `flows` | all connections |
+//! | `peers` | the terminals of a hub, or the hub of a terminal |
 //! | `dscp` | code points, and the table that changes them |
-//! | `quotas` | what terminals have used of the link |
-//! | `usage` | the file in which that is kept |
-//! | `users` | who shares the link with whom |
-//! | `socks` | what a program asks of a proxy |
-//! | `names` | names that are looked up |
-//! | `counters` | what is counted |
+//! | `quotas` | quotas of terminals on the link |
+//! | `usage` | the file of their usage |
+//! | `users` | users and their shares of the link |
+//! | `socks` | requests of programs to the SOCKS5 proxy |
+//! | `names` | name resolution |
+//! | `counters` | the counters |
 //! | `admin` | metrics and the status, over HTTP on loopback |
-//! | `datagram_socket` | sockets of UDP |
-//! | `udp_flows` | flows of UDP |
-//! | `udp_loads` | their class |
-//! | `udp` | their datagrams through an association |
-//! | `dns_message` | messages of DNS |
-//! | `dns` | a cache of them |
+//! | `datagram_socket` | UDP sockets |
+//! | `udp_flows` | UDP flows |
+//! | `udp_loads` | the class of UDP datagrams |
+//! | `udp` | UDP datagrams through an association |
+//! | `dns_message` | DNS messages |
+//! | `dns` | the DNS cache |
 //! | `name_streams` | streams to name servers |
-//! | `name_servers` | the servers behind the cache |
+//! | `name_servers` | the name servers behind the cache |
 //! | `acceptor` | connections to servers |
 //! | `alone` | connections of a hub without terminals |
-//! | `gateway` | what is done with what comes |
+//! | `gateway` | the handling of all events |
 //! | `daemon` | the thread, its clock and its poller |
 
 mod acceptor;

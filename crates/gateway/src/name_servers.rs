@@ -1,8 +1,8 @@
-//! Name servers that users ask: a cache in front of them, and a stream to each for what it does not know.
+//! Name servers of users: a cache in front of them, and a stream to each for queries that the cache cannot answer.
 //!
-//! Follows RFC 7766: questions go over one connection of TCP, each behind its length, and its answers come in any order. Its stream
-//! goes before all others, and is not lost on the way. A server that takes no TCP is asked by the users' own datagrams.
-//! Leaves out names that programs of this host look up, and servers at this host, which the firewall does not hand over.
+//! Follows RFC 7766: queries share one TCP connection, each after its length, and answers arrive in any order. Its stream has the highest
+//! priority and is reliable. A server without TCP is queried by the users' own datagrams.
+//! Leaves out queries of this host's own programs, and servers on this host, which the firewall does not intercept.
 
 use crate::config::Dns;
 use crate::datagram_socket::DatagramSocket;
@@ -18,13 +18,13 @@ use std::net::SocketAddr;
 
 /// The class of the streams.
 const FIRST: Class = Class { priority: 0, weight: 255 };
-/// A server that has refused TCP is not asked by it again for this long.
+/// The time during which a server that refused TCP is not queried by TCP again.
 const REFUSED: Span = Span::from_secs(600);
-/// Servers with a stream at most.
+/// Limit of servers with a stream.
 const SERVERS_MOST: usize = 64;
 
 impl Gateway {
-    /// A client asks a server. False if the question is to go as any other datagram.
+    /// Handles a client's query to a server. Returns false if the query is to be sent like any other datagram.
     pub(crate) fn ask_name_server(
         &mut self,
         now: Time,
@@ -50,14 +50,14 @@ impl Gateway {
     }
 
     fn tell_client(&mut self, client: SocketAddr, server: SocketAddr, answer: &[u8]) {
-        // A few hundred questions a second are answered: a socket for each costs less than to keep them.
+        // At a few hundred replies a second, a socket for each costs less than a table of sockets.
         let sent = DatagramSocket::reply(server).and_then(|socket| socket.send_to(answer, client));
         if let Err(e) = sent {
             self.log.push_back(format!("an answer of {server}: {e}"));
         }
     }
 
-    /// Sends questions in the server's stream, which is opened if there is none. False if it cannot be.
+    /// Sends queries in the server's stream, opening it if there is none. Returns false if that is impossible.
     fn send_question(&mut self, server: SocketAddr, messages: &[Vec<u8>]) -> bool {
         let known = self.name_servers.streams.get(&server).map(|stream| stream.stream);
         let Some((link, id)) = known.or_else(|| self.open_name_stream(server)) else { return false };
@@ -71,7 +71,7 @@ impl Gateway {
 
     fn open_name_stream(&mut self, server: SocketAddr) -> Option<StreamName> {
         if self.name_servers.streams.len() >= SERVERS_MOST {
-            // Any of them: questions that are open in it are asked again in one of its own.
+            // Any stream may be closed: its unanswered queries are sent again in a new one.
             let other = *self.name_servers.streams.keys().next()?;
             let before = self.name_servers.remove(other)?;
             self.engine.trunk(before.stream.0)?.reset(before.stream.1, Reason::Aborted);
@@ -88,19 +88,19 @@ impl Gateway {
         Some((link, id))
     }
 
-    /// The open questions to a server go as the users' own datagrams.
+    /// Sends a server's unanswered queries as the users' own datagrams.
     fn ask_by_datagrams(&mut self, now: Time, server: SocketAddr) {
         for asker in self.dns.give_up(server) {
             self.carry_datagram(now, asker.client, server, &asker.query);
         }
     }
 
-    /// The server of a stream, if it is one of a name server's.
+    /// The server of a stream, if the stream belongs to a name server.
     pub(crate) fn name_server_of(&self, stream: StreamName) -> Option<SocketAddr> {
         self.name_servers.of_stream.get(&stream).copied()
     }
 
-    /// Something has come in a server's stream.
+    /// Handles data in a server's stream.
     pub(crate) fn read_name_server(&mut self, now: Time, server: SocketAddr) {
         let Some(stream) = self.name_servers.streams.get_mut(&server) else { return };
         let (link, id) = stream.stream;
@@ -123,7 +123,7 @@ impl Gateway {
         }
     }
 
-    /// A server takes no TCP.
+    /// Marks a server as one without TCP.
     fn refused_by_name_server(&mut self, now: Time, server: SocketAddr) {
         if let Some(stream) = self.name_servers.remove(server)
             && let Some(trunk) = self.engine.trunk(stream.stream.0)
@@ -136,7 +136,7 @@ impl Gateway {
         self.ask_by_datagrams(now, server);
     }
 
-    /// A server's stream is over: what it has left open is asked again in another.
+    /// Handles the end of a server's stream: its unanswered queries are sent again in another.
     pub(crate) fn name_server_ends(&mut self, now: Time, server: SocketAddr) {
         self.read_name_server(now, server);
         let Some(stream) = self.name_servers.remove(server) else { return };
@@ -152,7 +152,7 @@ impl Gateway {
         }
     }
 
-    /// The streams of an association are lost with it; who has asked asks again.
+    /// Drops the streams of a lost association; clients repeat their queries.
     pub(crate) fn lose_name_servers(&mut self, link: u32) {
         let lost = self.name_servers.of_stream.range((link, 0)..=(link, u64::MAX));
         let lost: Vec<SocketAddr> = lost.map(|(_, server)| *server).collect();

@@ -1,6 +1,6 @@
-//! Streams to name servers, and the servers that take none.
+//! Streams to name servers, and the servers without TCP.
 //!
-//! Follows RFC 7766 in that a server has one connection for all questions. Leaves out questions, which are `dns`'s.
+//! Follows RFC 7766 in that a server has one connection for all queries. Leaves out the queries (`dns`).
 
 use crate::flow::StreamName;
 use skyhop_units::Time;
@@ -13,7 +13,7 @@ pub struct NameStream {
     pub stream: StreamName,
     pub answered: bool,
     pub partial: Vec<u8>,
-    /// Answers that have come by it: one that ends without any is not opened again.
+    /// Answers received in it: a stream that ends without any is not opened again.
     pub answers: u64,
 }
 
@@ -26,7 +26,7 @@ pub struct NameServers {
 }
 
 impl NameServers {
-    /// Takes a server's stream out.
+    /// Removes a server's stream.
     pub fn remove(&mut self, server: SocketAddr) -> Option<NameStream> {
         let stream = self.streams.remove(&server)?;
         self.of_stream.remove(&stream.stream);

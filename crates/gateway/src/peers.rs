@@ -1,7 +1,7 @@
 //! The peers of a gateway: a hub's terminals, or the one hub of a terminal.
 //!
-//! Follows docs/gateway.md. A terminal opens the association and opens it again when it is lost; a hub waits.
-//! Differs from a list of addresses: a peer is its key, and the association that it has opened last is the one that counts.
+//! Follows docs/gateway.md. A terminal opens the association and reopens it when it is lost; a hub waits.
+//! Differs from a list of addresses: a key identifies a peer, whose latest association replaces an earlier one.
 //! Leaves out streams.
 
 use crate::config::{Config, Role, Terminal};
@@ -12,22 +12,22 @@ use skyhop_units::{Span, Time};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 
-/// The first pause before a lost association is opened again, and the longest.
+/// The first and the longest pause before a lost association is reopened.
 const RETRY_MIN: Span = Span::from_millis(500);
 const RETRY_MAX: Span = Span::from_secs(15);
 
-/// The way to the hub.
+/// The state of a terminal's attempt to reach the hub.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum HubAttempt {
-    /// To be made at this time.
+    /// The next attempt is at this time.
     At(Time),
-    /// Under way.
+    /// An attempt is under way, with this association's ID.
     Under(u32),
     /// The association is open.
     Done,
 }
 
-/// A hub, seen from a terminal.
+/// The hub, as a terminal sees it.
 #[derive(Debug)]
 struct Hub {
     address: SocketAddr,
@@ -42,7 +42,7 @@ struct Peer {
     prefixes: Vec<Prefix>,
     link: Option<u32>,
     quota: Option<Quota>,
-    /// Bytes that its association has carried and that were counted.
+    /// Bytes carried by its association that are already counted.
     counted: u64,
 }
 
@@ -57,15 +57,15 @@ impl Peer {
 pub struct Peers {
     hub: Option<Hub>,
     peers: BTreeMap<String, Peer>,
-    /// What terminals with quotas have used.
+    /// The terminals' usage of their quotas.
     pub quotas: Quotas,
 }
 
-/// The name of a terminal's only peer.
+/// The name of the hub in a terminal's list of peers.
 pub const HUB: &str = "hub";
 
 impl Peers {
-    /// The peers of a file; `hub` is the hub's address, of a terminal.
+    /// The peers of a file; a terminal has the hub's address in `hub`.
     pub fn new(now: Time, config: &Config, hub: Option<SocketAddr>) -> Self {
         let mut peers = Peers {
             hub: hub.map(|address| Hub { address, attempt: HubAttempt::At(now), pause: RETRY_MIN }),
@@ -79,7 +79,7 @@ impl Peers {
         peers
     }
 
-    /// Other terminals; those that stay keep their associations.
+    /// Replaces the terminals; those that stay keep their associations.
     pub fn set_terminals(&mut self, terminals: &BTreeMap<String, Terminal>) {
         self.peers.retain(|name, peer| match terminals.get(name) {
             Some(terminal) => peer.key == Some(terminal.key),
@@ -92,7 +92,7 @@ impl Peers {
         }
     }
 
-    /// The address to which an association is to be opened now.
+    /// The hub's address, if an association is to be opened now.
     pub fn wants(&self, now: Time) -> Option<SocketAddr> {
         self.hub
             .as_ref()
@@ -100,21 +100,21 @@ impl Peers {
             .map(|hub| hub.address)
     }
 
-    /// The attempt is under way, under this number.
+    /// Records that an attempt is under way, with its ID.
     pub fn tries(&mut self, id: u32) {
         if let Some(hub) = &mut self.hub {
             hub.attempt = HubAttempt::Under(id);
         }
     }
 
-    /// The attempt is to wait.
+    /// Postpones the attempt.
     pub fn postpone(&mut self, now: Time) {
         if let Some(hub) = &mut self.hub {
             hub.attempt = HubAttempt::At(now + RETRY_MIN);
         }
     }
 
-    /// When the next attempt is due.
+    /// The time of the next attempt.
     pub fn poll_timeout(&self) -> Option<Time> {
         match self.hub.as_ref()?.attempt {
             HubAttempt::At(at) => Some(at),
@@ -122,7 +122,7 @@ impl Peers {
         }
     }
 
-    /// An association is open. Returns the peer's name and the association that it takes the place of; `None` if it is nobody's.
+    /// Records an open association. Returns the peer's name and the association that it replaces; `None` if no peer has this key.
     pub fn up(&mut self, id: u32, key: Option<PublicKey>) -> Option<(String, Option<u32>)> {
         let (name, peer) = match &mut self.hub {
             Some(hub) => {
@@ -136,7 +136,7 @@ impl Peers {
         Some((name.clone(), before))
     }
 
-    /// An association is over, or an attempt has failed. Returns the peer's name if it has no association now.
+    /// Records the end of an association, or a failed attempt. Returns the peer's name if it has no association now.
     pub fn down(&mut self, now: Time, id: u32) -> Option<String> {
         let mut lost = None;
         for (name, peer) in &mut self.peers {
@@ -154,7 +154,7 @@ impl Peers {
         lost
     }
 
-    /// Counts what associations have carried so far, `carried` being told by their numbers; the wall's clock says `wall`.
+    /// Counts the bytes that associations have carried, which `carried` returns by ID; `wall` is the wall clock's time.
     pub fn count(&mut self, wall: u64, carried: impl Fn(u32) -> u64) {
         for (name, peer) in &mut self.peers {
             let (Some(quota), Some(link)) = (&peer.quota, peer.link) else { continue };
@@ -170,13 +170,13 @@ impl Peers {
         peer.and_then(|(name, peer)| Some(self.quotas.used(name) >= peer.quota?.bytes)).unwrap_or(false)
     }
 
-    /// A terminal's quota, and what it has used of it.
+    /// A terminal's quota, and its usage.
     pub fn quota(&self, name: &str) -> Option<(u64, u64)> {
         let quota = self.peers.get(name)?.quota?;
         Some((quota.bytes, self.quotas.used(name)))
     }
 
-    /// The association by which an address is reached: a terminal's hub has all, a hub's terminals those of their users.
+    /// The association that leads to an address: for a terminal the hub's, for a hub that of the terminal with this user.
     pub fn link_to(&self, address: IpAddr) -> Option<u32> {
         match &self.hub {
             Some(_) => self.link_of(HUB),
@@ -199,12 +199,12 @@ impl Peers {
         self.peers.iter().find(|(_, peer)| peer.link == Some(link)).map(|(name, _)| name.as_str())
     }
 
-    /// All names, with the associations that are open.
+    /// All names, with their open associations.
     pub fn iter(&self) -> impl Iterator<Item = (&str, Option<u32>)> {
         self.peers.iter().map(|(name, peer)| (name.as_str(), peer.link))
     }
 
-    /// Returns true if any association is open.
+    /// Returns true if at least one association is open.
     pub fn any_up(&self) -> bool {
         self.peers.values().any(|peer| peer.link.is_some())
     }

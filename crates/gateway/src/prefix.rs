@@ -177,7 +177,7 @@ mod tests {
             let address: IpAddr = text.parse().unwrap();
             assert_eq!(is_special(address), special.iter().any(|prefix| prefix.contains(address)), "{text}");
         }
-        // Addresses that lead to others.
+        // Addresses that embed an IPv4 address.
         assert!(
             is_special("64:ff9b::7f00:1".parse().unwrap())
                 && !is_special("64:ff9b::808:808".parse().unwrap())

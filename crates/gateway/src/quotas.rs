@@ -1,8 +1,8 @@
-//! Quotas of terminals: bytes of the satellite link in a period, kept over restarts.
+//! Quotas of terminals: bytes on the satellite link per period, kept across restarts.
 //!
-//! Follows docs/gateway.md: both directions count, as the link carries them, seal and retransmissions included.
-//! Differs from a meter in the firewall: what is used up refuses new connections, and those that are open go on.
-//! Leaves out the wall's clock and the file, which are handed in.
+//! Follows docs/gateway.md: both directions count as sent on the link, with encryption overhead and retransmissions.
+//! Differs from a meter in the firewall: a terminal beyond its quota gets no new connections, and its open ones continue.
+//! Leaves out the wall clock and the file, which the caller handles.
 
 use serde::{Deserialize, Serialize};
 use skyhop_units::Span;
@@ -11,22 +11,22 @@ use std::collections::BTreeMap;
 /// A quota.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Quota {
-    /// Bytes in a period, both ways.
+    /// Bytes per period, both directions together.
     pub bytes: u64,
-    /// The period.
+    /// The length of the period.
     pub period: Span,
 }
 
-/// A terminal's use in its period.
+/// A terminal's usage in its period.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Usage {
     /// Beginning of the period, seconds since 1970.
     since: u64,
-    /// Bytes since then.
+    /// Bytes in this period.
     bytes: u64,
 }
 
-/// The use of all terminals, by name.
+/// The usage of all terminals, by name.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Quotas {
@@ -34,13 +34,13 @@ pub struct Quotas {
 }
 
 impl Quotas {
-    /// A terminal's link has carried so many bytes more; the wall's clock says `now`.
+    /// Adds bytes to a terminal's usage at `now` of the wall clock.
     pub fn carried(&mut self, now: u64, name: &str, quota: &Quota, bytes: u64) {
         let usage = self.usage.entry(name.to_owned()).or_insert(Usage { since: now, bytes: 0 });
         let period = (quota.period.as_secs_f64() as u64).max(1);
         match now.checked_sub(usage.since) {
             Some(age) if age < period => {}
-            // Periods follow each other without a gap, also if nothing was carried for several of them.
+            // Periods are contiguous, even if several pass without traffic.
             Some(age) => *usage = Usage { since: usage.since + age / period * period, bytes: 0 },
             // The clock was set back.
             None => usage.since = now,

@@ -19,7 +19,7 @@ pub fn add(mark: u32) -> io::Result<()> {
     Ok(())
 }
 
-/// Removes them.
+/// Removes rule and route.
 pub fn remove(mark: u32) {
     for family in ["-4", "-6"] {
         let (mark, table) = (format!("{mark:#x}"), mark.to_string());

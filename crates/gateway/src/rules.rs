@@ -1,7 +1,7 @@
-//! The firewall's table that hands over connections: one of its own, put in place and taken away as a whole.
+//! The firewall's table that intercepts connections: a table of its own, installed and removed as a whole.
 //!
-//! Follows nft(8) and the kernel's tproxy: a SYN goes to the listener that is there, and passes if there is none.
-//! Differs from iptables scripts: nothing but the table `inet skyhop` is read or written, and what has ended leaves it behind at worst.
+//! Follows nft(8) and the kernel's tproxy: a SYN goes to the listener if there is one, and passes otherwise.
+//! Differs from iptables scripts: it reads and writes only the table `inet skyhop`, and a killed gateway leaves at most that behind.
 //! Leaves out routes (`routing`).
 
 use crate::config::{Config, Dns, Fail, Intercept, Quic, Role, SourceAddress, Udp};
@@ -11,7 +11,7 @@ use std::io::{self, Write as _};
 use std::ops::RangeInclusive;
 use std::process::{Command, Stdio};
 
-/// The table, as nft reads it. `None` if the file asks for nothing that needs one.
+/// The table in the syntax of nft. `None` if the file needs no table.
 pub fn ruleset(config: &Config) -> Option<String> {
     if config.intercept.is_none() && config.source == SourceAddress::Own {
         return None;
@@ -19,7 +19,7 @@ pub fn ruleset(config: &Config) -> Option<String> {
     let mark = config.intercept.as_ref().map_or(crate::config::MARK, |intercept| intercept.mark);
     let mut out = String::from("table inet skyhop\ndelete table inet skyhop\ntable inet skyhop {\n");
     out.push_str("  chain prerouting {\n    type filter hook prerouting priority mangle; policy accept;\n");
-    // Packets of connections that were handed over, and answers to those that go out under a client's address.
+    // Packets of intercepted connections, and replies to those that have a client's source address.
     let _ = writeln!(out, "    meta l4proto tcp socket transparent 1 meta mark set {mark:#x} counter accept");
     if let Some(intercept) = &config.intercept {
         selection(config, intercept, &mut out);
@@ -49,7 +49,7 @@ pub fn ruleset(config: &Config) -> Option<String> {
     Some(out)
 }
 
-/// What becomes of QUIC that passes beside the association.
+/// Rules for QUIC that passes beside the association.
 fn quic(intercept: &Intercept, out: &mut String) {
     let devices = names(&intercept.interfaces);
     let rules = match (intercept.quic, intercept.quic_rate) {
@@ -58,7 +58,7 @@ fn quic(intercept: &Intercept, out: &mut String) {
         }
         (Quic::Limit, Some(rate)) => {
             let bytes = (rate.as_bps() / 8).max(1);
-            // A burst of a tenth of a second, and of some packets at least.
+            // A burst of a tenth of a second, and at least of a few packets.
             let burst = (bytes / 10).max(15_000);
             let over = format!("limit rate over {bytes} bytes/second burst {burst} bytes counter drop");
             vec![
@@ -75,10 +75,10 @@ fn quic(intercept: &Intercept, out: &mut String) {
     out.push_str("  }\n");
 }
 
-/// Tunnels over UDP, which seal what they carry and have a congestion control inside: L2TP, OpenVPN, WireGuard.
+/// UDP tunnels, which encrypt and carry TCP with its own congestion control: L2TP, OpenVPN, WireGuard.
 const UDP_TUNNELS: [RangeInclusive<u16>; 3] = [1194..=1194, 1701..=1701, 51_820..=51_820];
 
-/// Datagrams that are handed over; what is not passes.
+/// Rules that intercept datagrams, after those that pass.
 fn datagrams(intercept: &Intercept, out: &mut String) {
     if !intercept.takes_datagrams() {
         return;
@@ -100,14 +100,14 @@ fn datagrams(intercept: &Intercept, out: &mut String) {
             "    meta nfproto {version} meta l4proto udp tproxy {family} to :{port} meta mark set {mark:#x} counter accept"
         );
     }
-    // Nobody was there to take it.
+    // Reached without a listener.
     out.push_str(match intercept.fail {
         Fail::Open => "    meta l4proto udp accept\n",
         Fail::Closed => "    meta l4proto udp counter reject with icmpx port-unreachable\n",
     });
 }
 
-/// Rules by which packets pass that are not to be split.
+/// Rules that pass packets unsplit.
 fn selection(config: &Config, intercept: &Intercept, out: &mut String) {
     let _ = writeln!(out, "    iifname != {} accept", names(&intercept.interfaces));
     out.push_str("    meta l4proto { esp, ah } counter accept comment \"IPsec\"\n");
@@ -116,7 +116,7 @@ fn selection(config: &Config, intercept: &Intercept, out: &mut String) {
         false => "    meta l4proto != tcp accept\n",
     });
     out.push_str("    fib daddr type { local, broadcast, multicast } accept\n");
-    // A tunnel is counted, so that it can be seen why it is not faster.
+    // Tunnels are counted, to explain why they are not accelerated.
     let tunnels = [intercept.except_ports.as_slice(), &[1194..=1194, 1723..=1723]].concat();
     let _ = writeln!(out, "    tcp dport {} counter accept comment \"tunnels\"", ports(&tunnels));
     if !intercept.ports.is_empty() {
@@ -136,7 +136,7 @@ fn selection(config: &Config, intercept: &Intercept, out: &mut String) {
     }
 }
 
-/// Packets pass whose address is one of these, or with `not` is none of them.
+/// Passes packets whose address is in one of these ranges, or with `not` in none of them.
 fn addresses(which: &str, not: &str, prefixes: &[Prefix], out: &mut String) {
     for (family, version, v4) in [("ip", "ipv4", true), ("ip6", "ipv6", false)] {
         let own: Vec<String> =
@@ -157,7 +157,7 @@ fn names(names: &[String]) -> String {
 fn ports(ports: &[RangeInclusive<u16>]) -> String {
     let mut sorted: Vec<(u16, u16)> = ports.iter().map(|ports| (*ports.start(), *ports.end())).collect();
     sorted.sort_unstable();
-    // Ranges that overlap are an error to nft.
+    // nft refuses overlapping ranges.
     let mut merged: Vec<(u16, u16)> = Vec::new();
     for (first, last) in sorted {
         match merged.last_mut() {
@@ -172,12 +172,12 @@ fn ports(ports: &[RangeInclusive<u16>]) -> String {
     format!("{{ {} }}", written.collect::<Vec<_>>().join(", "))
 }
 
-/// Puts the table in place of the one before, in one transaction.
+/// Replaces the table in one transaction.
 pub fn apply(ruleset: &str) -> io::Result<()> {
     nft(ruleset)
 }
 
-/// Takes the table away; it need not be there.
+/// Removes the table, if it exists.
 pub fn remove() -> io::Result<()> {
     nft("table inet skyhop\ndelete table inet skyhop\n")
 }

@@ -1,8 +1,8 @@
 //! A program's request to a SOCKS5 proxy.
 //!
 //! Follows RFC 1928 (CONNECT only) and RFC 1929 (user and password).
-//! Differs: what stands behind the request, sent early, is kept for the server.
-//! Leaves out BIND, UDP ASSOCIATE and GSSAPI, which are refused as the RFC says.
+//! Differs: data that arrive early, after the request, are kept for the server.
+//! Leaves out BIND, UDP ASSOCIATE and GSSAPI, which are refused as the RFC requires.
 
 use skyhop_splice::preamble::{Answer, Destination};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -12,7 +12,7 @@ const NO_PASSWORD: u8 = 0;
 const PASSWORD: u8 = 2;
 const NONE_OF_THEM: u8 = 0xff;
 const CONNECT: u8 = 1;
-/// No request is longer.
+/// The longest request, bytes.
 const MOST: usize = 4 + 256 + 2;
 
 /// The state of a request.
@@ -23,18 +23,18 @@ enum Stage {
     Request,
 }
 
-/// The result of what a program has sent.
+/// The result of a program's input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Asked {
-    /// More is to come.
+    /// The request is incomplete.
     More,
-    /// A connection to there.
+    /// A request for a connection to this destination.
     Connect(Destination),
-    /// The request is refused and the answer sent; the connection ends.
+    /// The request is refused and the answer is sent; the connection ends.
     Refused,
 }
 
-/// A program that has not said everything.
+/// A program whose request is incomplete.
 #[derive(Debug)]
 pub struct Socks {
     password: Option<(String, String)>,
@@ -45,12 +45,12 @@ pub struct Socks {
 }
 
 impl Socks {
-    /// A program that has said nothing, and needs this user and password.
+    /// A new program, which needs this user and password.
     pub fn new(password: Option<(String, String)>) -> Self {
         Socks { password, stage: Stage::Methods, read: Vec::new(), out: Vec::new() }
     }
 
-    /// Bytes from the program that are not understood yet.
+    /// Adds bytes from the program, which may be an incomplete request.
     pub fn handle(&mut self, bytes: &[u8]) -> Asked {
         self.read.extend_from_slice(bytes);
         loop {
@@ -67,7 +67,7 @@ impl Socks {
         }
     }
 
-    /// Bytes that the program has sent behind its request.
+    /// Bytes that the program has sent after its request.
     pub fn rest(self) -> Vec<u8> {
         self.read
     }
@@ -86,7 +86,7 @@ impl Socks {
         Some(chosen != NONE_OF_THEM)
     }
 
-    /// The first byte alone tells a program that speaks something else.
+    /// The first byte alone identifies a program of another protocol.
     fn version_first(&self) -> Option<bool> {
         (self.read.first().is_some_and(|version| *version != VERSION)).then_some(false)
     }
@@ -154,7 +154,7 @@ impl Socks {
     }
 }
 
-/// The reply to a request, when the far gateway has answered.
+/// The reply to a request, after the far gateway's answer.
 pub fn reply(answer: Answer) -> [u8; 10] {
     let code = match answer {
         Answer::Connected => 0,
@@ -167,7 +167,7 @@ pub fn reply(answer: Answer) -> [u8; 10] {
     [VERSION, code, 0, 1, 0, 0, 0, 0, 0, 0]
 }
 
-/// Compares without telling by its time where the difference lies.
+/// Compares in constant time.
 fn same(a: &[u8], b: &[u8]) -> bool {
     a.len() == b.len() && a.iter().zip(b).fold(0, |differs, (a, b)| differs | (a ^ b)) == 0
 }
@@ -178,7 +178,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn asked(socks: &mut Socks, bytes: &[u8]) -> Asked {
-        // One by one, as a path may deliver them.
+        // Byte by byte, as a path may deliver them.
         let mut last = Asked::More;
         for byte in bytes {
             last = socks.handle(&[*byte]);

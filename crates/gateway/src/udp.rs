@@ -1,8 +1,8 @@
-//! UDP through an association: datagrams from clients here and from servers here, and their classes.
+//! UDP through an association: datagrams from clients and servers on this side, and their classes.
 //!
-//! Follows docs/stp.md §15.7 and §16: a datagram waits a short time at most, and a queue that stands is shortened (RFC 8289).
-//! Differs from TCP's connections: nothing is acknowledged or sent again; one that no packet has room for goes in the stream.
-//! Leaves out fragments and ICMP: what a client is told of a port that is unreachable is nothing.
+//! Follows docs/stp.md §15.7 and §16: a datagram waits a short time at most, and a standing queue is shortened (RFC 8289).
+//! Differs from TCP connections: datagrams are not acknowledged or retransmitted; one too large for a packet goes in the stream.
+//! Leaves out fragments and ICMP: a client is not informed of an unreachable port.
 
 use crate::config::SourceAddress;
 use crate::datagram_socket::{DatagramSocket, LARGEST};
@@ -18,21 +18,21 @@ use skyhop_units::{Span, Time};
 use std::io;
 use std::net::SocketAddr;
 
-/// A datagram that has waited so long to leave is late.
+/// The time in the queue after which a datagram is late.
 const LATE: Span = Span::from_millis(500);
-/// Datagrams that are read of a socket before it is the others' turn.
+/// Datagrams read from a socket before other sockets get their turn.
 const READS: usize = 64;
-/// Bytes of large datagrams that may wait in a stream.
+/// Limit of large datagrams that wait in a stream, bytes.
 const LARGE_MOST: u64 = 128 << 10;
 impl Gateway {
-    /// Opens the sockets for datagrams that the firewall hands over, or closes them.
+    /// Opens or closes the sockets for intercepted datagrams.
     pub fn intercept_datagrams(&mut self, port: Option<u16>) -> io::Result<()> {
         for (place, v4) in [true, false].into_iter().enumerate() {
             match (&self.datagram_listeners[place], port) {
                 (None, Some(port)) => match DatagramSocket::transparent(v4, port) {
                     Ok(socket) => {
                         let event = PollEvent::readable(UDP_LISTENERS + place);
-                        // SAFETY: it is taken out of the poller before it is closed.
+                        // SAFETY: the socket is removed from the poller before it is closed.
                         unsafe { self.poller.add_with_mode(&socket, event, PollMode::Level)? };
                         self.datagram_listeners[place] = Some(socket);
                     }
@@ -49,7 +49,7 @@ impl Gateway {
         Ok(())
     }
 
-    /// A socket for intercepted datagrams has some.
+    /// Reads intercepted datagrams from a socket.
     pub fn handle_datagrams(&mut self, now: Time, place: usize) {
         let mut buffer = std::mem::take(&mut self.datagram_buffer);
         buffer.resize(LARGEST, 0);
@@ -59,7 +59,7 @@ impl Gateway {
                 Ok(Some((len, client, server))) => {
                     self.datagram_of_client(now, client, server, &buffer[..len])
                 }
-                // An error is of one datagram, and the next may be a good one.
+                // An error concerns one datagram, and the next may be valid.
                 Err(_) => {}
                 Ok(None) => break,
             }
@@ -67,7 +67,7 @@ impl Gateway {
         self.datagram_buffer = buffer;
     }
 
-    /// A client here has sent a datagram.
+    /// Handles a datagram of a client on this side.
     fn datagram_of_client(&mut self, now: Time, client: SocketAddr, server: SocketAddr, data: &[u8]) {
         if server.port() == 53 && self.ask_name_server(now, client, server, data) {
             return;
@@ -126,7 +126,7 @@ impl Gateway {
         }
     }
 
-    /// Gives the association a datagram of a flow.
+    /// Passes a datagram of a flow to the association.
     fn send_datagram(&mut self, now: Time, (link, id): (u32, u64), data: &[u8]) {
         let Some(trunk) = self.engine.trunk(link) else { return };
         if let Some(class) = self.udp_loads.add(now, link, data.len(), trunk.rate_bps()) {
@@ -143,7 +143,7 @@ impl Gateway {
         }
     }
 
-    /// The far gateway has opened a stream for datagrams.
+    /// Accepts a stream for datagrams that the far gateway has opened.
     pub(crate) fn accept_datagrams(
         &mut self,
         now: Time,
@@ -168,7 +168,7 @@ impl Gateway {
         let socket = DatagramSocket::connect(*server, source);
         let socket = socket.map_err(|_| End::Answered(Answer::Unreachable))?;
         let event = PollEvent::readable(FIRST_UDP + self.udp.next_slot());
-        // SAFETY: it is taken out of the poller before it is closed.
+        // SAFETY: the socket is removed from the poller before it is closed.
         let watched = unsafe { self.poller.add_with_mode(&socket, event, PollMode::Level) };
         watched.map_err(|_| End::Answered(Answer::Full))?;
         let flow = UdpFlow {
@@ -180,7 +180,7 @@ impl Gateway {
             partial: Vec::new(),
             last: now,
         };
-        // With a socket of its own it needs no other, and nothing can fail.
+        // A flow with its own socket needs no shared one, so the insertion cannot fail.
         if let Ok(slot) = self.udp.insert(flow) {
             if let Some(trunk) = self.engine.trunk(stream.0) {
                 trunk.write(stream.1, Bytes::copy_from_slice(&[Answer::Connected.number()]));
@@ -193,7 +193,7 @@ impl Gateway {
         Err(End::HandedOver)
     }
 
-    /// Datagrams have come in an association.
+    /// Handles datagrams that an association has received.
     pub(crate) fn read_datagrams(&mut self, now: Time, link: u32) {
         while let Some((channel, data)) = self.engine.trunk(link).and_then(|trunk| trunk.read_datagram()) {
             match self.udp.of_stream((link, channel)) {
@@ -217,7 +217,7 @@ impl Gateway {
         }
     }
 
-    /// A server's socket has datagrams, or says that the port is unreachable.
+    /// Handles datagrams of a server's socket, or its report of an unreachable port.
     pub fn handle_server_datagrams(&mut self, now: Time, slot: usize) {
         let mut buffer = std::mem::take(&mut self.datagram_buffer);
         buffer.resize(LARGEST, 0);
@@ -239,7 +239,7 @@ impl Gateway {
         self.datagram_buffer = buffer;
     }
 
-    /// What has come in the stream of a flow: the far gateway's answer, and large datagrams.
+    /// Reads the stream of a flow: the far gateway's answer, and large datagrams.
     pub(crate) fn read_datagram_stream(&mut self, now: Time, slot: usize) {
         let Some((flow, _)) = self.udp.get_mut(slot) else { return };
         let (link, id) = flow.stream;
@@ -260,7 +260,7 @@ impl Gateway {
         }
     }
 
-    /// An event of a stream that is no connection's: of a flow of datagrams, or of a name server.
+    /// Handles an event of a stream without a connection: one of a flow of datagrams, or of a name server.
     pub(crate) fn handle_other_stream(&mut self, now: Time, stream: StreamName, event: TrunkEvent) {
         let over = matches!(event, TrunkEvent::Reset(..) | TrunkEvent::PeerFinished(_));
         if let Some(slot) = self.udp.of_stream(stream) {
@@ -276,7 +276,7 @@ impl Gateway {
         }
     }
 
-    /// A flow is over; `tell` resets its stream.
+    /// Ends a flow; with `tell` its stream is reset.
     pub(crate) fn end_datagrams(&mut self, slot: usize, tell: bool) {
         let Some(flow) = self.udp.remove(slot) else { return };
         if let Some(socket) = &flow.socket {
@@ -287,7 +287,7 @@ impl Gateway {
         }
     }
 
-    /// The flows of an association are over with it.
+    /// Ends the flows of a lost association.
     pub(crate) fn lose_datagrams(&mut self, link: u32) {
         for slot in self.udp.of_link(link) {
             self.end_datagrams(slot, false);
@@ -295,7 +295,7 @@ impl Gateway {
         self.udp_loads.forget(link);
     }
 
-    /// Ends flows in which nothing has passed for long.
+    /// Ends idle flows.
     pub(crate) fn sweep_datagrams(&mut self, now: Time) {
         for slot in self.udp.idle(now) {
             self.end_datagrams(slot, true);

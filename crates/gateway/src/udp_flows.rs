@@ -1,7 +1,7 @@
-//! The flows of UDP that a gateway carries: a client's port and a server's each, with the stream that stands for them.
+//! The UDP flows that a gateway carries: a client's address and a server's, with the flow's stream.
 //!
-//! Follows docs/stp.md §16, and RFC 4787 REQ-5 for how long a flow is remembered.
-//! Leaves out what is done with a datagram, which is `udp`'s.
+//! Follows docs/stp.md §16, and RFC 4787 REQ-5 for the timeout of idle flows.
+//! Leaves out the handling of datagrams (`udp`).
 
 use crate::datagram_socket::DatagramSocket;
 use crate::flow::StreamName;
@@ -11,9 +11,9 @@ use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::net::SocketAddr;
 
-/// A flow in which nothing passes is forgotten after this.
+/// The timeout of an idle flow.
 const IDLE: Span = Span::from_secs(120);
-/// Datagrams that have come before the preamble of their stream, at most, and how long they are kept.
+/// Limit of datagrams that arrive before the preamble of their stream, and the time that they are kept.
 const EARLY_MOST: usize = 256;
 const EARLY: Span = Span::from_secs(2);
 
@@ -23,16 +23,16 @@ pub struct UdpFlow {
     pub stream: StreamName,
     pub client: Option<SocketAddr>,
     pub server: SocketAddr,
-    /// The socket with the server, if that is on this side.
+    /// The socket towards the server, if the server is on this side.
     pub socket: Option<DatagramSocket>,
-    /// The far gateway's answer has been read, or is this one's to give.
+    /// The far gateway's answer has been read, or this gateway is the one that answers.
     pub answered: bool,
     /// The beginning of a large datagram from the stream.
     pub partial: Vec<u8>,
     pub last: Time,
 }
 
-/// Sockets that send under servers' addresses, and how many flows use each.
+/// Sockets that send from servers' addresses, with the number of flows that use each.
 type Replies = BTreeMap<SocketAddr, (DatagramSocket, usize)>;
 
 /// All flows.
@@ -53,11 +53,11 @@ impl UdpFlows {
         self.slots.len() - self.free.len()
     }
 
-    /// Adds a flow. One of a client here needs a socket that sends under the server's address.
+    /// Adds a flow. A flow of a client on this side needs a socket that sends from the server's address.
     ///
     /// # Errors
     ///
-    /// That socket cannot be made.
+    /// That socket cannot be opened.
     pub fn insert(&mut self, flow: UdpFlow) -> io::Result<usize> {
         if let (Some(client), None) = (flow.client, &flow.socket) {
             match self.replies.get_mut(&flow.server) {
@@ -75,12 +75,12 @@ impl UdpFlows {
         Ok(slot)
     }
 
-    /// The slot of the flow that is added next.
+    /// The slot of the next flow to be added.
     pub fn next_slot(&self) -> usize {
         self.free.last().copied().unwrap_or(self.slots.len())
     }
 
-    /// Takes a flow out for good.
+    /// Removes a flow.
     pub fn remove(&mut self, slot: usize) -> Option<UdpFlow> {
         let flow = self.slots.get_mut(slot)?.take()?;
         self.free.push(slot);
@@ -97,7 +97,7 @@ impl UdpFlows {
         Some(flow)
     }
 
-    /// A flow, and the sockets that send under servers' addresses.
+    /// A flow, and the sockets that send from servers' addresses.
     pub fn get_mut(&mut self, slot: usize) -> Option<(&mut UdpFlow, &Replies)> {
         Some((self.slots.get_mut(slot)?.as_mut()?, &self.replies))
     }
@@ -127,7 +127,7 @@ impl UdpFlows {
         self.early.push_back((now, stream, data));
     }
 
-    /// Takes the datagrams that have come before their stream.
+    /// Takes the datagrams that arrived before their stream.
     pub fn take_early(&mut self, stream: StreamName) -> Vec<Bytes> {
         let (own, others) =
             std::mem::take(&mut self.early).into_iter().partition(|(_, name, _)| *name == stream);
@@ -136,12 +136,12 @@ impl UdpFlows {
         own.into_iter().map(|(.., data)| data).collect()
     }
 
-    /// When idle flows are looked for again.
+    /// The time of the next check for idle flows.
     pub fn poll_timeout(&self) -> Option<Time> {
         (self.len() > 0).then(|| self.swept_at + IDLE / 8)
     }
 
-    /// The flows in which nothing has passed for long, if it is time to look for them.
+    /// The idle flows, if a check is due.
     pub fn idle(&mut self, now: Time) -> Vec<usize> {
         if now.since(self.swept_at) < IDLE / 8 {
             return Vec::new();
@@ -152,7 +152,7 @@ impl UdpFlows {
     }
 }
 
-/// Datagrams of a stream's bytes, each behind its length; what is not whole stays.
+/// Splits a stream's bytes into datagrams, each after its length; an incomplete one stays.
 pub fn whole_datagrams(partial: &mut Vec<u8>) -> Vec<Vec<u8>> {
     let mut whole = Vec::new();
     let mut at = 0;

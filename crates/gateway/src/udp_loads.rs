@@ -1,17 +1,17 @@
-//! The class of datagrams of UDP in an association: first while they are few, and with others when they are many.
+//! The class of UDP datagrams in an association: first while they are few, and with other traffic when they are many.
 //!
 //! Follows docs/gateway.md. Differs from the classes of connections: all datagrams of an association are one member of its round.
-//! Leaves out the datagrams.
+//! Leaves out the datagrams themselves.
 
 use skyhop_transport::stp::Class;
 use skyhop_units::{Span, Time};
 use std::collections::BTreeMap;
 
-/// Datagrams go first while they take less than this part of the rate; beyond it, with new connections and then with old ones.
+/// The part of the rate below which datagrams go first; above it they share with new connections and precede old ones.
 const FEW: f64 = 0.25;
 pub const FIRST: Class = Class { priority: 2, weight: 128 };
 const AMONG_OTHERS: Class = Class { priority: 5, weight: 255 };
-/// So often that is decided anew.
+/// The period after which the class is decided anew.
 const PERIOD: Span = Span::from_millis(500);
 
 /// Bytes of datagrams of an association in this period.
@@ -22,14 +22,14 @@ struct Load {
     first: bool,
 }
 
-/// Which datagrams go first.
+/// The load and class of each association's datagrams.
 #[derive(Debug, Default)]
 pub struct UdpLoads {
     loads: BTreeMap<u32, Load>,
 }
 
 impl UdpLoads {
-    /// An association gets a datagram to send. Returns its datagrams' class if that changes.
+    /// Counts a datagram of an association. Returns the new class of its datagrams if it changes.
     pub fn add(&mut self, now: Time, link: u32, bytes: usize, rate_bps: Option<f64>) -> Option<Class> {
         let is_new = !self.loads.contains_key(&link);
         let load = self.loads.entry(link).or_insert(Load { since: now, bytes: 0, first: true });

@@ -1,15 +1,15 @@
-//! The file, beside a hub's own, in which it keeps what its terminals have used of their quotas.
+//! The file, beside the hub's configuration, of its terminals' usage of their quotas.
 //!
 //! Follows docs/gateway.md: JSON, written once a minute and at the end, by renaming, so that it is never half written.
-//! Differs from a log: it says how much, and nothing of when and what for.
-//! Leaves out locking: a hub's socket keeps a second hub from running.
+//! Differs from a log: it has amounts only, without times and destinations.
+//! Leaves out locking: the hub's socket prevents a second hub from running.
 
 use crate::quotas::Quotas;
 use skyhop_units::{Span, Time};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Between two times that it is written.
+/// The interval between writes.
 const PERIOD: Span = Span::from_secs(60);
 
 /// The file.
@@ -20,7 +20,7 @@ pub struct UsageFile {
 }
 
 impl UsageFile {
-    /// Where it is: beside the hub's own, or in the folder that systemd has for it.
+    /// The path of the file: beside the hub's configuration, or in the folder that systemd provides.
     pub fn place(config: &Path) -> PathBuf {
         let beside = config.with_extension("usage");
         match (std::env::var_os("STATE_DIRECTORY"), beside.file_name()) {
@@ -29,11 +29,11 @@ impl UsageFile {
         }
     }
 
-    /// The file at this place; what it says of terminals goes to `quotas`.
+    /// Reads the file at this path, and sets the usage in `quotas`.
     ///
     /// # Errors
     ///
-    /// It is there and is not understood. To begin with nothing used, it is deleted.
+    /// The file exists and cannot be parsed. Deleting it resets the usage.
     pub fn open(path: PathBuf, now: Time, quotas: &mut Quotas) -> io::Result<Self> {
         match std::fs::read_to_string(&path) {
             Ok(text) => *quotas = serde_json::from_str(&text).map_err(io::Error::other)?,
@@ -48,13 +48,13 @@ impl UsageFile {
         &self.path
     }
 
-    /// Writes it if it is time, or at the end.
+    /// Writes the file if the interval has passed, or at the end.
     pub fn write(&mut self, now: Time, quotas: &Quotas, at_end: bool) -> io::Result<()> {
         let due = at_end || now.since(self.written.0) >= PERIOD;
         if !due || self.written.1 == *quotas {
             return Ok(());
         }
-        // What cannot be written now is not tried at each turn.
+        // After a failed write the next attempt is at the next interval.
         self.written = (now, quotas.clone());
         let part = self.path.with_extension("usage-part");
         std::fs::write(&part, serde_json::to_string_pretty(quotas).map_err(io::Error::other)?)?;

@@ -46,12 +46,12 @@ impl Users {
         (before != now).then_some(now)
     }
 
-    /// A user's connections in an association.
+    /// The connections of a user in an association.
     pub fn streams(&self, user: IpAddr, link: u32) -> impl Iterator<Item = StreamName> {
         self.streams.range((user, (link, 0))..=(user, (link, u64::MAX))).map(|(_, stream)| *stream)
     }
 
-    /// Users with connections.
+    /// The number of users with connections.
     pub fn len(&self) -> usize {
         self.counts.len()
     }
