@@ -21,7 +21,7 @@ from pathlib import Path
 from cases import CASES, PAYLOAD, Dumbbell, long_fat_pipe
 from thompson import sweeps
 
-REQUIRED_SPEED = 2.0  # times ns-2's packet-hops per CPU second
+REQUIRED_SPEED = 2.0  # ratio to ns-2's packet-hops per CPU second
 REQUIRED_EVENNESS = 1.5  # the most expensive data packet of the windows over the cheapest
 REQUIRED_SECONDS = 0.5  # for the middle window
 REQUIRED_ATM_S = 180  # of CPU for 72 runs: 90 s on two cores
@@ -45,7 +45,7 @@ class Timed:
         return self.packet_hops / statistics.median(self.cpu_s)
 
     def speed(self) -> float:
-        """The same without what the process does before the first packet."""
+        """The same without the time before the first packet."""
         return self.packet_hops / max(statistics.median(self.cpu_s) - statistics.median(self.setup_s), 1e-3)
 
 
@@ -112,13 +112,13 @@ def machine() -> str:
 
 
 class Bench:
-    """Runs programs and measures them."""
+    """Runs and measures programs."""
 
     def __init__(self, skyhop: str, ns: str | None, runs: int, scratch: Path):
         self.skyhop, self.ns, self.runs, self.scratch = skyhop, ns, runs, scratch
 
     def cpu(self, command: list[str]) -> tuple[float, str]:
-        """User and system seconds of a program, and what it prints."""
+        """User and system seconds of a program, and its output."""
         out, err = self.scratch / "out", self.scratch / "err"
         with out.open("wb") as stdout, err.open("wb") as stderr:
             child = subprocess.Popen(command, stdout=stdout, stderr=stderr, cwd=self.scratch)
@@ -135,7 +135,7 @@ class Bench:
         return self.json([self.skyhop, "run", str(file), "--json", "--quiet"])
 
     def json(self, command: list[str]) -> tuple[float, dict]:
-        """CPU seconds of a program, and the JSON that it prints."""
+        """CPU seconds of a program, and its output as JSON."""
         cpu, out = self.cpu(command)
         return cpu, json.loads(out)
 
@@ -148,7 +148,7 @@ class Bench:
         return cpu, {name: int(value) for name, value in zip(words[::2], words[1::2])}
 
     def beside(self, case: Dumbbell) -> tuple[Timed, Timed | None]:
-        """Runs a case in both programs, in turn."""
+        """Runs a case in both programs alternately."""
         ours, theirs = Timed(), Timed() if self.ns else None
         acked = set()
         for _ in range(self.runs):
@@ -199,7 +199,7 @@ def beside_ns2(bench: Bench, cases: list[Dumbbell], failures: list[str]) -> None
         print(f"required: a ratio of {REQUIRED_SPEED} at least, with set-up and without")
 
 
-# Title, width, whether the ratio is told, and the number.
+# Title, width, presence of the ratio, and the number.
 COLUMNS = [
     ("packet-hops, M", 17, False, lambda timed: timed.packet_hops / 1e6),
     ("M hops per CPU s", 25, True, lambda timed: timed.speed() / 1e6),
@@ -225,7 +225,7 @@ def row(name: str, ours: Timed, theirs: Timed | None) -> str:
 
 
 def satellite_atm(bench: Bench, failures: list[str]) -> None:
-    """The 72 runs of a seed of Kota et al. 1999: 100 clients of the web for 100 s, four TCPs, three buffers, two policies, three links."""
+    """The 72 runs per seed of Kota et al. 1999: 100 web clients for 100 s, four TCPs, three buffers, two policies, three links."""
     sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "papers"))
     import satellite_atm as atm
 
@@ -282,7 +282,7 @@ def fat_pipe(bench: Bench, failures: list[str]) -> None:
     flows: dict[str, dict] = {}
     for turn in range(10 * bench.runs):
         for name, window in WINDOWS.items():
-            # A run that takes milliseconds needs more of them for a median to stand still.
+            # A run of milliseconds is repeated more often, until the median is stable.
             if window < 10**7 or turn % 10 == 0:
                 seconds, summary = bench.scenario(long_fat_pipe(window))
                 cpu[name].append(seconds)
@@ -301,7 +301,7 @@ def fat_pipe(bench: Bench, failures: list[str]) -> None:
     def evenness(costs: dict[str, float]) -> float:
         return max(costs.values()) / max(min(costs.values()), 1e-9)
 
-    # A process takes milliseconds to start, which a few thousand packets of a small window do not outweigh.
+    # The start of a process takes milliseconds, more than the few thousand packets of a small window.
     even, middle = evenness(alone), statistics.median(cpu["100 MB"])
     print(
         f"dearest packet over cheapest: {even:.2f} (at most {REQUIRED_EVENNESS} required),"

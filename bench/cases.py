@@ -10,7 +10,7 @@ from dataclasses import dataclass
 PAYLOAD = 1000
 HEADERS = 40
 
-# The routes of so many hosts are installed by hand: ns-2 would need most of its time to compute them.
+# The routes of this many hosts are installed by hand: ns-2 would spend most of its time on computing them.
 MANUAL_ROUTES = 100
 
 
@@ -36,7 +36,7 @@ class Dumbbell:
         )
 
     def scenario(self, only_set_up: bool = False) -> str:
-        """The scenario; or one with the same network that ends when its flows begin."""
+        """The scenario, or one with the same network that ends when its flows begin."""
         host = "1999"
         duration = "1 us" if only_set_up else f"{self.duration_s} s"
         out = [
@@ -106,7 +106,7 @@ class Dumbbell:
             "  $ns queue-limit $b $a $limit",
         ]
         if count_hops:
-            # Integrals over time are not asked for: they would cost as much again.
+            # Integrals over time are not requested: they would cost as much again.
             out += [
                 "  lappend monitors [$ns monitor-queue $a $b {}] [$ns monitor-queue $b $a {}]",
             ]
@@ -145,7 +145,7 @@ class Dumbbell:
             "proc finish {} {",
             "  global t monitors",
             "  set acked 0",
-            # Packet 0 is the SYN, and before its acknowledgment the highest is -1.
+            # Packet 0 is the SYN; before its acknowledgment the highest number is -1.
             "  foreach i [array names t] { set a [$t($i) set ack_]; if {$a > 0} { incr acked $a } }",
             "  set hops 0",
             "  foreach m $monitors { incr hops [$m set pdepartures_] }",

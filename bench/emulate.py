@@ -61,7 +61,7 @@ def naive(rate_mbit, delay_ms, size):
 
 
 def rattan(rate_mbit, delay_ms, size, folder):
-    """The same download through rattan (`cargo install rattan`), if it is there: its own processor time, not its command's."""
+    """The same download through rattan (`cargo install rattan`), if installed: the processor time of rattan without the command."""
     (folder / "zeros").touch()
     os.truncate(folder / "zeros", int(size.removesuffix("MB")) * 1_000_000)
     server = subprocess.Popen(
@@ -119,7 +119,7 @@ def relay():
 
 
 def wire(interval):
-    """Round trips between two hosts of the kernel over a wire of its own (veth), mean and deviation in ms: hosts take time too."""
+    """Round trips of two hosts over a wire (veth): mean and deviation in ms. The hosts' own time is included."""
     script = f"""ip link set lo up; ip link add name wire0 type veth peer name wire1
 ip netns add "$0" && trap 'ip netns delete "$0"' EXIT
 ip link set wire1 netns "$0"
@@ -131,13 +131,13 @@ ping -4 -q -c 3 -i 0.2 10.0.0.2 >/dev/null; ping -4 -q -c 200 -i {interval} 10.0
 
 
 def round_trips(text):
-    """Mean and deviation of what ping says, in ms."""
+    """Mean and deviation of ping's output, in ms."""
     _, mean, _, deviation = map(float, re.search(r"= ([0-9.]+)/([0-9.]+)/([0-9.]+)/([0-9.]+) ms", text).groups())
     return mean, deviation
 
 
 def rtt():
-    """A delay and next to nothing else each way: what a round trip is more than that, and more than that and the wire's."""
+    """The excess of round trips over a delay in each direction, and over the delay and the wire."""
     print("one way ms  interval ms  more ms  a wire's ms  beyond it ms  deviation  late p50 us  p99 us")
     for delay, interval in [(20, 0.02), (250, 0.02), (20, 0.1), (250, 0.1)]:
         text = f'duration = "60 s"\n[links.l]\nrate = "10 Gbit/s"\ndelay = "{delay} ms"\n'
@@ -154,7 +154,7 @@ def rtt():
 
 
 def pings(text, folder, count=100, interval=0.02, *options):
-    """Round trips over a scenario, mean and deviation in ms, and what the run says of itself."""
+    """Round trips over a scenario, mean and deviation in ms, and the run's own statement of its validity."""
     file, out = folder / "scenario.toml", folder / "out"
     file.write_text(text)
     ping = ["ping", "-4", "-q", "-c", str(count), "-i", str(interval), "server"]
@@ -164,7 +164,7 @@ def pings(text, folder, count=100, interval=0.02, *options):
 
 
 def chain_of(links, delay_ms):
-    """A way over so many links, with this delay in all of them together."""
+    """A chain of links with this total delay."""
     names = [f"l{i}" for i in range(links)]
     parts = "".join(f'[links.{name}]\nrate = "1 Gbit/s"\ndelay = "{delay_ms / links} ms"\n' for name in names)
     path = ", ".join(f'"{node}"' for node in ["user", *names, "server"])
@@ -181,7 +181,7 @@ def chain():
 
 
 def paths():
-    """Downloads at once, each over a path and between hosts of its own."""
+    """Simultaneous downloads, each over its own path and between its own hosts."""
     print("paths  simulated Mbit/s  emulated Mbit/s     least     most")
     with tempfile.TemporaryDirectory() as folder:
         for count in (8, 32, 64):
@@ -203,7 +203,7 @@ def paths():
 
 
 def loaded():
-    """A busy process on each processor. A run whose pings are off by more than 0.3 ms in the mean has to say that it is not valid."""
+    """A busy process on each processor. A run whose mean ping is off by more than 0.3 ms has to report that it is not valid."""
     runs, wrong, marked, worst = 50, 0, 0, 0.0
     busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(os.cpu_count())]
     try:

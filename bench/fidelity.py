@@ -73,13 +73,13 @@ def write(rows):
 
 
 def before():
-    """Rows of the table as it is."""
+    """Rows of the existing table."""
     for row in csv.DictReader(TABLE.open()) if TABLE.exists() else []:
         yield {name: text or None for name, text in row.items()}
 
 
 def causes():
-    """Causes of what differs, written by hand."""
+    """Causes of differences, written by hand."""
     page = ROOT / "docs/fidelity.md"
     mark = "\n## Where they differ\n"
     text = page.read_text() if page.exists() else ""
@@ -103,7 +103,7 @@ def main():
             continue
         command = [ROOT / "target/release/skyhop", "compare", path, "--buffers", asked.buffers, "--transport", asked.transport, "--json"]
         for row in json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout):
-            # An old row is kept until its new one is there.
+            # An old row stays until its replacement exists.
             rows[key(row)] = row | {"date": today}
         write(sorted(rows.values(), key=lambda row: (row["buffers"], row["scenario"], TRANSPORTS.index(row["transport"]))))
 

@@ -25,7 +25,7 @@ def serve(lab):
 
 
 def fetch(lab, size, variant=None, host=SERVER, most=600):
-    """Seconds that a download takes."""
+    """Duration of a download, s."""
     path = f"{variant}/bytes" if variant else "bytes"
     words = ["curl", "-gso", "/dev/null", "-m", most, "-w", "%{time_total} %{size_download}", f"http://{host}/{path}/{size}"]
     seconds, got = lab.run("user", *words).split()
@@ -35,7 +35,7 @@ def fetch(lab, size, variant=None, host=SERVER, most=600):
 
 
 def fetch_for(lab, seconds, variant):
-    """Bits per second of a download in its first so many seconds."""
+    """Rate of a download over its first seconds, bit/s."""
     words = ["curl", "-gso", "/dev/null", "-m", seconds, "-w", "%{size_download}", f"http://{SERVER}/{variant}/bytes/1000000000"]
     done = subprocess.run(lab.inside("user", *words), capture_output=True, text=True)
     return int(done.stdout) * 8 / seconds
@@ -48,7 +48,7 @@ def counters(lab, name, device):
 
 
 def both_ways(lab, work):
-    """The result of `work`, and the bytes that the terminal's link received and sent meanwhile."""
+    """The result of `work`, and the bytes that the terminal's link received and sent during it."""
     before = counters(lab, "term", "wan")
     took = work()
     time.sleep(1.0)
@@ -100,7 +100,7 @@ def alone():
             lab.hub.wait()
         lab.alone('congestion = "cubic"\nrate = "9.9 Mbit/s"')
         rows.append(("cubic, rate of 9.9 Mbit/s", *both_ways(lab, lambda: size * 8 / fetch(lab, size, "reno"))))
-        # Reno to the server, and the user's kernel as it was: the number of the claim.
+        # Reno to the server and an unchanged kernel of the user: the setting of the thesis's number.
         held = lab.status("hub")["connections_closed"]
     print("| the hub's TCP towards users | Mbit/s | of the link | bytes back, of those down |\n|---|---|---|---|")
     for name, goodput, down, up in rows:
@@ -175,7 +175,7 @@ print(json.dumps(said))
 
 
 def transfer(lab, up, down, host=SERVER):
-    """An upload and a download at once, begun: each is compared byte by byte, and each ends by a half-close."""
+    """An upload and a download at once, already begun: each is compared byte by byte, and each ends by a half-close."""
     words = lab.inside("user", sys.executable, "-c", TRANSFER, ROOT / "bench", host, up, down)
     return subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
 
@@ -221,7 +221,7 @@ def kills(count=200):
     chance, said_of = random.Random(1), []
     with Lab(link_scenario("20 Mbit/s", "20 Mbit/s", 20)) as lab:
         serve(lab)
-        # A connection that passes unsplit would outlive the gateway.
+        # A connection that passes unsplit would survive the gateway's end.
         lab.gateways(hub=ALLOW + 'silence = "2 s"', terminal='silence = "2 s"', closed=True)
         while len(said_of) < count:
             running = transfer(lab, 20_000_000, 20_000_000)
@@ -233,11 +233,11 @@ def kills(count=200):
             killed = time.monotonic()
             said = json.loads(running.communicate(timeout=60)[0])
             took = time.monotonic() - killed
-            # On a busy machine an association may be lost by itself, and the next connection is refused: that is no kill.
+            # On a busy machine an association may time out by itself, and the next connection is refused: such a case is not counted.
             if "ConnectionRefusedError" not in said.values():
                 said_of.append((said["down"], said["up"], took))
             lab.start_hub() if hub else lab.start_terminal()
-            # The terminal may still think of the association of before: the hub knows better.
+            # The terminal may still hold the previous association, so the hub's status is required as well.
             both = ("hub", "term")
             wait(lambda: all(lab.status(end)["peers"][0]["up"] for end in both), "no association", 20, log=lambda: lab.text("term"))
     ends = [end for *both, _ in said_of for end in both]

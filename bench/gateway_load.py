@@ -17,7 +17,7 @@ USERS = [f"10.1.0.{n}" for n in range(100, 200)]
 
 
 def pid_of(process):
-    """The daemon's own process: `ip netns exec` has become it."""
+    """The PID of the daemon: `ip netns exec` has replaced itself with it."""
     return process.pid
 
 
@@ -39,7 +39,7 @@ def users(lab):
 
 
 def load_program():
-    """crates/gateway/examples/load.rs, built: a hundred connections a second are too many for an interpreter beside what is measured."""
+    """Builds crates/gateway/examples/load.rs: an interpreter could not open a hundred connections a second beside the measurement."""
     run("cargo", "build", "-q", "--release", "--locked", "-p", "skyhop-gateway", "--example", "load", cwd=ROOT)
     return ROOT / "target/release/examples/load"
 
@@ -75,7 +75,7 @@ def load(hold, seconds=600):
     hold(said["lost"] == 0, f"none of {said['opened']} connections is lost")
     hold(said["closed"] == said["opened"], "each is closed at both ends, with what was sent")
     hold(said["jain"] >= 0.95, f"Jain among users {said['jain']}, at least 0.95")
-    # What the connections of an association hold, each way, and a tenth of it beside.
+    # The buffers of an association's connections in both directions, and a tenth more.
     hold(most[1] < 2 * 64 * 1.1, f"at most {most[1]:.0f} MB, within the budget of 64 MB each way")
     hold(most[1] <= most[0] * 1.1 + 2, f"flat: {most[0]:.0f} MB in the first half, {most[1]:.0f} MB in the second")
 
@@ -140,7 +140,7 @@ def flood(hold):
         alone = min(fetch(lab, size) for _ in range(2))
         before = [memory_mb(process) for process in (lab.hub, lab.terminal)]
         most = before[:]
-        # The source is nobody's: no host there resets what it has not asked for.
+        # The source address is unassigned: no host there answers with a reset.
         words = lab.inside("user", sys.executable, "-c", FLOOD, "10.1.0.66", SERVER, 20_000)
         attack = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
         time.sleep(0.5)
@@ -221,7 +221,7 @@ def processor(hold, size=1_000_000_000):
             process.terminate()
             process.wait()
         fetch(81, "10.1.0.1")
-        # A child for each connection: its time is the relay's when it has ended.
+        # One child per connection: its time is added to the relay's when it ends.
         children = lambda: sum(int(n) for n in Path(f"/proc/{pid_of(relay)}/stat").read_text().rsplit(")", 1)[1].split()[13:15])
         wait(lambda: children() > 0, "no child has ended")
         before = children()

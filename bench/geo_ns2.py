@@ -50,7 +50,7 @@ one $R2 $R1 20kb {each}ms 50""",
 
 def script(path: str, stack: str, rtt_ms: int, delack_s: float) -> str:
     agent, sink = AGENTS[stack]
-    # Vegas adds no header and sends no SYN.
+    # Vegas adds no header to its packets and sends no SYN.
     size, last = (1040, 9999) if stack == "vegas" else (1000, 10_000)
     return f"""
 Agent/TCP set packetSize_ {size}

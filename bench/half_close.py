@@ -43,7 +43,7 @@ def answer(s):
     with s:
         case, *_ = line(s)
         if case == "half-close":
-            # The answer comes a while behind the client's end.
+            # The answer begins some time after the client's end.
             data = rest(s)
             time.sleep(1.0)
             s.sendall(told(data))
@@ -53,7 +53,7 @@ def answer(s):
             with open_result(case) as out:
                 out.write(told(rest(s)).decode())
         elif case == "clogged":
-            # Nothing is read until all buffers on the way are full and the client has ended.
+            # Reading begins only when all buffers on the path are full and the client has ended.
             time.sleep(2.0)
             s.sendall(told(rest(s)))
         elif case == "clogged-answer":
@@ -71,7 +71,7 @@ def answer(s):
             s.recv(1)
             reset(s)
         elif case == "unread":
-            # The client closes with data unread, which is a reset, and must be one here.
+            # The client closes with unread data, which is a reset and must arrive as one.
             s.sendall(bytes(100_000))
             try:
                 while s.recv(65536):

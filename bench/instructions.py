@@ -35,7 +35,7 @@ def dumbbell(name: str) -> Callable[[float], str]:
 
 
 def forwarding(seconds: float) -> str:
-    """Datagrams over twenty links in a row, which is forwarding and nothing else."""
+    """Datagrams over a chain of twenty links: forwarding without transport."""
     out = [f'duration = "{seconds} s"', f'record = {{ sample_interval = "{seconds} s" }}']
     names = [f"l{i:02}" for i in range(20)]
     for name in names:
@@ -86,7 +86,7 @@ def instructions(skyhop: Path, scenario: str, scratch: Path) -> tuple[int, int]:
 
 
 def per_hop(skyhop: Path, measured: tuple) -> float:
-    """Instructions per packet hop of a case, without what starting costs."""
+    """Instructions per packet hop of a case, without the cost of starting."""
     _, scenario, short, long = measured
     with tempfile.TemporaryDirectory(prefix="skyhop-instructions-") as scratch:
         less, more = (instructions(skyhop, scenario(seconds), Path(scratch)) for seconds in (short, long))
@@ -94,7 +94,7 @@ def per_hop(skyhop: Path, measured: tuple) -> float:
 
 
 def measure(skyhop: Path, cases: list[tuple], jobs: int) -> dict[str, float]:
-    """The same of all cases."""
+    """Instructions per packet hop of all cases."""
     with ThreadPoolExecutor(jobs) as pool:
         return dict(zip([case[0] for case in cases], pool.map(lambda case: per_hop(skyhop, case), cases)))
 
@@ -167,7 +167,7 @@ def main() -> int:
         print(line)
     if args.record:
         new = not TABLE.exists()
-        # The revision's date and not its name, which a rebase changes.
+        # The revision's date instead of its name, which a rebase changes.
         date = git("log", "-1", "--format=%cI")
         with TABLE.open("a", newline="") as file:
             rows = csv.writer(file, lineterminator="\n")

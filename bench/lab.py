@@ -20,7 +20,7 @@ HUB_AT, SERVER, USER = "10.3.0.2", "10.4.0.1", "10.1.0.2"
 
 
 class Failed(Exception):
-    """Something that a laboratory needs does not work."""
+    """A failed step of the laboratory."""
 
 
 def run(*words, **more):
@@ -40,7 +40,7 @@ traffic = { kind = "bulk" }
 
 
 def link_scenario(rate, back, one_way_ms, queue=500, more="", flows=""):
-    """A path of that rate down to the user and up from there, with a queue at either end."""
+    """A satellite path with that rate in both directions, and a queue at either end."""
     return f'''
 duration = "1 h"
 [links.path]
@@ -58,8 +58,8 @@ real = true
 
 
 class Lab:
-    """The namespaces, by the names user, term, sat, hub, net, server; `net` is there if the hub's path to the server is emulated. Without
-    a satellite path `sat` is a router."""
+    """The namespaces, by the names user, term, sat, hub, net, server; `net` exists if the path between hub and server is emulated.
+    Without a satellite path `sat` is a router."""
 
     made = 0
 
@@ -119,7 +119,7 @@ class Lab:
             self.run(name, "ip", "link", "set", "dev", device, "up")
 
     def sweep(self):
-        """Takes away what a laboratory that was killed has left."""
+        """Removes the namespaces that a killed laboratory has left."""
         for line in run("ip", "netns", "list").splitlines():
             name = line.split()[0]
             pid = name[1:].split("-")[0]
@@ -169,7 +169,7 @@ class Lab:
         return self.logs[log].read_text() if log in self.logs and self.logs[log].exists() else ""
 
     def gateways(self, hub="", terminal="", interface="lan", after="", closed=False):
-        """Starts hub and terminal, with these lines in their files; `closed` refuses connections that cannot be split."""
+        """Starts hub and terminal with these additional lines in their files; `closed` refuses connections that cannot be split."""
         run(SKYHOP, "gateway", "new", "hub.toml", cwd=self.folder)
         add = [SKYHOP, "gateway", "add", "home", "--hub", "hub.toml", "--at", HUB_AT, "--prefix", "10.1.0.0/16"]
         run(*add, *(["--interface", interface] if interface else []), cwd=self.folder)
@@ -183,7 +183,7 @@ class Lab:
         wait(lambda: self.status("term")["peers"][0]["up"], "no association", log=lambda: self.text("term") + self.text("hub"))
 
     def alone(self, lines=""):
-        """Starts a hub alone, for users who come over the satellite link, with these lines in its file."""
+        """Starts a hub alone, for users on the far side of the satellite link, with these additional lines in its file."""
         text = f'role = "alone"\nmetrics = "127.0.0.1:9464"\n{lines}\n[intercept]\ninterfaces = ["link"]\n'
         (self.folder / "hub.toml").write_text(text)
         self.start_hub()

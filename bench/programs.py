@@ -22,9 +22,9 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SKYHOP = ROOT / "target/release/skyhop"
-#: Of the profiles: RTT, rates up and down.
+#: RTT and rates up and down, of the profiles.
 PROFILES = {"geo": (0.560, 5e6, 50e6), "leo": (0.040, 20e6, 100e6)}
-#: Delays of the page, HT's 80 and 600 ms among them, the rate, and objects in bytes: text and four pictures.
+#: Delays of the page, including HT's 80 and 600 ms, the rate, and objects in bytes: text and four pictures.
 RTTS_S = [0.02, 0.08, 0.3, 0.6]
 RATE_BPS = 10e6
 OBJECTS = [6_000, 4_000, 12_000, 30_000, 60_000]
@@ -38,7 +38,7 @@ class Failed(Exception):
 
 
 def emulate(folder, which, server, command, *options):
-    """Output of the command, and the part of the summary that says how far to trust it. `which` is a profile or a file."""
+    """Output of the command, and the validity in its summary. `which` is a profile or a file."""
     out = folder / "results"
     words = [SKYHOP, "emulate", *which, "--quiet", "--out", out, *(["--server", server] if server else []), *options, "--", *command]
     for _ in range(TRIES):
@@ -53,14 +53,14 @@ def emulate(folder, which, server, command, *options):
 
 
 def needs(*programs):
-    """Why it is skipped, or nothing."""
+    """The reason for skipping a program; empty if it can run."""
     missing = [program for program in programs if not shutil.which(program)]
     return f"no {', '.join(missing)}" if missing else None
 
 
 def iperf3(folder, profile):
     rtt_s, up_bps, _ = PROFILES[profile]
-    # 40 MB hold the fastest of them.
+    # Buffers of 40 MB suffice for the fastest profile.
     memory = [f"--sysctl=net.ipv4.tcp_{way}mem=4096 131072 41943040" for way in "rw"]
     out, found = emulate(folder, ["--profile", profile], "iperf3 -s", ["iperf3", "-c", "server", "-J", "-t", "10"], *memory)
     end = json.loads(out)["end"]
@@ -81,7 +81,7 @@ def ssh(folder, profile):
         f"Port 22\nHostKey {own}\nAuthorizedKeysFile {key}.pub\nStrictModes no\nUsePAM no\nPidFile none\n"
         "PermitRootLogin yes\nPasswordAuthentication no\n"
     )
-    # Rights are given up in this folder; what is not there before is not there afterwards.
+    # The folder of sshd for dropping privileges; it is removed afterwards if it did not exist before.
     separate = pathlib.Path("/run/sshd")
     made = not separate.exists()
     separate.mkdir(exist_ok=True)
@@ -101,7 +101,7 @@ def ssh(folder, profile):
 
 
 def windows(size):
-    """Round trips of slow start for so many bytes: windows of 10, 20, 40 segments."""
+    """Round trips of slow start for that many bytes: windows of 10, 20, 40 segments."""
     segments, sent, trips = -(-size // SEGMENT), 0, 0
     while sent < segments:
         sent += FIRST_WINDOW << trips
@@ -110,15 +110,15 @@ def windows(size):
 
 
 def analysis(rtt_s):
-    """Seconds of a page: each object over a connection of its own, one after the other."""
+    """Duration of a page in s: one connection per object, one after the other."""
     trips = sum(1 + windows(size + 250) for size in OBJECTS)
-    # The last window of each goes at the rate; those before it are waited for.
+    # The last window of each is sent at the link's rate; earlier windows take a round trip.
     last = [size - SEGMENT * FIRST_WINDOW * (2 ** (windows(size + 250) - 1) - 1) for size in OBJECTS]
     return trips * rtt_s + sum(last) * 8 / RATE_BPS
 
 
 def nginx(folder):
-    """The server's command, with everything in a folder of its own."""
+    """The server's command, with all its files in its own folder."""
     site = folder / "site"
     site.mkdir(exist_ok=True)
     for size in OBJECTS:
@@ -143,7 +143,7 @@ def page(folder, rtt_s):
     command = ["curl", "-4", "-s", "-f", "-H", "Connection: close", "-w", "%{num_connects} %{time_total}\\n"]
     for size in OBJECTS:
         command += ["-o", "/dev/null", f"http://server/{size}.bin"]
-    # The analysis is of slow start alone, which cubic may leave early.
+    # The analysis covers slow start only, which cubic may leave early.
     out, found = emulate(folder, [scenario], nginx(folder), command, "--tcp", "reno")
     lines = [line.split() for line in out.splitlines()]
     if [connects for connects, _ in lines] != ["1"] * len(OBJECTS):
@@ -170,7 +170,7 @@ def chromium(folder, profile):
     if "<title>took " not in out:
         raise Failed(f"no page: {out[-200:]}")
     took_s = float(out.split("<title>took ")[1].split("<")[0]) / 1e3
-    # Connect, text, and pictures over up to six connections.
+    # Connecting, text, and pictures over up to six connections.
     yield "chromium, nginx", "page s", took_s, 3 * rtt_s, 9 * rtt_s + 3, found
 
 

@@ -16,7 +16,7 @@ import threading
 
 
 def content(size, seed=1):
-    """So many bytes that cannot be told in advance, in pieces."""
+    """Unpredictable content of that many bytes, in pieces."""
     source, left = random.Random(seed), size
     while left:
         piece = source.randbytes(min(left, 1 << 18))
@@ -42,7 +42,7 @@ class Http(socketserver.StreamRequestHandler):
 
 
 class Sink(socketserver.BaseRequestHandler):
-    """The answer comes behind the client's end: a half-close has to pass."""
+    """Answers after the client's end: a half-close has to pass."""
 
     def handle(self):
         digest, size = hashlib.sha256(), 0
@@ -66,7 +66,7 @@ class Reset(socketserver.BaseRequestHandler):
 
 
 class Service(socketserver.BaseRequestHandler):
-    """The byte of the header in which the DSCP is, as the kernel keeps it of the handshake."""
+    """The header byte that contains the DSCP, as the kernel keeps it from the handshake."""
 
     def handle(self):
         v4 = self.request.getpeername()[0].startswith("::ffff:")
@@ -85,7 +85,7 @@ asked, asking = [0], threading.Lock()
 
 
 def named(query):
-    """The answer to a question for an address (RFC 1035)."""
+    """The answer to a query for an address (RFC 1035)."""
     with asking:
         asked[0] += 1
         number = asked[0] & 0xFF
@@ -110,7 +110,7 @@ class Names(socketserver.StreamRequestHandler):
 class DatagramServer(socketserver.ThreadingMixIn, socketserver.UDPServer):
     allow_reuse_address = daemon_threads = True
     max_packet_size = 65535
-    # Answers come from the address that was asked.
+    # The source of an answer is the address that was queried.
     address_family = socket.AF_INET
 
 

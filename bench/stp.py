@@ -43,7 +43,7 @@ def main() -> int:
 
 
 def loopback(args: argparse.Namespace) -> list[str]:
-    """The table without delay; what is slower than it should be."""
+    """The table without delay, and the results below their limits."""
     if not Path(args.skyhop).is_file():
         sys.exit(f"{args.skyhop}: no such file; `make build` makes it")
     size = int(args.size)
@@ -78,7 +78,7 @@ def loopback(args: argparse.Namespace) -> list[str]:
 
 
 def timed(command: list[str]) -> tuple[str, float]:
-    """Output of a program, and its CPU time with that of its children."""
+    """Output of a program, and its CPU time including its children."""
     with tempfile.TemporaryFile("w+") as out:
         child = subprocess.Popen(command, stdout=out, stderr=subprocess.DEVNULL)
         _, status, usage = os.wait4(child.pid, 0)
@@ -94,7 +94,7 @@ def skyhop(command: list[str]) -> tuple[float, float]:
 
 
 def relayed(size: int) -> list[str]:
-    """Between two namespaces over the tests' relay, beside the simulator."""
+    """STP between two namespaces over the tests' relay, compared with the simulator."""
     if os.geteuid() or not (shutil.which("cargo") and shutil.which("ip")):
         print("the relay needs root, cargo and iproute2: without it")
         return []

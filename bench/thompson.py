@@ -16,23 +16,23 @@ PACKET = 500
 BIT_ERROR_RATE = 1e-6
 RATES_KBPS = tuple(m * d for d in (10, 100, 1000) for m in range(1, 10))
 RTTS_MS = tuple(range(20, 501, 20))
-#: A point of each kind: every decade of rates and all of the round trips' range.
+#: A point of each kind: every decade of rates and the whole range of round trips.
 SOME_RATES_KBPS = (20, 100, 500, 2000, 9000)
 SOME_RTTS_MS = (40, 180, 320, 500)
 
-REQUIRED_RUNS = 3.0  # times ns-2's runs per CPU second
+REQUIRED_RUNS = 3.0  # ratio to ns-2's runs per CPU second
 REQUIRED_THREADS = 1.8  # wall time of one thread over that of two
 REQUIRED_GRID_S = 10.0  # for all 675 points on two cores
 UTILISATIONS_AGREE = 0.03
 
 
 def seconds(rate_kbps: float) -> float:
-    """How long a run of 20,000 packets is."""
+    """Duration of a run of 20,000 packets, s."""
     return min(2000.0, max(300.0, 20_000 * PACKET * 8 / (1000 * rate_kbps)))
 
 
 def scenario(rates_kbps=RATES_KBPS, rtts_ms=RTTS_MS) -> str:
-    """The sweep over a grid; each point has losses of its own."""
+    """The sweep over a grid; the losses of each point are independent."""
 
     def texts(values) -> str:
         return "[" + ", ".join(f'"{value}"' for value in values) + "]"
@@ -148,7 +148,7 @@ def sweeps(bench, failures: list[str]) -> None:
 
 
 def whole(bench, failures: list[str]) -> None:
-    """All 675 points with one thread and with two, in turn."""
+    """All 675 points with one and with two threads, alternately."""
     grid = bench.scratch / "grid.toml"
     grid.write_text(scenario())
     one, two, ratios = [], [], []
@@ -173,7 +173,7 @@ def whole(bench, failures: list[str]) -> None:
 
 
 def sweep(bench, file: Path, threads: int) -> tuple[float, float]:
-    """CPU seconds and wall seconds of a sweep from nothing."""
+    """CPU seconds and wall seconds of a sweep without earlier results."""
     out = bench.scratch / "sweep"
     shutil.rmtree(out, ignore_errors=True)
     began = time.monotonic()

@@ -23,7 +23,7 @@ AGENTS = {
     "sack": ("Agent/TCP/Sack1", "Agent/TCPSink/Sack1"),
     "fack": ("Agent/TCP/Fack", "Agent/TCPSink/Sack1"),
 }
-#: E between these: where the levels of 50 to 80 % lie.
+#: Bounds of E, between which the levels of 50 to 80 % lie.
 STRIPS = {1e-6: (0.75, 1.4), 1e-7: (0.22, 0.82)}
 WIRE = 500
 

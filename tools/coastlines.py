@@ -74,7 +74,7 @@ def cut(ring):
     """The parts of a ring on the map from -180 to 180 deg."""
     points, around = unrolled(ring)
     if around:
-        # A ring around the pole is closed by going there.
+        # A ring around the pole is closed along the pole.
         pole = -90 if sum(lat for _, lat in ring) < 0 else 90
         points = points + [(points[-1][0], pole), (points[0][0], pole)]
     else:

@@ -14,7 +14,7 @@ import sys
 import numpy
 from scipy import optimize, stats
 
-# The files that are fitted; true where values are whole numbers, rounded up from the fit.
+# The fitted files; true where values are whole numbers, rounded up from the fit.
 FILES = [
     ("HttpRequestLength", False),
     ("HttpReplyLength", False),
@@ -36,7 +36,7 @@ def read(path):
     rows = [line.split() for line in path.read_text().splitlines() if line.strip()]
     values = numpy.array([float(r[0]) for r in rows])
     counts = numpy.array([float(r[1]) for r in rows])
-    # Nothing of no length is sent: what the files call 0 bytes is one.
+    # Transfers of no length do not exist: 0 bytes in the files become one.
     return numpy.maximum(values, 1.0) if values[0] == 0 else values, counts
 
 
@@ -70,7 +70,7 @@ def expectation_maximisation(values, counts, start):
 
 
 def whole(values, counts, cdf_of, start):
-    """Maximum likelihood of a distribution whose draws are rounded up to whole numbers."""
+    """Maximum likelihood of a distribution with draws rounded up to whole numbers."""
 
     def loss(parameters):
         cdf = cdf_of(*parameters)
@@ -99,7 +99,7 @@ def median_of(cdf, values):
 
 
 def mean_up_to(cdf, most, rounded):
-    """Mean of draws that are cut at the largest value of the data."""
+    """Mean of draws truncated at the largest value of the data."""
     if rounded:
         return (1 - cdf(numpy.arange(most))).sum()
     x = numpy.concatenate([[0], numpy.geomspace(1e-6, most, 200_001)])
@@ -151,7 +151,7 @@ def candidates(values, counts, rounded):
         middles = numpy.interp((numpy.arange(count) + 0.5) / count, numpy.cumsum(share), values)
         start = [(1 / count, m * (1 + 0.01 * i), sigma / count) for i, m in enumerate(middles)]
         fit = expectation_maximisation(values, counts, start)
-        # Four digits are what the crate has, so they are what is measured.
+        # The crate has four digits, so the rounded parameters are measured.
         fit = [(round(w, 4), float(f"{m:.4g}"), round(s, 4)) for w, m, s in fit]
         total = sum(w for w, _, _ in fit[:-1])
         fit[-1] = (round(1 - total, 4), *fit[-1][1:])

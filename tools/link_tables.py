@@ -29,7 +29,7 @@ def cell(rows: list[dict], repeats: bool) -> str:
         return ", ".join(f"{statistics.mean(total(row, count) for row in rows):.1f}" for count in counts)
     values = [total(row, "goodput_bps") / 1e6 for row in rows]
     half = float(t.ppf(0.975, len(values) - 1)) * statistics.stdev(values) / math.sqrt(len(values))
-    # Rows without chance are the same for every seed.
+    # Rows without randomness are the same for every seed.
     text = f"{statistics.mean(values):.2f}" + (f" ± {half:.2f}" if half >= 0.005 else "")
     if "call.sent" in rows[0]:
         mean, most = (statistics.mean(row[f"call.delay_{which}_s"] for row in rows) * 1e3 for which in ("mean", "max"))

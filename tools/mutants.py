@@ -25,7 +25,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 LIVE = ("association", "associations", "control", "cookie", "handshake", "keys", "lost", "replay", "roaming", "seal")
-# Where mutants come from: crate, beginnings of paths, and the test binaries of other crates that see what its own do not.
+# Origins of mutants: crate, prefixes of paths, and test binaries of other crates that detect more than its own.
 GROUPS = {
     "link": ("link", ["src/"], {"sim": ["links", "closed_forms", "geo_bulk", "applications"]}),
     "transport": ("transport", ["src/"], {"sim": ["geo_bulk", "henderson", "stp", "modern", "bbr"]}),
@@ -38,9 +38,9 @@ GROUPS = {
     "sealing": ("live", [f"src/{name}.rs" for name in LIVE], {"cli": ["stp", "decrypt"]}),
     "record": ("record", ["src/"], {"cli": ["command", "maps", "wireshark"]}),
 }
-# Half a minute and more: the comparisons, and what starts many processes.
+# Half a minute and more: the comparisons, and tests that start many processes.
 SLOW = {"compete", "fairness", "rfc9438", "geographic", "sweep", "capture", "namespaces", "central", "thompson"}
-# Limits of a binary are so many seconds and so many times what it takes unchanged: of CPU time, and of time where it sleeps.
+# Limits of a binary, in seconds and as a multiple of its unchanged time: CPU time, and wall time for one that sleeps.
 FLOOR_S, FACTOR, ASLEEP_S, ASLEEP_FACTOR, BUILD_S = 20, 3, 120, 10, 1800
 
 
@@ -72,7 +72,7 @@ def main():
     times = results.with_suffix(".times.json")
     note = times.with_suffix(".changed")
     if note.exists():
-        # An earlier run was killed before it could change this back.
+        # An interrupted run may have left its change in place.
         subprocess.run(["git", "checkout", "-q", "--", note.read_text()], cwd=args.copy, check=True)
         note.unlink()
     drawn = draw(args.copy, args.groups.split(","), args.seed, args.per_group)
@@ -89,7 +89,7 @@ def main():
 
 
 def draw(copy, groups, seed, per_group):
-    """Per group a sample of what cargo-mutants lists; group by group, so that what one has changed is built back once."""
+    """A sample per group of the changes that cargo-mutants lists; group by group, so that each crate is rebuilt once."""
     chance = random.Random(seed)
     drawn = []
     for group in groups:
@@ -109,10 +109,10 @@ class Bench:
 
     def __init__(self, copy, times):
         self.copy, self.file = copy, times
-        # Seconds of CPU and of the clock that each binary takes when nothing is changed; nothing where it fails so.
+        # CPU and wall seconds of each binary without a change; absent if the binary fails unchanged.
         self.times = json.loads(times.read_text()) if times.exists() else {}
         crates = sorted(path.name for path in (copy / "crates").iterdir())
-        # The same optimisation, in pieces that are kept where they are the same.
+        # The same optimisation, in more codegen units for incremental builds.
         self.pieces = [word for name in crates for word in ("--config", f"profile.release.package.skyhop-{name}.codegen-units=64")]
         self.environment = {**os.environ, "CARGO_INCREMENTAL": "1"}
         self.note = times.with_suffix(".changed")
@@ -132,13 +132,13 @@ class Bench:
                 path.write_text(original)
                 self.note.unlink()
             if found:
-                # A change that does not compile cannot be made by mistake, and does not count.
+                # A change that does not compile is not a mutant, and does not count.
                 outcome = found
                 break
         return outcome | {"s": round(time.monotonic() - begun)}
 
     def notice(self, crate, targets):
-        """Which test of a crate notices."""
+        """The test of a crate that detects the change."""
         binaries = self.build(crate, targets)
         if binaries is None:
             return {"outcome": "unviable"}
@@ -147,13 +147,13 @@ class Bench:
             cpu_s, clock_s = usual[name]
             limits = FLOOR_S + FACTOR * cpu_s, ASLEEP_S + ASLEEP_FACTOR * clock_s
             how = self.run(crate, binaries[name], *limits)
-            # A busy machine makes a test of sockets fail now and then; a change makes it fail again.
+            # On a busy machine a test of sockets may fail by chance; with a real change it fails again.
             if how and (how.startswith("no end") or self.run(crate, binaries[name], *limits)):
                 return {"outcome": "killed", "by": f"{crate}/{name}: {how}"}
         return None
 
     def measure(self, crate, targets):
-        """How long the binaries take when nothing is changed."""
+        """Durations of the binaries without a change."""
         suite = f"{crate} {' '.join(targets)}"
         if suite in self.times:
             return
@@ -176,7 +176,7 @@ class Bench:
         self.file.write_text(json.dumps(self.times, indent=1))
 
     def build(self, crate, targets):
-        """Test binaries by name: the library's own is called lib. None if something does not compile."""
+        """Test binaries by name: the library's own is called lib. None if the build fails."""
         command = ["cargo", "test", "--release", "--locked", *self.pieces, "-p", f"skyhop-{crate}", "--no-run", *targets]
         out = subprocess.run(
             [*command, "--message-format", "json"],
@@ -193,7 +193,7 @@ class Bench:
         return {name: binary for name, binary in binaries.items() if name not in SLOW}
 
     def run(self, crate, binary, cpu_s, clock_s):
-        """None if all its tests pass; else how they do not. A process that hangs goes with all that it has started."""
+        """None if all its tests pass, else the kind of failure. A hanging process is killed with all its children."""
         folder = self.copy / "crates" / crate
         environment = {**os.environ, "CARGO_MANIFEST_DIR": str(folder), "RUST_BACKTRACE": "0", "SKYHOP_FULL": ""}
         limit = int(cpu_s) + 1

@@ -13,7 +13,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
-#: A page's second paragraph begins so, so that readers know whether to go on.
+#: The beginning of a page's second paragraph, which names its readers.
 READERS = re.compile(r"^(For|You need this page) ")
 
 
@@ -35,7 +35,7 @@ class Page(HTMLParser):
 
 
 def documents() -> list[str]:
-    """Mistakes in the documents."""
+    """Errors in the documents."""
     index = (DOCS / "index.md").read_text(encoding="utf-8")
     listed = re.findall(r"^([a-z-]+)$", "\n".join(re.findall(r"```{toctree}(.*?)```", index, re.S)), re.M)
     there = {path.stem for path in DOCS.glob("*.md")} - {"index"}

@@ -28,7 +28,7 @@ def path_of(row: dict) -> str:
 
 
 def stack_of(text: str) -> str:
-    """The transport's keys but those that all stacks have."""
+    """The transport's keys, except those common to all stacks."""
     keys = dict(re.findall(r"(\w+) = (\"[^\"]*\"|[^,}\s]+)", text))
     keys.pop("kind")
     variant = keys.pop("variant").strip('"')
@@ -36,7 +36,7 @@ def stack_of(text: str) -> str:
 
 
 def queue_of(text: str) -> str:
-    """Its kind and what is not the default."""
+    """Its kind and its keys other than the defaults."""
     keys = dict(re.findall(r"(\w+) = \"([^\"]*)\"", text))
     rest = (f"{key} {value}" for key, value in sorted(keys.items()) if key != "kind")
     return ", ".join([keys["kind"], *rest])

@@ -38,6 +38,6 @@ def draws(seed: int, count: int, lanes: int = 512) -> np.ndarray:
 
 
 def lost(stream: int, ber: float, packets: int, wire_bytes: int = 500) -> list[int]:
-    """Numbers, from 1 on, of the packets that the reference's stream loses among the first ones; the SYN is the first."""
+    """Numbers, from 1 on, of the packets that the reference's stream loses; the SYN is packet 1."""
     probability = 1 - (1 - ber) ** (8 * wire_bytes)
     return [int(n) + 1 for n in np.nonzero(draws(7919 * stream + 17, packets) < probability)[0]]

@@ -52,12 +52,12 @@ class Association:
         return bytes([1, self.pattern, self.cipher]) + self.index
 
     def hello(self):
-        """As initiator: HELLO, always the same but for the cookie."""
+        """As initiator: HELLO, which is constant except for the cookie."""
         first = bytes(self._noise(True, self._head).write_message())
         return bytes([HELLO]) + self._head + bytes([len(self.cookie)]) + self.cookie + first
 
     def handle_answer(self, datagram):
-        """As initiator: takes ANSWER and COOKIE. Begins anew with each, since a wrong one spoils the state of Noise."""
+        """As initiator: accepts ANSWER and COOKIE. Begins anew with each, since an invalid one spoils the state of Noise."""
         noise = self._noise(True, self._head)
         first = bytes(noise.write_message())
         if datagram[1:4] != self.index:
@@ -68,7 +68,7 @@ class Association:
             self._open(noise, bytes(noise.read_message(datagram[4:])))
 
     def handle_hello(self, datagram):
-        """As responder: the ANSWER, or a COOKIE where one is wanted and not there."""
+        """As responder: the ANSWER, or a COOKIE if one is required and missing."""
         head, size = datagram[1:7], datagram[7]
         cookie, first = datagram[8 : 8 + size], datagram[8 + size :]
         if self.wanted and cookie != self.wanted:
@@ -97,7 +97,7 @@ class Association:
         return head + aead.encrypt(nonce, packet, head)
 
     def open(self, datagram):
-        """The STP packet inside; raises cryptography's InvalidTag."""
+        """The decrypted STP packet; raises cryptography's InvalidTag."""
         aead, vector = self.incoming
         nonce = (vector ^ int.from_bytes(datagram[4:12], "big")).to_bytes(12, "big")
         return aead.decrypt(nonce, datagram[12:], datagram[:12])

@@ -11,7 +11,7 @@ LAST, END, OPEN, STREAM, DATAGRAM = 1, 2, 4, 8, 16
 
 
 class Malformed(Exception):
-    """These bytes are no frames (15.2)."""
+    """The bytes are not valid frames (15.2)."""
 
 
 def number(value):
@@ -23,7 +23,7 @@ def number(value):
 
 
 def emit(frames):
-    """The data of an SD."""
+    """Encodes frames as the data of an SD."""
     out = b"" if frames else b"\0"
     for at, (name, *fields) in enumerate(frames):
         last = at == len(frames) - 1
@@ -54,7 +54,7 @@ def emit(frames):
 
 
 def parse(data):
-    """Frames of the data of an SD, without PAD."""
+    """Decodes the frames in the data of an SD, without PAD."""
     at, frames = 0, []
 
     def take(size):

@@ -16,7 +16,7 @@ WRAP, HALF = 1 << 24, 1 << 23
 
 
 class Malformed(Exception):
-    """These bytes are no packet (9)."""
+    """The bytes are not a valid packet (9)."""
 
 
 @dataclass
@@ -33,7 +33,7 @@ class Begin:
 
 @dataclass
 class List:
-    """STAT, or USTAT if there is no echo (3.2, 3.3). Numbers modulo 2^24; gaps are pairs of start and behind."""
+    """STAT, or USTAT if there is no echo (3.2, 3.3). Numbers modulo 2^24; gaps are pairs of start and end, the end excluded."""
 
     n_r: int
     n_mr: int
@@ -47,8 +47,8 @@ class List:
 
 @dataclass
 class Packet:
-    """Contents of a packet (3). `poll` is a timestamp, `end` a reason, `versions` those that it names (15.1), `padding` what
-    follows a lone POLL."""
+    """Contents of a packet (3). `poll` is a timestamp, `end` a reason, `versions` the listed ones (15.1), `padding` the bytes after a
+    lone POLL."""
 
     source: int = 0
     destination: int = 0
@@ -76,7 +76,7 @@ class Packet:
 
 
 def checksum(data):
-    """RFC 1071 (3.1); 0 over a packet that has its checksum."""
+    """Checksum by RFC 1071 (3.1); 0 over a packet that includes its checksum."""
     total = sum(struct.unpack(f">{(len(data) + 1) // 2}H", data + b"\0" * (len(data) % 2)))
     while total >> 16:
         total = (total & 0xFFFF) + (total >> 16)
@@ -92,7 +92,7 @@ def distance(value):
 
 
 def emit(packet):
-    """The packet's bytes (3)."""
+    """Encodes the packet (3)."""
 
     def begin(part):
         return struct.pack(">BBHIII", part.version, part.features, part.most, part.first % WRAP, part.n_mr % WRAP, part.count)
@@ -134,7 +134,7 @@ def emit(packet):
 
 
 def parse(data):
-    """The packet that these bytes are, or Malformed (9)."""
+    """Decodes a packet, or raises Malformed (9)."""
     try:
         return _parse(data)
     except (struct.error, IndexError) as error:
@@ -218,12 +218,13 @@ def _parse(data):
 
 
 def near(number, reference):
-    """The number nearest to the reference that this is modulo 2^24 (4)."""
+    """The full number nearest to the reference that is congruent modulo 2^24 (4)."""
     return reference + (number - reference + HALF) % WRAP - HALF
 
 
 class Connection:
-    """One end of a connection: `handle` packets and `timeout`s, `transmit` until there is nothing, all at `now`, in seconds."""
+    """One end of a connection: `handle` takes packets, `timeout` runs timers, `transmit` returns packets until none is left; `now` in
+    seconds."""
 
     def __init__(self, source, destination, *, first, instance=None, count=None, features=COMPACT | REPORT, window=80, clock=0, **odd):
         self.source, self.destination, self.features = source, destination, features
@@ -252,11 +253,11 @@ class Connection:
         self.unsent += data
 
     def finish(self):
-        """Nothing more will be written: half-close."""
+        """Half-close after the last write."""
         self.finishing = True
 
     def read(self, most=1 << 30):
-        """Up to so many SDs that are in order; None where the peer has finished and all was read."""
+        """Up to that many SDs in order; None after the peer's end once all have been read."""
         taken, self.inbox = self.inbox[:most], self.inbox[most:]
         self.consumed += len(taken)
         # [7]: the last STAT again, without a list, when half of an exhausted window is free.
@@ -372,7 +373,7 @@ class Connection:
             return
         missing = {n for gap in gaps for n in range(*gap)}
         if part.echo is not None:
-            # [6.2]: an answer to a POLL that was sent, and not older than the last.
+            # [6.2]: the answer to a POLL of ours, and not older than the last.
             if part.echo not in self.polls or (self.answered is not None and (part.echo - self.answered) % (1 << 32) >= 1 << 31):
                 return
             sent_at, fresh = self.polls[part.echo]
@@ -405,13 +406,13 @@ class Connection:
 
     @property
     def waiting(self):
-        """Something is outstanding, or only credit is waited for."""
+        """Data or an end are outstanding, or credit is awaited."""
         opening = self.initiator and not self.begun
         short_of_credit = self.unsent and self.vt_s >= self.vt_ms
         return not self.error and bool(opening or self.kept or short_of_credit or (self.end_sent and not self.ended))
 
     def timeout(self, now):
-        """[5, 6.3]: BGN and END again, and a POLL where none was answered for the rto."""
+        """[5, 6.3]: repeats BGN and END, and sends a POLL if none was answered within the rto."""
         if self.timer is not None and now >= self.timer:
             self.timer, self.rto = None, min(self.rto * 2, 2.0)
             self.begin_due |= self.initiator and not self.begun
@@ -439,7 +440,7 @@ class Connection:
             self.again.discard(number)
             packet.n_s, packet.data = number % WRAP, self.kept[number][0]
         newest = packet.data == b"" or number == self.vt_s - 1 and new
-        # [6.3]: the last before we have to stop asks, and so does a repeat's last; in between every sixteenth.
+        # [6.3]: the last SD before a pause carries a POLL, as does the last of a repeat; otherwise every sixteenth.
         blocked = not self.unsent or self.vt_s >= self.vt_ms or self.vt_s - self.vt_a >= self.outstanding
         self.poll_due |= bool(packet.data) and not self.again and (blocked or self.vt_s % 16 == 0)
         if self.poll_due and newest:
@@ -475,7 +476,7 @@ class Connection:
 
 
 def _runs(numbers):
-    """Ascending numbers as pairs of start and behind."""
+    """Ascending numbers as pairs of start and end, the end excluded."""
     runs = []
     for n in numbers:
         if runs and runs[-1][1] == n:

@@ -22,7 +22,7 @@ FLAVORS, BUFFERS, DROPS = ("vanilla", "reno", "newreno", "sack"), ("0.5rtt", "1r
 PAPER = {"TCP Flavor": "tcp", "Buffer Size": "buffer", "Drop Policy": "drop"}
 PAPER |= {"Vanilla": "vanilla", "Reno": "reno", "NewReno": "newreno", "SACK": "sack", "EPD": "epd", "SD": "sd"}
 PAPER |= {"0.5 RTT": "0.5rtt", "1 RTT": "1rtt", "2 RTT": "2rtt", "2 RTT cells": "2rtt"}
-# Rows of the fairness of WAN whose last digit KG cuts off and does not round (docs/deviations.md).
+# Rows of the fairness of WAN whose last digit KG truncates instead of rounding (docs/deviations.md).
 CUT = {
     "Individual Values", "Overall Mean", "TCP Flavor squares", "TCP Flavor %", "TCP Flavor-Buffer Size squares", "TCP Flavor-Buffer Size %",
     "Standard Error", "Vanilla low", "Reno high", "NewReno low", "SACK low", "SACK high", "1 RTT", "1 RTT low", "1 RTT high", "EPD low",
@@ -39,7 +39,7 @@ def kota(table, metric):
 
 
 def lines(table):
-    """The rows of a table of KG, cell by cell."""
+    """The rows of a table of KG, as cells."""
     text = shared("papers/kota1999-atm-ubr.txt").read_text(encoding="utf-8")
     block = text[text.index(f"\nTable {table} ") + 1 :]
     return [line.split("\t") for line in block[: re.search(r"\n(Table|Figure) ", block).start()].splitlines()[1:]]
@@ -103,7 +103,7 @@ def test_the_paper_and_the_textbook_agree_without_replications_only():
     twice["efficiency"] = np.concatenate([runs["efficiency"] + noise, runs["efficiency"] - noise])
     found = factorial(twice, "efficiency", ["tcp", "buffer", "drop"])
     assert (found.replications, found.error.df, found.paper.df) == (2, 24, 6)
-    # Cell means are those of the paper, so its error and intervals are too.
+    # Cell means are the paper's, and so are its error and intervals.
     assert found.paper.standard_error == pytest.approx(once.paper.standard_error)
     assert found.effect(tcp="sack").paper == pytest.approx(once.effect(tcp="sack").paper)
     assert found.error.standard_error == pytest.approx((2 * (noise**2).sum() / 24) ** 0.5)
@@ -256,7 +256,7 @@ def test_tables_that_cannot_be_analysed_are_refused(teeth):
     refused("each level of \"dose\" has one run", {"dose": [1, 2], "length": [3, 4]}, factors=["dose"])
     varied = {"dose": teeth["dose"], "pill": list(teeth["supplement"]), "seed": range(60), "length": teeth["length"]}
     refused('"pill" has 2 values; expected it among the factors', varied, factors=["dose"])
-    # A column in step with a factor does not split a cell.
+    # A column that coincides with a factor does not split a cell.
     step = {**varied, "pill": [dose * 2 for dose in teeth["dose"]]}
     assert factorial(step, "length", ["dose"]).replications == 20
     refused("incomplete: 6 of 9 cells", step, factors=["dose", "pill"])

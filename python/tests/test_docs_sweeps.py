@@ -25,7 +25,7 @@ def test_the_guide_runs_as_written(tmp_path, monkeypatch, capsys):
     Path("grid.toml").write_text(scenario, encoding="utf-8")
     python = [body for kind, body in blocks if kind == "python" and "Client(" not in body and "equivalence" not in body]
     assert len(python) >= 4
-    # The first block reads what the command has made.
+    # The first block reads the results of the command.
     import skyhop
 
     names: dict = {}

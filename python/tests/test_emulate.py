@@ -40,7 +40,7 @@ def hosts():
 
 
 def left(mark):
-    """Processes with a word in their arguments."""
+    """Processes with this word in their arguments."""
     found = []
     for process in pathlib.Path("/proc").glob("[0-9]*"):
         try:
@@ -172,7 +172,7 @@ def test_several_run_beside_each_other_in_threads(hosts):
         assert list(pool.map(one, range(8))) == list(range(8))
 
 
-# The command leaves a process behind which no longer knows its parent, and ends in no hurry.
+# The command leaves an orphaned process that ends slowly.
 LINGERS = """\
 import skyhop
 try:
@@ -192,12 +192,12 @@ def test_an_interrupt_leaves_nothing(hosts, number, terminal):
         [sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
     )
     assert child.stdout.readline() == "ready\n"
-    # A terminal interrupts all of its processes, a notebook only Python's own.
+    # A terminal interrupts all of its processes, a notebook only Python's.
     (os.killpg if terminal else os.kill)(child.pid, number)
     out, err = child.communicate(timeout=30)
     if number == signal.SIGINT:
         assert (out, err, child.returncode) == ("interrupted\n", "", 0)
-        # It has been waited for.
+        # The process has been reaped.
         assert not left(f"sleep\0{mark}"), left(mark)
     assert gone(f"sleep\0{mark}"), left(mark)
     assert set(os.listdir("/sys/class/net")) == devices

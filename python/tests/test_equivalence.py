@@ -63,7 +63,7 @@ def rows(name):
 
 @cache
 def ns2(losses, stack, ber):
-    """ns-2's utilisation by link: losses of its own at each point, or the thesis's one stream of them."""
+    """ns-2's utilisation by link, with losses of its own at each point or with the thesis's single stream."""
     with open(OWN) as file:
         mine = [r for r in csv.DictReader(file) if (r["losses"], r["stack"], float(r["ber"])) == (losses, stack, ber)]
     assert len(mine) >= 40
@@ -92,7 +92,7 @@ def crossing_of(points, wanted):
 
 @cache
 def on_the_slope(stack, ber):
-    """Our utilisations of the links that ns-2's file has; of every other at 1e-7, where a run takes longest."""
+    """Our utilisations of the links in ns-2's file; at 1e-7, where runs are longest, of every second one."""
     links = list(ns2("own", stack, ber))[:: 1 if FULL or ber == 1e-6 else 2]
     return dict(zip(links, simulated(stack, ber)(links)))
 
@@ -103,7 +103,7 @@ def test_levels_and_utilisation_are_ns2s(stack, ber):
     theirs, used = ns2("own", stack, ber), on_the_slope(stack, ber)
     off = np.array([u / theirs[link] - 1 for link, u in used.items()])
     print(f"{stack} {ber:.0e}: {len(off)} links on the slope, utilisation {off.mean():+.2%}")
-    # A link's mean of ns-2's four runs is known to 7 % at 1e-7, where a run has eight losses; that of all links to 1 %.
+    # The mean of ns-2's four runs of a link is known to 7 % at 1e-7, with eight losses per run; that of all links to 1 %.
     assert abs(off.mean()) < 0.02
     for wanted in WANTED:
         found, reference = crossing_of(used, wanted), crossing_of(theirs, wanted)
@@ -119,7 +119,7 @@ def test_levels_are_the_references():
             continue
         found = level_of(simulated(stack, ber).used, wanted) if FULL else crossing_of(on_the_slope(stack, ber), wanted)
         reference = float(r["equiv_level_min_diff"])
-        # One stream of losses for all points, and eight losses a run: ns-2's own mean says how unlucky that stream was.
+        # A single stream of losses for all points, with eight losses a run: ns-2's own mean shows the bias of that stream.
         luck = reference - crossing_of(ns2("own", stack, ber), wanted) if ber == 1e-7 else 0.0
         print(f"{stack} {ber:.0e} {wanted:.0%}: {found:.4f} {luck:+.4f}, the reference's {r['seeds']} stream(s) {reference}")
         assert found + luck == pytest.approx(reference, abs=0.05)
@@ -127,7 +127,7 @@ def test_levels_are_the_references():
     assert compared >= 12
 
 
-# Points that the thesis prints and ns-2.35 does not reproduce with the thesis's stream either: its queue and run length are unknown.
+# Printed points that ns-2.35 does not reproduce even with the thesis's stream: the thesis's queue and run length are unknown.
 MISSED_BY_NS2 = {("tahoe", 1e-6, 0.8), ("reno", 1e-7, 0.8)}
 
 
@@ -135,8 +135,8 @@ MISSED_BY_NS2 = {("tahoe", 1e-6, 0.8), ("reno", 1e-7, 0.8)}
 @each_stack
 def test_levels_are_the_thesiss(stack, ber):
     for wanted, published in zip(WANTED, THESIS[stack, ber]):
-        # The thesis's runs set no seed, so that all 675 points of all stacks saw one and the same stream of losses; ns-2 run that
-        # way, and with losses of its own at each point, says what that stream did to the level.
+        # The thesis's runs set no seed, so all 675 points of all stacks had the same stream of losses; ns-2 with that stream, and with
+        # losses of its own at each point, shows the effect of the stream on the level.
         with_stream = crossing_of(ns2("thesis", stack, ber), wanted)
         luck = with_stream - crossing_of(ns2("own", stack, ber), wanted)
         found = crossing_of(on_the_slope(stack, ber), wanted)
@@ -149,16 +149,16 @@ def test_levels_are_the_thesiss(stack, ber):
 
 
 def test_the_reference_generator_is_the_published_one():
-    # L'Ecuyer's first draws with his seed 12345; and ns-2's with 7936, printed by ns-2 itself, which keeps 31 bits of them.
+    # L'Ecuyer's first draws with his seed 12345; and those of ns-2 with 7936, printed by ns-2 itself, which keeps 31 bits of them.
     assert draws(12345, 3) == pytest.approx([0.1270111, 0.3185276, 0.3091860], abs=1e-7)
     assert draws(7936, 1)[0] == pytest.approx(0.65305507586014233, abs=1e-9)
-    # Lanes do not matter, nor does it how many are drawn.
+    # The result depends neither on lanes nor on the number of draws.
     assert (draws(7936, 3000, lanes=7) == draws(7936, 5000)[:3000]).all()
     assert lost(1, 1e-6, 1000) == [352, 515, 726, 880]
 
 
 def with_the_references_losses(stack, ber, stream):
-    """Utilisation of the public points and ours, where the same packets are lost, by their number."""
+    """Utilisations of the public points and ours with the same packets lost, by their number."""
     theirs = {}
     most = 0
     for r in rows("thompson_grid_500.csv"):
@@ -174,13 +174,13 @@ def with_the_references_losses(stack, ber, stream):
     return np.array([theirs[link] for link in links]), np.array([used[link] for link in links])
 
 
-# Stack, bit error rate, stream of losses; mean of the deviations and share of points within 2 %, as far as they are understood.
+# Stack, bit error rate, stream of losses; mean deviation and share of points within 2 %, as far as the differences are explained.
 EXACT = [(stack, 1e-6, 1, 0.003, 0.95) for stack in ("reno", "newreno", "sack", "fack")]
 EXACT += [(stack, 1e-6, stream, 0.006, 0.93) for stack in ("reno", "fack") for stream in (2, 3)]
 EXACT += [("reno", 1e-7, 1, 0.002, 0.95), ("fack", 1e-7, 1, 0.003, 0.95)]
 EXACT += [("reno", 1e-5, 1, 0.002, 0.95), ("newreno", 1e-5, 1, 0.003, 0.95), ("sack", 1e-5, 1, 0.01, 0.9), ("tahoe", 1e-5, 1, 0.002, 0.95)]
-# One packet more or less in the overflow of the first slow start, and every loss after it meets Tahoe elsewhere: ns-2 itself, with a
-# queue of 49 or 51 instead of 50, is 4 % off where we are. FACK at 1e-5 lives from one timeout to the next.
+# One packet more or less in the overflow of the first slow start shifts every later loss for Tahoe: ns-2 itself, with a queue of 49 or 51
+# instead of 50, is 4 % off where ours is. FACK at 1e-5 is dominated by timeouts.
 EXACT += [("tahoe", 1e-6, 1, 0.008, 0.75), ("fack", 1e-5, 1, 0.01, 0.4)]
 
 
@@ -197,7 +197,7 @@ def test_utilisation_is_ns2s_where_the_same_packets_are_lost(stack, ber, stream,
 
 @pytest.mark.parametrize("stack", ["reno", "fack"])
 def test_utilisation_with_other_losses_is_that_of_the_public_grid(stack):
-    # Three streams there and three seeds here. Of the other stacks the grid has one stream only, the unluckiest of the three.
+    # Three streams in ns-2 and three seeds here. For the other stacks the grid has only one stream, the least favourable of the three.
     theirs = {}
     for r in rows("thompson_grid_500.csv"):
         if (r["stack"], float(r["ber"])) == (stack, 1e-6):
@@ -229,13 +229,13 @@ def test_a_tenth_of_the_points_finds_the_level(stack, ber):
         full = measure.level(wanted).level if FULL else level_of(dict(zip(links, measure(links))), wanted)
         print(f"{stack} {ber:.0e} {wanted:.0%}: {found.level:.4f} from {len(asked)} points, {full:.4f} from all")
         assert len(asked) <= 67 and len(set(asked)) == len(asked) == len(found.points)
-        # No link in doubt is left out where the strip is enclosed: not nearly the level of all links, but that level.
+        # An enclosed strip contains all links in doubt: its level equals that of the whole grid.
         assert found.level == pytest.approx(full, abs=1e-9 if found.enclosed else 0.03)
 
 
 @pytest.mark.parametrize("doubt", [0.0, 0.02, 0.05])
 def test_the_level_of_few_points_is_that_of_all_whatever_the_luck(doubt):
-    # Surfaces that rise with E, each link off by luck of its own: 0.05 is more than three seeds at 1e-7 are.
+    # Surfaces that rise with E, with independent noise at each link: 0.05 exceeds that of three seeds at 1e-7.
     links = [(float(b), float(d)) for b in RATES_KBPS for d in RTTS_MS]
     rates, rtts = np.array(links).T
     e = equivalence(rates, rtts)
@@ -251,7 +251,7 @@ def test_the_level_of_few_points_is_that_of_all_whatever_the_luck(doubt):
             assert off[-1] == 0
     print(f"{doubt}: exact in {np.mean(np.equal(off, 0)):.0%}, at most {np.abs(off).max():.4f} off, {np.mean(asked):.0f} points")
     assert np.abs(off).max() <= 0.03 and max(asked) <= 67
-    # Without doubt: 14 to enclose the level, 32 beside it.
+    # Without noise: 14 links enclose the level, 32 are beside it.
     assert doubt or max(asked) < 55
 
 
@@ -267,7 +267,7 @@ def test_a_budget_is_kept_and_said_to_be_short():
         short = find_level(measure, 0.5, budget=budget)
         assert len(short.points) == budget and not short.enclosed
     assert short.level == pytest.approx(0.8, abs=0.05)
-    # A grid of ten links is measured whole before it is enclosed.
+    # A grid of ten links is simulated whole instead of being enclosed.
     few = find_level(measure, 0.5, rates_kbps=[100, 1000], rtts_ms=[20, 100, 140, 160, 400], budget=10)
     assert len(few.points) == 10 and few.level == pytest.approx(0.85387, abs=1e-5)
     with pytest.raises(ValueError, match="no point"):
@@ -278,14 +278,14 @@ def test_seeds_of_a_link_do_not_depend_on_what_else_is_asked():
     alone, together = Simulated(seeds=2), Simulated(seeds=2)
     (one,) = alone([(9000, 500)])
     assert together([(10, 20), (9000, 500), (9000.0, 500.0)])[1:] == [one, one]
-    # And differ from those of another.
+    # The seeds of different links differ.
     text = grid(links=[(9000, 500), (9000, 480)])
     seeds = text.split("seed = [")[1].split("]")[0].split(",")
     assert len(set(map(int, seeds))) == 2
 
 
 def test_levels_fall_by_half_with_a_tenth_of_the_errors():
-    # The square-root law with slope one half, found again from its own levels.
+    # The square-root law with slope one half, recovered from its own levels.
     law = {(w, ber): a + 0.5 * (np.log10(ber) + 6) for w, a in {0.5: 0.8, 0.8: 1.1}.items() for ber in (1e-8, 1e-7, 1e-6)}
     fit = fit_ber(law)
     assert fit.slope == pytest.approx(0.5) and fit.residual < 1e-9
@@ -295,10 +295,10 @@ def test_levels_fall_by_half_with_a_tenth_of_the_errors():
         found = {(w, ber): crossing_of(on_the_slope(stack, ber), w) for ber in BERS for w in WANTED}
         thesis, mine = fit_ber(published), fit_ber(found)
         print(f"{stack}: slope {mine.slope:.3f}, thesis {thesis.slope:.3f}; off the lines by {mine.residual:.4f} and {thesis.residual:.4f}")
-        # The thesis: 0.505 and 0.506. Timeouts, which the law leaves out, make the slope a little more.
+        # The thesis: 0.505 and 0.506. Timeouts, which the law ignores, increase the slope slightly.
         assert mine.slope == pytest.approx(thesis.slope, abs=0.06)
         assert 0.49 < mine.slope < 0.58 and mine.residual < 0.03
-        # At 1e-5 they decide: the levels lie above the line.
+        # At 1e-5 timeouts dominate: the levels lie above the line.
         with_1e5 = fit_ber(published | {(w, 1e-5): e for w, e in zip(WANTED, THESIS_1E5[stack])})
         assert with_1e5.slope > thesis.slope + 0.08
     with pytest.raises(ValueError, match="one bit error rate each"):

@@ -48,7 +48,7 @@ REASON = missing()
 
 pytestmark = pytest.mark.skipif(REASON is not None, reason=str(REASON))
 
-# One echo request and its reply (RFC 792). A program for it need not be installed.
+# One echo request and its reply (RFC 792), without an external program.
 ECHO = """import socket, struct, sys
 s = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP)
 s.settimeout(5)
@@ -101,7 +101,7 @@ def download(path, host, size, *more):
 
 
 def split_here(path):
-    """A handshake is the terminal's: no round trip of 40 ms. On a busy machine one of three may take longer all the same."""
+    """A connection is split if its handshake takes less than the round trip of 40 ms. On a busy machine one of three may take longer."""
     return any(download(path, lab.SERVER, 1000) < 0.02 for _ in range(3))
 
 
@@ -112,7 +112,7 @@ def opened(path):
 @pytest.mark.parametrize("host", [lab.SERVER, "[fd00:4:0::1]"])
 def test_connections_of_both_versions_are_split(path, host):
     before = opened(path)
-    # The handshake is the terminal's: no round trip of 40 ms.
+    # The terminal completes the handshake, without the round trip of 40 ms.
     assert download(path, host, 1_000_000) < 0.02
     upload(path, host.strip("[]"), 500_000)
     assert opened(path) == before + 2
@@ -166,7 +166,7 @@ def test_killed_it_lets_new_connections_pass_and_resets_the_others(path):
     path.terminal.kill()
     path.terminal.wait()
     assert "ConnectionResetError" in held.communicate(timeout=20)[1]
-    # The handshake is the server's now.
+    # The handshake is now with the server.
     assert download(path, lab.SERVER, 10_000) > 0.035
     path.start_terminal()
     lab.wait(lambda: path.status("term")["peers"][0]["up"], "no association")
@@ -210,7 +210,7 @@ with socket.socket(family) as s:
 
 
 def reconfigured(path, name, old, new):
-    """Changes a gateway's file, and has it read again."""
+    """Changes a gateway's file, and reloads it."""
     file = path.folder / ("hub.toml" if name == "hub" else "home.toml")
     text = file.read_text()
     assert old in text
@@ -228,7 +228,7 @@ def test_code_points_pass_and_the_table_changes_them(path):
         assert [asked(host, dscp) for dscp in (0, 10, 46)] == [0, 10, 46], host
     text = reconfigured(path, "hub", "[terminals", '[[dscp]]\nclient = ["ef", "cs1"]\nserver = "af41"\n\n[terminals')
     assert [asked(lab.SERVER, dscp) for dscp in (10, 46, 8)] == [10, 34, 34]
-    # Towards the client the terminal's table counts: tcpdump is not needed, the firewall counts.
+    # Packets towards the client are counted by the terminal's table, so tcpdump is not required.
     count = "table inet count {\nchain c {\ntype filter hook postrouting priority 0\noifname lan ip dscp cs2 counter\n}\n}\n"
     path.run("term", "nft", count)
     home = reconfigured(path, "term", "[intercept]", '[[dscp]]\nclient = ["cs3"]\nback = "cs2"\npriority = 1\n\n[intercept]')
@@ -269,11 +269,11 @@ def test_datagrams_are_carried_whole_and_come_from_the_server(path):
         return sum(int(line.split()[1]) for line in lines if line.startswith(what))
 
     before = metrics("term", 'skyhop_gateway_datagrams_total{to="link"}')
-    # One that no packet has room for goes in the stream.
+    # A datagram too large for a packet goes in the stream.
     assert path.run("user", sys.executable, "-c", DATAGRAMS, lab.SERVER, 82, "1,200,1300,1472,9000,60000").strip() == "echoed"
     assert metrics("term", 'skyhop_gateway_datagrams_total{to="link"}') >= before + 6
     assert metrics("hub", 'skyhop_gateway_datagrams_total{to="nobody"}') == 0
-    # QUIC is refused, and the client is told.
+    # QUIC is refused, with a report to the client.
     script = (
         "import socket; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.settimeout(5); "
         f"s.connect(('{lab.SERVER}', 443)); s.send(b'x'); s.recv(1)"
@@ -311,7 +311,7 @@ def test_names_are_answered_out_of_the_cache_until_their_time_is_over(path, tcp)
     if not tcp:
         deny = "table inet deny {\nchain c {\ntype filter hook input priority 0\ntcp dport 53 reject with tcp reset\n}\n}\n"
         path.run("server", "nft", deny)
-        # The stream that is there ends.
+        # The open stream ends.
         path.terminal.terminate()
         path.terminal.wait(15)
         path.start_terminal()
@@ -321,7 +321,7 @@ def test_names_are_answered_out_of_the_cache_until_their_time_is_over(path, tcp)
     said = [tuple(map(int, word.split(":"))) for word in path.run("user", sys.executable, "-c", QUESTIONS, lab.SERVER, *names).split()]
     first = said[0][0]
     if tcp:
-        # Number of the answer, its time to live, and whether it has crossed the link.
+        # Number of the answer, its time to live, and true if it has crossed the link.
         assert [(n - first, slow) for n, _, slow in said] == [(0, 1), (0, 0), (1, 1), (0, 0), (2, 1)], said
         assert all(ttl in ((2, 3) if not slow else (3,)) for _, ttl, slow in said), said
     else:
@@ -365,7 +365,7 @@ def test_a_hub_alone_splits_for_users_who_have_no_gateway():
         lab.wait(lambda: made.run("server", "ss", "-Hltn", "sport = :80"), "no server", log=lambda: made.text("serve"))
         made.alone('congestion = "cubic"')
         for host in (lab.SERVER, "[fd00:4:0::1]"):
-            # The handshake is the hub's, behind the link.
+            # The hub completes the handshake, across the link.
             assert 0.038 < download(made, host, 1_000_000)
             upload(made, host.strip("[]"), 500_000)
         lab.wait(lambda: made.status("hub")["connections"] == 0, "connections stay")

@@ -53,20 +53,20 @@ def table(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def used():
-    """A utilisation over rates and round trips that the metric fits all but a few points of."""
+    """Utilisations over rates and round trips that the metric fits except for a few points."""
     rate, rtt = (v.ravel() for v in np.meshgrid(RATES_KBPS[::2], RTTS_MS[::2]))
     return rate, rtt, np.minimum(1.0, 9e4 / (rate * rtt) ** 0.97) ** 0.8
 
 
 def grey(figure):
-    """Lightness of each pixel, 0 (black) to 1 (white): what a printer makes of colours (ITU-R BT.601)."""
+    """Lightness of each pixel, 0 (black) to 1 (white), as in a black-and-white print (ITU-R BT.601)."""
     figure.canvas.draw()
     red, green, blue = (np.asarray(figure.canvas.buffer_rgba())[..., i] / 255 for i in range(3))
     return 0.299 * red + 0.587 * green + 0.114 * blue
 
 
 def strokes(pixels):
-    """Lengths of ink and of paper in turn along a row, whole ones only."""
+    """Lengths of ink and paper alternately along a row, complete ones only."""
     ink = pixels < 0.75
     edges = np.flatnonzero(np.diff(ink.astype(int))) + 1
     runs = np.split(ink, edges)[1:-1]
@@ -86,7 +86,7 @@ def test_pens_differ_in_dash_and_not_in_colour_alone():
         assert row.min() < 0.55, f"{colour} is too pale for a print"
         ink = [n for is_ink, n in strokes(row) if is_ink] or [len(row)]
         longest = max(ink)
-        # A stroke is short if it is less than half the longest; a dash-dot line has one of them for each long one.
+        # A stroke is short if it is less than half the longest; a dash-dot line alternates short and long ones.
         short = sum(n < longest / 2 for n in ink)
         patterns.append((float((row < 0.75).mean()), longest, short / (len(ink) - short)))
         plt.close(figure)
@@ -107,7 +107,7 @@ def test_series_of_every_picture_differ_in_dash_or_marker(run, table):
             line = handle if isinstance(handle, Line2D) else handle[0]
             styles.append((str(line._unscaled_dash_pattern), line.get_marker()))
         assert len(styles) == len(set(styles)) == count, styles
-        # Each drawn at the same place leaves other pixels than each other, in grey.
+        # Each style drawn at the same place differs from every other in grey.
         seen = []
         lines = [line for line in ax.get_lines() if line.get_linestyle() != "None"]
         assert len(lines) == count
@@ -136,12 +136,12 @@ def test_intervals_are_those_of_statistics(table):
         assert expected.count == 5 and expected.high > expected.low
         assert segment[:, 1] == pytest.approx([expected.low, expected.high])
         assert line.get_ydata()[i] == pytest.approx(expected.value)
-    # Without labels the columns' names and their units become words and short numbers.
+    # Without labels, column names and units become words and short numbers.
     own = plot.intervals(table, "links.satellite.rate_bps", "bulk.goodput_bps", by="flows.bulk.transport.variant")
     assert (own.get_xlabel(), own.get_ylabel()) == ("satellite rate (Mbit/s)", "bulk goodput (Mbit/s)")
     assert list(own.containers[3].lines[0].get_xdata()) == [0.25, 0.5, 1, 2]
     assert own.containers[3].lines[0].get_ydata() == pytest.approx(np.array(line.get_ydata()) / 1e6)
-    # Texts stand side by side.
+    # Texts do not overlap.
     other = plot.intervals(table, "flows.bulk.transport.variant", "bulk.goodput_bps", by="links.satellite.rate_bps")
     assert [label.get_text() for label in other.get_xticklabels()][:2] == ["tahoe", "reno"]
     assert other.get_xlabel() == "bulk transport variant"
@@ -174,10 +174,10 @@ def test_the_metric_is_hatched_and_its_level_drawn(used):
         hatched = lightness[height - int(y1) : height - int(y0), int(x0) : int(x1)]
         (x0, y0), (x1, y1) = ax.transAxes.transform([(0.05, 0.05), (0.12, 0.12)])
         white = lightness[height - int(y1) : height - int(y0), int(x0) : int(x1)]
-        # Fast links over long ways fall short: grey with dark strokes. Slow ones over short ways do not: paper.
+        # Fast links with long delays fall short: grey with dark strokes. Slow ones with short delays do not: paper.
         assert hatched.min() < 0.4 and 0.5 < hatched.mean() < 0.9 and hatched.std() > 0.1
         assert white.min() > 0.95
-    # The level's line, the only ink that is not grey, goes across both surfaces and both regions.
+    # The level's line, the only ink without grey, crosses both surfaces and both regions.
     red, green, blue = (np.asarray(figure.canvas.buffer_rgba())[..., i].astype(int) for i in range(3))
     ink = (blue - red > 80) & (blue - green > 30)
     for ax in figure.axes:

@@ -89,7 +89,7 @@ def test_a_terminal_that_moves_is_where_its_track_says():
     echo, addresses = run.summary["flows"]["echo"], run.summary["addresses"]
     assert echo["sent"] == 60 and echo["received"] >= 55
     assert list(addresses) == ["ship"] and addresses["ship"]["address_changes"] >= 1
-    # The same as keys and values, with the track changed by its name.
+    # The same as keys and values, with the track changed by name.
     keys = tomllib.loads(MOVING)
     assert skyhop.run(keys).summary["flows"] == run.summary["flows"]
     keys["terminals"]["ship"] = {"track": {"kind": "points", "points": keys["terminals"]["ship"]["track"]["points"][:1]}}
@@ -112,7 +112,7 @@ def test_many_flows_are_told_by_their_shares():
     assert told["mean"] == pytest.approx(rtts.mean()) and told["worst"]["value"] == rtts.max()
     assert told["worst"]["flow"] == run.flows["name"][rtts.argmax()]
     assert told["p5"] <= told["p50"] <= told["p95"] <= told["worst"]["value"]
-    # Members are the same whether a text or keys and values say how many there are.
+    # The members are the same for a number given in a text or in keys and values.
     keys = tomllib.loads(MANY)
     assert skyhop.run(keys).summary["populations"] == run.summary["populations"]
     keys["flows"][0]["count"] = 10
@@ -124,7 +124,7 @@ def test_many_flows_are_told_by_their_shares():
 def test_constellations_side_by_side_carry_flows_that_name_them():
     run = skyhop.run(text=SIDE_BY_SIDE)
     flows = run.summary["flows"]
-    # Twice up and down 35,786 km at the least; the lower satellites are 1375 km high.
+    # Twice up and down at least 35,786 km; the lower satellites are at 1375 km.
     assert 4 * 35_786e3 / 299_792_458 < flows["high"]["rtt_min_s"] < 0.49
     assert 4 * 1375e3 / 299_792_458 < flows["any"]["rtt_min_s"] < 0.06
     assert flows["high"]["received"] > 55 and flows["any"]["received"] > 55

@@ -28,7 +28,7 @@ FADE = "t_s,rate_bps\n0,1500000\n5,300000\n"
 
 
 def plain(summary):
-    """The entries that hang neither on the clock nor on the name of the scenario."""
+    """The entries that depend neither on the clock nor on the scenario's name."""
     return {key: value for key, value in summary.items() if key not in ("wall_s", "scenario", "scenario_sha256")}
 
 
@@ -54,7 +54,7 @@ def test_text_keys_and_file_give_the_same(file, tmp_path):
         assert plain(run.summary) == expected
         assert run.summary["scenario"] == "scenario"
     assert skyhop.run({**keys, "name": "mine"}, base=tmp_path).summary["scenario"] == "mine"
-    # The trace is used, and one that is given goes before one that lies there.
+    # The trace is used, and a given one takes precedence over one in the folder.
     fast = skyhop.run(keys, files={"fade.csv": "t_s,rate_bps\n0,1500000\n"}, base=tmp_path)
     assert fast.summary["flows"]["download"]["completed_s"] < expected["flows"]["download"]["completed_s"]
 
@@ -80,7 +80,7 @@ def test_mistakes_of_text_have_lines_and_those_of_keys_have_none():
         skyhop.check(tomllib.loads(wrong))
     with pytest.raises(skyhop.ScenarioError, match=r'^scenario: duratio: unknown key "duratio"; expected one of name,'):
         skyhop.check({**tomllib.loads(TEXT), "duratio": "3 s"}, files={"fade.csv": FADE})
-    # Mistakes that are found late, and warnings, are told in the same way.
+    # Late errors, and warnings, are reported in the same way.
     for given, place in (({"text": TEXT}, "scenario:6: "), ({"scenario": tomllib.loads(TEXT)}, "scenario: ")):
         with pytest.raises(skyhop.ScenarioError, match=rf"^{place}links\.satellite\.trace: .*fade\.csv: no such file"):
             skyhop.run(**given)

@@ -49,7 +49,7 @@ def test_several_pairs_and_a_bent_pipe():
 
 
 def test_gateways_pass_packets_on():
-    # True == 1 once made an ordinary terminal of a gateway.
+    # True == 1, by which an ordinary terminal once became a gateway.
     pipe = {"preset": "starlink-550", "isls": False}
     pair = [("new york", "london")]
     alone = skyhop.delay(pair, pipe, duration="2 min", step="30 s")

@@ -42,14 +42,14 @@ CASES = [
     ("oneweb.tle", "london", "paris"),
     ("gps.tle", "london", "new york"),
 ]
-#: Files that are made here: presets as elements, under the names that their satellites get.
+#: Files generated here: presets as elements, under the names of their satellites.
 MADE = {
     "unknown.tle": ("kuiper-630", None),
     "called-starlink.tle": ("kuiper-630", "STARLINK-{}"),
     "called-oneweb.tle": ("oneweb", "ONEWEB-{}"),
     "called-iridium.tle": ("iridium", "IRIDIUM {}"),
 }
-#: At an update a run's packet leaves before it and a command's after it; a second later all have seen it.
+#: At an update a run's packet precedes it and a command's follows it; a second later both have the new state.
 TIMES = ["--start", "1", "--duration", "600"]
 
 
@@ -91,7 +91,7 @@ def test_the_same_satellites_are_the_same_distance(what: str, a: str, b: str, tm
     ends = {name.replace(" ", "-"): skyhop._skyhop.place(name)[1:] for name in (a, b)}
     scenario = tmp_path / "asked.toml"
     scenario.write_text(
-        # Links that take no time leave nothing but propagation.
+        # Links without transmission time leave only propagation.
         f'duration = "602 s"\n[constellation]\n{key} = "{value}"\n'
         'isl = { rate = "1 Tbit/s" }\ngsl = { rate = "1 Tbit/s" }\n[terminals]\n'
         + "".join(f'{name} = {{ lat = "{lat!r} deg", lon = "{lon!r} deg" }}\n' for name, (lat, lon) in ends.items())
@@ -105,7 +105,7 @@ def test_the_same_satellites_are_the_same_distance(what: str, a: str, b: str, tm
     if there.any():
         sent_s, delay_s = run.sample("flow/ping", "delay_s")
         assert list(np.round((sent_s - 1) / 60).astype(int)) == list(np.flatnonzero(there))
-        # A packet's time is in whole nanoseconds at each hop.
+        # A packet's time is rounded to nanoseconds at each hop.
         assert np.max(np.abs(delay_s * 1e3 - delays[there])) < 3e-5
 
     asked = command("delay", *ends, "--scenario", str(scenario), *TIMES, "--csv")
@@ -121,7 +121,7 @@ def test_what_is_not_known_of_a_file_is_not_made_up(tmp_path: Path):
         skyhop.snapshot({"tle": str(elements(name, tmp_path))}).links
         for name in ("unknown.tle", "called-starlink.tle", "called-oneweb.tle")
     )
-    # 34 planes of 34 with a link ahead and one to the side; no laser that nobody has.
+    # 34 planes of 34 with a link ahead and one to the side; no unused laser.
     assert (len(unknown), len(starlink), len(oneweb)) == (0, 2 * 34 * 34, 0)
     asked = skyhop.snapshot({"tle": str(tmp_path / "unknown.tle"), "isls": True}).links
     assert len(asked) == 2 * 34 * 34

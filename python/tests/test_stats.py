@@ -86,8 +86,8 @@ def lossy(tmp_path_factory):
 def test_intervals_of_simulated_experiments_hold_the_mean_19_times_in_20(lossy):
     reno, sack = (lossy["bulk.goodput_bps"][lossy["flows.bulk.transport.variant"] == v].reshape(2000, 3) for v in ("reno", "sack"))
     assert len(np.unique(reno)) > 50, "seeds differ"
-    # 2,000 experiments of three seeds each; the truth is the mean of all 6000 runs. Where the link is the limit, runs
-    # are skewed and intervals do not hold: 85 % of five seeds of 20 s at 400 kbit/s, 40 ms and 1 % of losses.
+    # 2,000 experiments of three seeds each; the true value is the mean of all 6000 runs. Where the link is the limit, the distribution is
+    # skewed and intervals miss their level: 85 % with five seeds of 20 s at 400 kbit/s, 40 ms and 1 % of losses.
     for values in (reno, sack):
         held = sum(i.low <= values.mean() <= i.high for i in map(mean_interval, values))
         print(f"mean: {held / 2000:.4f}")
@@ -98,7 +98,7 @@ def test_intervals_of_simulated_experiments_hold_the_mean_19_times_in_20(lossy):
     held = sum(i.low <= truth <= i.high for i in paired)
     print(f"paired difference: {held / 2000:.4f}")
     assert 0.93 <= held / 2000 <= 0.97
-    # Common seeds are worth it: wider without pairs.
+    # Common seeds narrow the interval: it is wider without pairs.
     apart = [compare(a, b) for a, b in zip(reno, np.roll(sack, 1, axis=0))]
     assert np.mean([i.high - i.low for i in paired]) < 0.95 * np.mean([i.high - i.low for i in apart])
 
@@ -126,7 +126,7 @@ def test_the_bootstrap_of_a_median_is_that_of_order_statistics():
         values = rng.lognormal(0.0, 1.0, 60)
         ours = median_interval(values, resamples=999, seed=n)
         held += ours.low <= 1.0 <= ours.high
-        # Conover 3.2: without any assumption, the order statistics of a binomial's quantiles.
+        # Conover 3.2: without distributional assumptions, by the order statistics of a binomial's quantiles.
         low, high = (np.sort(values)[int(stats.binom.ppf(q, 60, 0.5))] for q in (0.025, 0.975))
         assert ours.low == pytest.approx(low, rel=0.35) and ours.high == pytest.approx(high, rel=0.35)
     assert 0.91 <= held / 300 <= 0.985
@@ -160,7 +160,7 @@ def test_fairness_against_other_definitions():
         shares = rng.exponential(1.0, 7)
         # Jain's index by the coefficient of variation.
         assert jain(shares) == pytest.approx(1 / (1 + stats.variation(shares) ** 2), rel=1e-12)
-        # Max-min by linear programs: the largest least rate, then that of those left, and so on.
+        # Max-min by linear programs: the largest minimum rate, then that of the remaining flows, and so on.
         links = [f"l{i}" for i in range(4)]
         capacity = {link: float(rng.uniform(1, 10)) for link in links}
         paths = {f"f{i}": list(rng.choice(links, size=rng.integers(1, 4), replace=False)) for i in range(6)}
@@ -168,7 +168,7 @@ def test_fairness_against_other_definitions():
         theirs: dict[str, float] = {}
         while len(theirs) < len(paths):
             free = [f for f in paths if f not in theirs]
-            # Variables: the rate of each flow that is free, and the least of them.
+            # Variables: the rate of each free flow, and the minimum of them.
             rows, bounds = [], []
             for link in links:
                 rows.append([float(link in paths[f]) for f in free] + [0.0])
@@ -178,7 +178,7 @@ def test_fairness_against_other_definitions():
                 bounds.append(0.0)
             least = optimize.linprog([0.0] * len(free) + [-1.0], A_ub=rows, b_ub=bounds).x[-1]
             for i, f in enumerate(free):
-                # Fixed is who cannot have more while all have the least.
+                # A flow is fixed if its rate cannot exceed the minimum while the others have it.
                 most = optimize.linprog(
                     [-float(i == k) for k in range(len(free))] + [0.0],
                     A_ub=rows,
@@ -197,7 +197,7 @@ def test_utilisation_is_a_share_of_capacity(run):
     assert utilisation(np.array([0, 1e6]), np.array([1e6, 8e6]), 1.0) == pytest.approx([0.0, 1.0])
     flow, link = run.summary["flows"]["download"], run.summary["links"]["satellite"]["forward"]
     ours = utilisation(flow["bytes_delivered"], 1.5e6, run.summary["simulated_s"], mss=1460)
-    # The link also carried what was sent again or dropped behind it, and the pings.
+    # The link also carried retransmissions, packets dropped after it, and the pings.
     assert ours < link["utilisation"] < ours + 0.06
     with pytest.raises(ValueError, match="above 0"):
         utilisation(1, 0, 1)

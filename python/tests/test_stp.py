@@ -19,7 +19,7 @@ SKYHOP = Path(__file__).parents[2] / "target" / "release" / "skyhop"
 
 @pytest.fixture(params=["insecure", "shared", "pair"])
 def two(request, tmp_path):
-    """A server that listens and a client, with each sort of key."""
+    """A listening server and a client, with each sort of key."""
     if request.param == "insecure":
         server, client = {"insecure": True}, {"insecure": True}
     elif not SKYHOP.exists():

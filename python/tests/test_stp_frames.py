@@ -35,7 +35,7 @@ VECTORS = [
 
 
 def shown():
-    """Titles and bytes of the document's frames."""
+    """Titles and bytes of the frames in the document."""
     block = DOCUMENT.split("### 15.9 ")[1].split("```hex\n")[1].split("```")[0]
     frames = []
     for line in block.splitlines():

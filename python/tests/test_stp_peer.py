@@ -30,18 +30,18 @@ TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
 SKYHOP = TARGET / "release" / "skyhop"
 built = pytest.mark.skipif(not SKYHOP.exists(), reason=f"no {SKYHOP}: make build")
 HANGS_S = 60
-# Fixed ephemeral keys are what a test wants.
+# Ephemeral keys are fixed so that a test is reproducible.
 pytestmark = pytest.mark.filterwarnings("ignore:One of ephemeral keypairs")
 
 
 class Relay:
-    """One direction of a bad path, seeded: one packet in nine does not come through as it is."""
+    """One direction of a bad path, seeded: one packet in nine is dropped, duplicated, reordered or altered."""
 
     def __init__(self, seed, limit=65536):
         self.chance, self.limit, self.held = random.Random(seed), limit, []
 
     def carry(self, datagram):
-        """Packets that arrive now that this has been sent; what was held goes when two have overtaken it."""
+        """Packets that arrive after this one is sent; a held packet follows once two others have overtaken it."""
         out, roll = [datagram], self.chance.random()
         if len(datagram) > self.limit or roll < 0.04:
             out = []
@@ -58,14 +58,14 @@ class Relay:
         return out + self.flush(0)
 
     def flush(self, left=2):
-        """Held packets that wait for at most so many others."""
+        """Releases held packets that wait for at most that many others."""
         out = [datagram for count, datagram in self.held if count <= left]
         self.held = [late for late in self.held if late[0] > left]
         return out
 
 
 class Watch:
-    """Holds what skyhop sends in plain packets against the MUSTs."""
+    """Checks skyhop's decrypted packets against the MUSTs of the document."""
 
     def __init__(self, features):
         self.features = features
@@ -74,7 +74,7 @@ class Watch:
         self.polls, self.first, self.times, self.probes, self.largest = set(), None, {}, [], 0
 
     def leaves(self, datagram):
-        """skyhop has sent this."""
+        """Checks a packet that skyhop has sent."""
         packet = stp.parse(datagram)
         assert stp.emit(packet) == datagram, "one way to write a packet"
         begin = packet.bgn or packet.bgnak
@@ -101,7 +101,7 @@ class Watch:
             assert fresh or not packet.data, "POLL and END ride on the newest SD"
         if packet.poll is not None:
             step = (packet.poll - (self.poll if self.poll is not None else packet.poll - 1)) % (1 << 32)
-            # The same again asks an address for its proof.
+            # A lone POLL may repeat its timestamp, to validate an address.
             assert 0 < step < 1 << 31 or (step == 0 and packet.type == stp.POLL), "POLLs grow"
             self.poll = packet.poll
         if packet.padding:
@@ -132,7 +132,7 @@ class Watch:
             assert all(n in self.came or n in gaps for n in range(start, upto)), "not in a gap and never arrived"
 
     def arrives(self, datagram):
-        """skyhop is given this."""
+        """Records a packet that skyhop has received."""
         try:
             packet = stp.parse(datagram)
         except stp.Malformed:
@@ -154,7 +154,7 @@ class Watch:
                         asked = self.asked.get(n)
                         older = asked is None or (part.echo is not None and 0 < (part.echo - asked) % (1 << 32) < 1 << 31)
                         if older if part.echo is not None else self.times.get(n) == 1:
-                            # The repair and its copies, two at most.
+                            # The retransmission and at most two copies of it.
                             self.due[n] = self.due.get(n, 0) + 3
 
 
@@ -166,7 +166,7 @@ class Host:
         self.out, self.back = Relay(f"{seed} to skyhop"), Relay(f"{seed} from skyhop", limit)
         self.watch = None if association else Watch(connection.features & features)
         self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        # The socket's buffer holds all that skyhop may send at once, so that nothing is lost but what the relay loses.
+        # The socket's buffer holds all that skyhop may send at once, so that only the relay loses packets.
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
         self.socket.bind(("127.0.0.1", 0))
         self.port = self.socket.getsockname()[1]
@@ -203,7 +203,7 @@ class Host:
             pass
 
     def turn(self, now):
-        """Sends what there is to send and takes what comes within some milliseconds."""
+        """Sends pending packets, and receives for some milliseconds."""
         if self.association is not None and self.association.peer is None:
             if self.connection.initiator and now >= self.hello_at:
                 self.hello_at = now + 0.2
@@ -227,7 +227,7 @@ class Host:
 
 
 def drive(host, process, step):
-    """Turns until the command has ended; its exit code and all that it printed."""
+    """Turns until the command has ended; returns its exit code and output."""
     begin = time.monotonic()
     with host.socket:
         while process.poll() is None:
@@ -257,7 +257,7 @@ def blocks(data):
 
 
 def unblock(stream):
-    """Contents of the blocks, if all are there and the digest is right."""
+    """Contents of the blocks, if complete and with the right digest."""
     data = b""
     while size := struct.unpack_from(">I", stream)[0]:
         data, stream = data + stream[4 : 4 + size], stream[4 + size :]
@@ -266,7 +266,7 @@ def unblock(stream):
 
 
 class Application:
-    """Says `words`, reads `sd_per_turn` SDs a turn, and then says what `reply` makes of what it has read, if that is enough."""
+    """Writes `words`, reads `sd_per_turn` SDs a turn, and then writes the result of `reply` for the data read, once sufficient."""
 
     def __init__(self, words=b"", reply=lambda heard, finished: None, sd_per_turn=1 << 30):
         self.words, self.reply, self.rate, self.heard, self.finished = words, reply, sd_per_turn, b"", False
@@ -286,7 +286,7 @@ KEY, SHIP, GROUND = "5a" * 32, "77" * 32, "88" * 32
 
 
 def keys(folder, form):
-    """Options of skyhop, and the peer's association, made of fixed keys: a run is the same each time but for the clock."""
+    """Options of skyhop and the peer's association, from fixed keys: runs are identical except for the clock."""
     if form in ("plain", "extended"):
         return ["--insecure"], None
     own = dict(index=b"\1\2\3", ephemeral=bytes(range(32)), wanted=b"cookie of 16 byt" if form == "cookie" else b"")
@@ -317,7 +317,7 @@ def command(*arguments, cwd):
 
 
 def serve(folder, *options):
-    """`skyhop stp serve`, and where it listens."""
+    """Starts `skyhop stp serve`, and returns its address."""
     process = command("serve", "--listen", "127.0.0.1:0", "--once", *options, cwd=folder)
     for line in process.stderr:
         if found := re.search(r"listening at 127.0.0.1:(\d+)", line):
@@ -330,7 +330,7 @@ odd = {"plain": {"features": 0}}
 
 
 def listener(form, association=None, seed=1, limit=65536, **more):
-    """A peer that waits for skyhop; its numbers and its clock are about to wrap."""
+    """A peer that waits for skyhop; its sequence numbers and clock are about to wrap."""
     connection = stp.Connection(0, 0, first=stp.WRAP - 30, clock=(1 << 32) - 1000, **odd.get(form, {}), **more)
     return Host(connection, f"{form} {seed}", association, limit=limit)
 
@@ -397,7 +397,7 @@ def test_skyhop_keeps_to_the_credit(tmp_path, form):
 
 @built
 def test_a_narrow_path_gets_no_large_data(tmp_path):
-    """Sizes are tried with padded POLLs; no SD is larger than what a STAT has proven."""
+    """Sizes are probed with padded POLLs; every SD is at most as large as a STAT has confirmed."""
     (tmp_path / "file.bin").write_bytes(FILE)
     host = listener("extended", limit=1350)
     app = Application(reply=lambda heard, finished: b"\0" + DIGEST if finished else None)
@@ -435,7 +435,7 @@ def test_a_transfer_that_fails_says_so(tmp_path, failure):
 
 
 class Bare:
-    """A socket without a relay, for what a peer should not do."""
+    """A socket without a relay, for forbidden behaviour of a peer."""
 
     def __init__(self, to):
         self.socket, self.to = socket.socket(socket.AF_INET, socket.SOCK_DGRAM), to
@@ -450,7 +450,7 @@ class Bare:
 
 @built
 def test_what_a_listener_answers(tmp_path):
-    """One packet after another; what must not be answered is followed by what must."""
+    """One packet after another; a packet without an answer is followed by one that has one."""
     process, to = serve(tmp_path, "--to", "out", "--insecure", "--window", "20 kB")
     bare = Bare(to)
 
@@ -461,33 +461,33 @@ def test_what_a_listener_answers(tmp_path):
         return stp.Begin(stp.WRAP - 2, 100, 9, **odd)
 
     try:
-        # Dropped: no BGN, a wrong checksum, no type, a BGN cut short. Answered: the version, which is another.
+        # Dropped: no BGN, a wrong checksum, an unknown type, a truncated BGN. Answered: another version.
         bare.send(packet(1, data=b"data", poll=1))
         bare.send(stp.emit(packet(2, bgn=begin()))[:-1] + b"\x55")
         bare.send(stp.emit(packet(3, bgn=begin()))[:20])
         bare.send(packet(4, bgn=begin(version=2)))
         answer = stp.parse(bare.next())
         assert (answer.type, answer.end, answer.versions, answer.instance, answer.destination) == (stp.END, 4, (1, 1), 4, 5000)
-        # Unknown features are left out; the window of 20 kB is less than what is sent.
+        # Unknown features are ignored; the window of 20 kB is smaller than the data sent.
         bare.send(packet(5, bgn=begin(features=0xFF), poll=7))
         answer = stp.parse(bare.next())
         assert (answer.bgnak.features, answer.bgnak.count, answer.instance) == (3, 9, 5)
         window = (answer.bgnak.n_mr + 2) % stp.WRAP
         assert answer.stat.echo == 7 and window == 20_000 // answer.bgnak.most
-        # Beyond VR(MR) nothing is taken, and the POLL does not show more than there is room for.
+        # Data beyond VR(MR) are not accepted, and the POLL reports no more than the window.
         bare.send(packet(5, n_s=stp.WRAP - 2 + window, data=b"beyond"))
         bare.send(packet(5, n_s=window + 50, poll=8))
         stat = stp.parse(bare.next()).stat
         assert (stat.echo, stat.n_r, stat.report[0]) == (8, stp.WRAP - 2, 0)
         assert [(a % stp.WRAP, b % stp.WRAP) for a, b in stat.gaps] == [(stp.WRAP - 2, window - 2)]
-        # A packet of another instance, and a POLL older than what is in order, are not answered; the copy of a BGN is.
+        # A packet of another instance, and a POLL older than the last in order, get no answer; a copy of a BGN does.
         bare.send(packet(5, data=b"SKYSTP-1"))
         bare.send(packet(6, n_s=0, poll=9))
         bare.send(packet(5, n_s=stp.WRAP - 2, poll=10))
         bare.send(packet(5, bgn=begin(), poll=11, n_s=stp.WRAP - 1))
         answer = stp.parse(bare.next())
         assert (answer.bgnak.count, answer.stat.echo, answer.stat.n_r) == (9, 11, stp.WRAP - 1)
-        # Broken off: the command ends, and says that it did not work.
+        # Aborted: the command ends with an error.
         bare.send(packet(5, end=1))
         assert process.wait(HANGS_S) == 1
     finally:
@@ -498,7 +498,7 @@ def test_what_a_listener_answers(tmp_path):
 
 @built
 def test_a_listener_under_load_wants_a_cookie(tmp_path):
-    """And answers the same first message with the same ANSWER, and another key with a refusal."""
+    """The same first message gets the same ANSWER, and another key a refusal."""
     options, association = keys(tmp_path, "shared")
     process, to = serve(tmp_path, "--dir", ".", *options)
     bare = Bare(to)

@@ -59,7 +59,7 @@ def test_a_row_is_a_run(grid, tmp_path):
         },
     )
     assert one.summary["flows"]["bulk"]["goodput_bps"] == table["bulk.goodput_bps"][row]
-    # Nothing is left to do, and nothing is done.
+    # All runs exist, so none is repeated.
     again = skyhop.sweep(grid, out=tmp_path / "out", progress=lambda runs: pytest.fail("a run"))
     assert again.path.read_bytes() == table.path.read_bytes()
 
@@ -99,7 +99,7 @@ def test_a_hundred_thousand_runs_are_a_table_that_data_frames_open(tmp_path):
     assert len(table) == sum(done) == 100_000
     completed = table["tiny.completed_s"]
     assert 0.02 < np.nanmin(completed) < np.nanmax(completed) <= 5 and len(np.unique(table["seed"])) == 1000
-    # The mean of each rate, by five ways to read the file.
+    # The mean of each rate, with five readers of the file.
     ours = [float(np.nanmean(completed[table["links.path.rate_bps"] == rate])) for rate in np.unique(table["links.path.rate_bps"])]
     assert len(ours) == 100
     frame = pandas.read_parquet(table.path)
@@ -192,5 +192,5 @@ def test_two_sweeps_in_one_folder(grid, tmp_path):
 
     skyhop.sweep(grid, out=out, set={"sweep.seeds": 40}, progress=told)
     other.join()
-    # Either it came while the first was at work, or found it done.
+    # The second sweep either met the first at work or found it complete.
     assert all("another sweep is running" in e for e in errors)

@@ -44,7 +44,7 @@ def test_reno_has_what_the_formulas_say(tmp_path, loss):
     root = theory.square_root(loss, 0.1, mss=1000)
     print(f"loss {loss}: reno {goodput['reno']:.0f}, sack {goodput['sack']:.0f}, Padhye {full:.0f}, square root {root:.0f}")
     assert full < root
-    # Padhye counts the losses of a window as one, and here each has its own cut: Reno ends up a little below.
+    # Padhye counts the losses of a window as one, while here each reduces the window: Reno is slightly lower.
     assert 0.9 < goodput["reno"] / full < 1.06
     assert 0.8 < goodput["sack"] / root < 1.15 or loss > 0.02
 

@@ -43,15 +43,15 @@ def goodput(tmp_path, rate, rtt_s, mss, window):
 @pytest.mark.parametrize("rtt_s", [0.01, 0.1, 0.5])
 @pytest.mark.parametrize("framing", [Framing("seven frames", 40, 256, AX25.window), Framing("64 kB", 40, 1460, TCP_IP.window)])
 def test_a_window_lets_through_what_the_formula_says(tmp_path, framing, rtt_s):
-    # Seven frames of AX.25's payload, in TCP's headers: skyhop has no AX.25, and its window is the same law.
+    # Seven frames of AX.25's payload with TCP's headers: skyhop has no AX.25, but its window follows the same law.
     for rate in (9600.0, 1e6, 20e6):
         if rate < 1e6 and framing.payload > 256:
             continue
-        # The acknowledgment's own time is part of the way back.
+        # The acknowledgment's transmission time is part of the return path's delay.
         back_s = rtt_s + 40 * 8 / rate
         expected = framing.throughput(back_s, rate)
         ours = goodput(tmp_path, rate, rtt_s, framing.payload, framing.window // framing.payload * framing.payload)
-        # Slow start and the handshake take some of the 600 s; what is under way at the end counts on neither side.
+        # Slow start and the handshake take part of the 600 s; packets in flight at the end count on neither side.
         assert 0.97 < ours / expected < 1.0005, (rate, rtt_s, ours, expected)
 
 
@@ -63,7 +63,7 @@ def test_headers_take_what_the_formula_says(tmp_path, payload):
 
 def test_figure_1_1_by_hand():
     assert AX25.share() == pytest.approx(256 / 276)
-    # Twice the header needs twice the payload.
+    # Twice the header requires twice the payload.
     assert TCP_IP.share(511) < AX25.share() < TCP_IP.share(513) and TCP_IP.share(512) == pytest.approx(AX25.share())
     # 7 * 256 bytes a round trip of half a second, and 65,535.
     assert AX25.throughput(0.5) == pytest.approx(7 * 256 * 16)
@@ -135,11 +135,11 @@ def test_the_model_at_its_edges():
         )
     # A receiver's window of 10 segments: 1, 2, 4, 8 and then 10 in each round trip.
     assert theory.web_transfer(35_000, rtt_s=1, mss=1000, window=10, ack_every=1) == pytest.approx(1 + 6)
-    # Long ones under losses go at Padhye's rate.
+    # Long transfers with losses proceed at Padhye's rate.
     long = 1e8
     took = theory.web_transfer(long, rtt_s=0.1, loss=0.01, mss=1000, ack_every=1)
     assert long * 8 / took == pytest.approx(theory.reno_with_timeouts(0.01, 0.1, mss=1000), rel=0.1)
-    # A handshake whose packets are all lost once in ten: 3 s more in 1/8 of two cases each.
+    # A handshake with 10 % of losses on the return path: on average 1/8 of a timeout of 3 s longer.
     with_loss = theory.web_transfer(100, rtt_s=1, loss_back=0.1)
     assert with_loss - theory.web_transfer(100, rtt_s=1) == pytest.approx(3 * (0.9 / 0.8 - 1))
     for wrong in ({"size": 0}, {"loss": 0.5}, {"rtt_s": 0}, {"loss_back": -0.1}):
@@ -173,7 +173,7 @@ def test_a_pipe_is_full_when_the_formula_says(tmp_path, every, ack):
         t, window = skyhop.run(file).sample("flow/flow", "cwnd_bytes")
         full = window / 960 * 8000 >= 1e6 * rtt_s
         assert full.any() and not full.all()
-        # Less the handshake, and counted from the first data.
+        # Excludes the handshake, and counts from the first data.
         took[rtt_s] = t[np.argmax(full)] - rtt_s
         formula = theory.time_to_fill(1e6, rtt_s, packet=1000, initial_window=2, ack_every=every)
         # Whole round trips here; acknowledgments of the last window are spread over one, and an odd segment waits for its timer.
