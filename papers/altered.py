@@ -1,8 +1,8 @@
 """Scenarios altered on their way into the simulator: other seeds, and implementations that are wrong on purpose.
 
-Stands between the scripts and `skyhop`: what they run is read as keys and values, changed, and run.
-Differs from changing code: a wrong implementation is what its scenario says, such as acknowledging every segment.
-Leaves out captures' contents and elements' files.
+Stands between the scripts and `skyhop`: their scenarios are read as keys and values, changed, and run.
+Differs from changing code: a wrong implementation is a change of the scenario, such as acknowledging every segment.
+Leaves out the contents of captures, and files of elements.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Scenario = dict[str, Any]
 
 
 def install(seeds: int = 0, mutation: str | None = None) -> None:
-    """Adds `seeds` to every seed, and applies a mutation by its name, to all that is run from here on."""
+    """Adds `seeds` to every seed of subsequent runs, and applies a mutation by its name."""
     if not seeds and mutation is None:
         return
     change = MUTATIONS[mutation] if mutation else lambda scenario: None
@@ -60,7 +60,7 @@ def install(seeds: int = 0, mutation: str | None = None) -> None:
 
 
 def read(scenario: Any, text: str | None) -> tuple[Scenario, Path]:
-    """Keys and values of a file, of a text or of themselves, and the folder of other files."""
+    """Keys and values of a scenario (a file, a text, or keys and values), and the folder of its other files."""
     if text is not None:
         return tomllib.loads(text), Path.cwd()
     if isinstance(scenario, dict):
@@ -73,7 +73,7 @@ def written(keys: Scenario) -> str:
 
 
 def put(keys: Scenario, path: str, value: Any) -> None:
-    """Sets a dotted path, with members of a list by their names. Texts are values of TOML where they can be."""
+    """Sets the value at a dotted path, with members of a list by name. Texts are parsed as TOML if possible."""
     if isinstance(value, str):
         try:
             value = tomllib.loads(f"v = {value}")["v"]
@@ -87,7 +87,7 @@ def put(keys: Scenario, path: str, value: Any) -> None:
 
 
 def times(text: Any, factor: float) -> str:
-    """A number with its unit, times a factor; packets and segments stay whole."""
+    """A number with its unit, multiplied by a factor; packets and segments stay whole."""
     number, unit = re.fullmatch(r"([0-9.eE+-]+)\s*(.*)", str(text)).groups()
     value = float(number) * factor
     return f"{max(1, round(value)) if unit in ('packets', 'packet', 'segments', 'segment', 'B') else value:.9g} {unit}".strip()
@@ -255,7 +255,7 @@ def closer_planes(keys: Scenario) -> None:
 
 
 def slow_round_trips() -> None:
-    """The analysis with round trips that are a tenth longer."""
+    """Analysis with round trips longer by a tenth."""
     exact = theory.short_transfer
     theory.short_transfer = lambda *size, rtt_s, **keys: exact(*size, rtt_s=1.1 * rtt_s, **keys)
 
@@ -266,7 +266,7 @@ def no_handshake() -> None:
 
 
 def exchanged_levels() -> None:
-    """Early packet discard's numbers for selective drop's, and these for those."""
+    """Printed numbers of early packet discard and selective drop exchanged."""
     import kota
 
     exact, other = kota.parsed, {"epd": "sd", "sd": "epd"}
@@ -274,7 +274,7 @@ def exchanged_levels() -> None:
 
 
 def one_cell() -> None:
-    """A cell more in the drawing, 16 in place of 12 cells beside the caps, and a cell of ATM more around each packet."""
+    """An additional cell in the drawing, 16 instead of 12 cells beside the caps, and an additional ATM cell around each packet."""
     satellite_atm.HEADERS_B += satellite_atm.PAYLOAD_B
     exact = subprocess.run
 
@@ -317,7 +317,7 @@ MUTATIONS: dict[str, Callable[[Scenario], None]] = {
     "a cell more": lambda scenario: None,
     "two levels exchanged": lambda scenario: None,
 }
-#: The same for what is not a scenario.
+#: Wrong implementations outside a scenario.
 FORMULAS = {
     "delays +10 %": slow_round_trips,
     "no T/TCP": no_handshake,

@@ -21,7 +21,7 @@ SEEDS = 3
 
 @dataclass(frozen=True)
 class Outcome:
-    """Means over seeds, kbit/s: goodput of both, and acknowledgments on the satellite's way back."""
+    """Means over seeds, kbit/s: goodput of both, and acknowledgments on the satellite's return link."""
 
     satellite: float
     spread: float
@@ -52,7 +52,7 @@ def measure(
 
 
 def scenario(rtt_ms: int, neighbour: bool, split: bool, router_mbps: float, duration_s: int, variant: str, beyond: str = "") -> str:
-    """`beyond` is what the gateway speaks over the satellite; the flow's own TCP if empty."""
+    """The scenario; `beyond` is the gateway's transport over the satellite, by default the flow's own TCP."""
     fast = 'rate = "100 Mbit/s"\ndelay = "1 ms"\nqueue = { kind = "drop-tail", limit = "10000 packets" }'
     slow = 'queue = { kind = "drop-tail", limit = "50 packets" }'
     tcp = (

@@ -17,7 +17,7 @@ For readers of the papers who want to see each figure reproduced, with its verdi
 entry is a script in [papers/](../papers), followed by its command. [papers/mutations.md](../papers/mutations.md) lists the wrong
 implementations that the verdicts detect.
 """
-#: Numbers and figures that no row has, and why, by publication.
+#: Numbers and figures without a row, and the reason, by publication.
 NOT_COMPARED = {
     "Henderson 1999": {
         "figure 1.2": "satellites that were in orbit in 1999; no number",
@@ -78,7 +78,7 @@ def number(row: Row) -> str:
 
 
 def verdicts(rows: list[Row]) -> str:
-    """How many rows of each kind hold, such as "Printed numbers: 4 of 5 hold."."""
+    """Number of rows of each kind that hold, such as "Printed numbers: 4 of 5 hold."."""
     names = {"published": "Printed numbers", "other": "Numbers of other origin", "in words": "Claims in words"}
     told = []
     for kind in KINDS:

@@ -23,26 +23,26 @@ from typing import Any
 
 HERE = Path(__file__).resolve().parent
 PAPER = "paper"
-#: A range whose ends are this far apart says nothing of a number.
+#: A range whose ends differ by this factor does not constrain a number.
 WIDEST = 10.0
 
 
 @dataclass(frozen=True)
 class Row:
-    """One number: what was published, what we got, and what we would have accepted."""
+    """One number: the published value, ours, and the accepted range."""
 
     metric: str
     unit: str
-    #: None where the publication says it in words or draws it; the bounds say how the words were read.
+    #: None if the publication has words or a drawing only; the bounds then say how the words are read.
     published: float | None
     ours: float
     low: float
     high: float
-    #: Reason of the bounds: digits of a figure, the paper's own interval, seeds, the words that were read.
+    #: Reason of the bounds: digits of a figure, the paper's own interval, seeds, the reading of the words.
     why: str
-    #: Why the number is known to differ, written by hand; empty where it should hold.
+    #: Reason of a known difference, written by hand; empty if the row should hold.
     known: str = ""
-    #: Source of `published` if that is not the publication: ns-2.35, a formula, a trace.
+    #: Source of `published` if other than the publication: ns-2.35, a formula, a trace.
     of: str = PAPER
 
     @property
@@ -57,7 +57,7 @@ class Row:
 
     @property
     def expected(self) -> bool:
-        """True if the verdict is the one on record. A known difference that has gone is news too."""
+        """True if the verdict is the one on record. A known difference that has disappeared is unexpected too."""
         return self.holds != bool(self.known)
 
     @property
@@ -67,14 +67,14 @@ class Row:
 
     @property
     def kind(self) -> str:
-        """The table that the row stands in."""
-        # A reason that begins with "words" or "drawn" says that no number is printed: "none" is 0, "once" and "as much" are 1.
+        """The table to which the row belongs."""
+        # A reason that begins with "words" or "drawn" marks a number that is not printed: "none" is 0, "once" and "as much" are 1.
         if self.published is None or (self.published in (0, 1) and self.why.startswith(("words", "drawn"))):
             return "in words"
         return "published" if self.of == PAPER else "other"
 
     def faults(self) -> list[str]:
-        """Reasons why the row's verdict would say nothing; none if it can fail."""
+        """Reasons for which the row's verdict is void; empty if the row can fail."""
         found = []
         low, high, published = self.low, self.high, self.published
         if not self.why.strip():
@@ -83,7 +83,7 @@ class Row:
             return [*found, f"{low:g} to {high:g} is no range"]
         if published is not None and not low - 1e-9 * abs(low) <= published <= high + 1e-9 * abs(high):
             found.append(f"{low:g} to {high:g} leaves out the published {published:g}")
-        # About nothing a tolerance has two sides; everywhere else a sign is part of the claim.
+        # A tolerance around zero has two sides; elsewhere the sign is part of the claim.
         if low * high <= 0 and low != high and published != 0:
             found.append(f"{low:g} to {high:g} accepts nothing, or the opposite sign")
         elif low * high > 0 and max(abs(low), abs(high)) >= WIDEST * min(abs(low), abs(high)):
@@ -94,11 +94,11 @@ class Row:
 
 
 class RowError(ValueError):
-    """Rows that cannot fail. The text has one a line."""
+    """Rows that cannot fail, one per line of the text."""
 
 
 def refuse(name: str, rows: list[Row]) -> None:
-    """Raises `RowError` if a row's accepted range says nothing."""
+    """Raises `RowError` if the accepted range of a row is void."""
     faults = [f"{name}: {row.metric}: {fault}" for row in rows for fault in row.faults()]
     if faults:
         raise RowError("\n".join(faults))
@@ -112,7 +112,7 @@ class Reproduction:
     figure: Any = None
     #: Differences from the publication's setting, and their likely effect on the numbers.
     remarks: list[str] = field(default_factory=list)
-    #: Parameters that the publication does not state: the value chosen here, and the effect of others.
+    #: Parameters that the publication does not state: the value chosen here, and the effect of other values.
     sensitivity: list[str] = field(default_factory=list)
 
 
@@ -140,7 +140,7 @@ def main() -> int:
     for name in arguments.names:
         if name not in known:
             parser.error(f"unknown entry {name!r}; expected one of {', '.join(known)}")
-    # The table is written anew by each full run and by each partial one; it says what was run, not more.
+    # Every run rewrites the table, which then has the entries of that run.
     arguments.out.mkdir(parents=True, exist_ok=True)
     done: Done = []
     failed: list[str] = []
@@ -154,7 +154,7 @@ def main() -> int:
             result = module.reproduce()
             refuse(name, result.rows)
         except Exception:
-            # The results of the other entries are kept.
+            # The results of the other entries stay.
             traceback.print_exc()
             failed.append(name)
             continue
@@ -180,7 +180,7 @@ def entries() -> dict[str, Path]:
 
 
 def load(name: str, path: Path) -> Any:
-    # Scripts import the harness for `Row`; they find this one and not a second copy.
+    # Scripts import the harness for `Row`; this module is registered so that they do not load a second copy.
     sys.modules.setdefault("harness", sys.modules[__name__])
     spec = importlib.util.spec_from_file_location("papers." + name.replace("/", "."), path)
     assert spec is not None and spec.loader is not None
@@ -193,13 +193,13 @@ def save_figure(figure: Any, stem: Path, small: Path | None = None) -> None:
     if figure is None:
         return
     figure.savefig(stem.with_suffix(".png"), dpi=150)
-    # Without a date, the same run gives the same file.
+    # Without a date, equal runs give equal files.
     figure.savefig(stem.with_suffix(".pdf"), metadata={"CreationDate": None})
     if small is not None:
         from PIL import Image
 
         figure.savefig(small.with_suffix(".png"), dpi=55, metadata={"Software": None})
-        # Sixteen colours are a third of the bytes.
+        # Sixteen colours need a third of the bytes.
         Image.open(small.with_suffix(".png")).convert("RGB").quantize(16).save(small.with_suffix(".png"), optimize=True)
     import matplotlib.pyplot as plt
 
@@ -208,7 +208,7 @@ def save_figure(figure: Any, stem: Path, small: Path | None = None) -> None:
 
 COLUMNS = ["entry", "metric", "unit", "published", "ours", "deviation", "accepted", "verdict"]
 Done = list[tuple[str, Any, Reproduction]]
-#: The tables by kind of row, and what they are called.
+#: The tables by kind of row, with their titles.
 KINDS = {
     "published": "Numbers that the publications print",
     "other": "Numbers of other origin: ns-2.35, formulas, a trace",
@@ -235,7 +235,7 @@ def table(done: Done, kind: str) -> list[list[str]]:
 
 
 def counts(done: Done) -> list[str]:
-    """A line for each kind of row: how many hold, differ as known, and differ."""
+    """A line for each kind of row: the numbers of rows that hold, differ as known, and differ."""
     lines = []
     for kind, title in KINDS.items():
         verdicts = [row.verdict for _, _, result in done for row in result.rows if row.kind == kind]

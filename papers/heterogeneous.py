@@ -2,7 +2,7 @@
 
 Follows figure 4.4 and "Configuration details": packets of 1000 bytes, RED of 50 packets (20, 40), ns-2's other values, 20 % web load.
 Differs: the web load is transfers of 10 packets at Poisson times, where the thesis has Mah's generator; a few seeds, where it has fifty.
-Leaves out congestion of the way back, of which the thesis gives no numbers.
+Leaves out congestion of the return path, for which the thesis gives no numbers.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from satellite import toml
 import skyhop
 
 RTTS_MS = {1: (10, 600), 2: (10, 20, 100, 200, 300, 600), 3: (10, 10, 10, 10, 10, 300)}
-#: The first seconds do not count, nor do they in the reference.
+#: The first seconds are excluded, as in the reference.
 WARM_UP_S, END_S = 20, 320
 RATE_BPS = 1.5e6
 PACKET_B = 1000
@@ -36,10 +36,10 @@ class Setting:
     queue: str = "red"
     #: Queue in packets; RED's thresholds are 0.4 and 0.8 of it, as 20 and 40 are of 50.
     limit: int = 50
-    #: `increase` of the flows of `on_rtt_ms`, and of all if that is None.
+    #: `increase` of the flows of `on_rtt_ms`, or of all if that is None.
     increase: str = ""
     on_rtt_ms: int | None = None
-    #: A flow of the usual policy and 10 ms joins each topology (figure 4.9).
+    #: A flow with the standard window growth and 10 ms is added to each topology (figure 4.9).
     intruder: bool = False
     intruder_ms: int = 10
     web_load: float = 0.2
@@ -49,7 +49,7 @@ class Setting:
 
     @property
     def rtts(self) -> tuple[int, ...]:
-        """Of the long flows, the intruder's last."""
+        """Round trips of the long flows; the added flow is last."""
         own = self.rtts_ms or RTTS_MS[self.topology]
         return (*own, self.intruder_ms) if self.intruder else own
 
@@ -68,7 +68,7 @@ class Outcome:
 
     kbps: tuple[float, ...]
     jain: float
-    #: Jain's index of all long flows, wherever they are.
+    #: Jain's index of all long flows at any bottleneck.
     jain_all: float
     utilisation: float
     web_kbps: float
@@ -76,7 +76,7 @@ class Outcome:
 
 @lru_cache(maxsize=None)
 def measure(setting: Setting, seeds: int = 2) -> Outcome:
-    """Runs a setting with seeds 1, 2, ... As in the thesis fairness is that of the mean throughputs."""
+    """Runs a setting with seeds 1, 2, ... As in the thesis, fairness is that of the mean throughputs."""
     runs = [one(setting, seed) for seed in range(1, seeds + 1)]
     kbps = np.mean([r[0] for r in runs], axis=0)
     first = at_first_bottleneck(setting)
@@ -90,7 +90,7 @@ def measure(setting: Setting, seeds: int = 2) -> Outcome:
 
 
 def all_of(settings: list[Setting], seeds: int = 2) -> list[Outcome]:
-    """Several settings, on the cores that there are."""
+    """Runs several settings on all available cores."""
     with ThreadPoolExecutor() as pool:
         return list(pool.map(lambda s: measure(s, seeds), settings))
 
@@ -135,7 +135,7 @@ def scenario(setting: Setting, seed: int, sample_interval: str = "20 s") -> str:
         )
     for i, rtt in enumerate(setting.rtts):
         intrudes = setting.intruder and i == len(setting.rtts) - 1
-        # The flow that comes in crosses the first bottleneck only, and has the usual policy.
+        # The added flow crosses the first bottleneck only, with the standard window growth.
         a, b = (0, 1) if intrudes else (i, i + 1) if setting.topology == 3 and i < 5 else (0, hops)
         increase = "" if intrudes else policy(setting, rtt)
         text += [access(f"s{i}", f"r{a}", rtt / 2 - (b - a) - 1), access(f"r{b}", f"k{i}", 1)]
@@ -149,7 +149,7 @@ def scenario(setting: Setting, seed: int, sample_interval: str = "20 s") -> str:
     for hop in range(hops if per_s else 0):
         text += [access(f"ws{hop}", f"r{hop}", 23), access(f"r{hop + 1}", f"wk{hop}", 1)]
         chance = Random(f"web {hop} {seed}")
-        # The web load has the policy that all have, and not that of a single flow.
+        # The web load has the window growth common to all flows, not that of a single flow.
         carrier = transport(setting, setting.increase if setting.on_rtt_ms is None else "")
         at, n = chance.expovariate(per_s), 0
         while at < setting.end_s:
@@ -185,7 +185,7 @@ def access(a: str, b: str, ms: float) -> str:
 
 
 def transport(setting: Setting, increase: str) -> str:
-    # Without the hosts' own random delays drop-tail queues show phase effects, which the thesis's web load breaks up.
+    # Without random delays in the hosts drop-tail queues show phase effects, which the thesis's web load breaks up.
     overhead = "0 s" if setting.queue == "red" else "5.3333 ms"
     law = f"\nincrease = {increase}" if increase else ""
     return (
@@ -197,7 +197,7 @@ def transport(setting: Setting, increase: str) -> str:
 
 @lru_cache(maxsize=None)
 def left_open(topology: int = 2, increase: str = "") -> str:
-    """Parameters that the thesis does not state of these topologies, and the effect of other values."""
+    """Parameters of these topologies that the thesis does not state, and the effect of other values."""
     base = Setting(topology=topology, increase=increase)
     cases = {
         "as chosen, transfers of 10 packets as web load, a clock of 10 ms, accesses of 10 Mbit/s": base,
@@ -212,13 +212,13 @@ def left_open(topology: int = 2, increase: str = "") -> str:
 LIMITS = (4, 10, 20, 30, 40, 50)
 STACKS = {"NewReno": "newreno", "SACK": "sack1"}
 QUEUES = {"FIFO": "fifo", "RED": "red"}
-#: How lines are told apart without colours.
+#: Line styles that are distinct without colours.
 DASHES = ("-", "--", "-.", ":")
 
 
 @lru_cache(maxsize=None)
 def benchmark() -> dict[str, dict[int, Outcome]]:
-    """Topology 2 with the usual growth, by kind of TCP and queue, then by length of the queue."""
+    """Topology 2 with the standard window growth, by kind of TCP and queue, then by length of the queue."""
     settings = {
         (f"{tcp}, {queue}", limit): Setting(stack=stack, queue=kind, limit=limit)
         for tcp, stack in STACKS.items()
@@ -247,7 +247,7 @@ CONSTANTS = (4.0, 25.0, 100.0, 400.0, 1600.0)
 
 @lru_cache(maxsize=None)
 def constant_rates(intruder: bool = False) -> dict[int, dict[float, Outcome]]:
-    """By topology and c, all flows at the same constant rate; c of 0 is the usual growth, without an intruder."""
+    """Runs by topology and c, with all flows at the same constant rate; c of 0 is the standard growth, without an added flow."""
     outcomes: dict[int, dict[float, Outcome]] = {}
     for topology in (1, 2, 3):
         base = Setting(topology=topology)
@@ -257,7 +257,7 @@ def constant_rates(intruder: bool = False) -> dict[int, dict[float, Outcome]]:
 
 
 def seeds_of(topology: int) -> int:
-    # The third has five times the web load, and takes that much longer; its bottlenecks are five samples of the same.
+    # The third topology has five times the web load and takes five times as long; its bottlenecks are five samples of the same.
     return 1 if topology == 3 else 4
 
 

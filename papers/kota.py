@@ -1,7 +1,7 @@
 """KG section 4: the simulated tables 5, 8 and 11, their metrics and their rows.
 
 Follows KG 4.3 (efficiency, fairness with max-min rates) and 4.4 (the factorial design) over the scenarios of `satellite_atm.py`.
-Differs: a throughput is of what has arrived in order, where KG has the highest sequence number; means of five seeds.
+Differs: throughput counts data received in order, where KG has the highest sequence number; means of five seeds.
 Leaves out nothing that the tables print.
 """
 
@@ -25,7 +25,7 @@ HERE = Path(__file__).resolve().parent
 
 
 def max_min(scheduled: np.ndarray, capacity: float) -> np.ndarray:
-    """Rates that are fair: those who schedule less than their share have what they schedule, the others share the rest (KG 4.3)."""
+    """Max-min fair rates: a server that schedules less than its share gets its own rate, the others share the rest (KG 4.3)."""
     expected = np.full(len(scheduled), np.nan)
     left, open_ = capacity, np.ones(len(scheduled), bool)
     while open_.any():
@@ -75,7 +75,7 @@ def measure(link: Link, seeds: tuple[int, ...] = SEEDS, law: str = "cut") -> dic
 
 
 def scheduled(seed: int, law: str = "cut") -> np.ndarray:
-    """Rates that the servers schedule, bit/s. Clients ask by the clock, so that the path changes nothing of them."""
+    """Rates that the servers schedule, bit/s. Clients request at fixed times, so the path does not change them."""
     return rates(scenario(GEO, "epd", "sack", GEO.cells[2], law, fast=True), seed, law)
 
 
@@ -88,7 +88,7 @@ def rates(text: str, seed: int, law: str) -> np.ndarray:
 
 # ---- Rows of a table ----
 
-#: Bounds of an efficiency, by link, and of a fairness either way.
+#: Bounds of an efficiency, by link, and of a fairness, in both directions.
 EFFICIENCY = {"wan": 0.10, "meo": 0.08, "geo": 0.08}
 EFFICIENCY_WHY = "five seeds schedule 46 to 51 Mbit/s, and each printed number is one run"
 FAIRNESS = 0.08
@@ -96,7 +96,7 @@ FAIRNESS_WHY = "a few starved connections of a hundred move a run by 0.1, and ea
 
 
 def parsed(text: str) -> dict[Setting, tuple[float, float]]:
-    """Efficiency and fairness of a printed table: a line has policy, flavor, and both for each buffer."""
+    """Efficiency and fairness of a printed table: a line has policy, flavor, and both numbers for each buffer."""
     found = {}
     for line in text.strip().splitlines():
         policy, flavor, *numbers = line.split()
@@ -106,7 +106,7 @@ def parsed(text: str) -> dict[Setting, tuple[float, float]]:
 
 
 def rows(link: Link, printed: dict[Setting, tuple[float, float]], known: dict[tuple[Setting, str], str]) -> list[Row]:
-    """A row for each printed number; `known` has the reasons of those that differ."""
+    """A row for each printed number; `known` has the reasons of known differences."""
     found = []
     for setting, cell in measure(link).items():
         name = ", ".join(setting)
@@ -127,7 +127,7 @@ def printed(table: int) -> dict[Setting, tuple[float, float]]:
 
 
 def allocation(table: dict[Setting, tuple[float, float]], variation: str, effects: str, cut: set[str]) -> list[Row]:
-    """A row for each printed number that follows from the numbers of `table`; those of fairness in `cut` are cut off in print."""
+    """A row for each printed number derived from those of `table`; those of fairness in `cut` are truncated in print."""
     found = []
     for column, metric in enumerate(("efficiency", "fairness")):
         ours = analysed({setting: pair[column] for setting, pair in table.items()})
@@ -143,14 +143,14 @@ def allocation(table: dict[Setting, tuple[float, float]], variation: str, effect
         main = {effect.levels[0]: effect for effect in ours.effects if len(effect.levels) == 1}
         for name, *cells in (line.split() for line in effects.strip().splitlines()):
             effect = main[name]
-            # The quantile as it is printed; ours has all digits, 1.94318.
+            # The quantile as printed; ours has all digits, 1.94318.
             half = 1.943 * next(factor.paper_deviation for factor in ours.factors if factor.name == effect.factors[0])
             for what, cell, value in zip(("", " low", " high"), cells[3 * column :], (0.0, -half, half)):
                 numbers.append((f"{name}{what}", cell, effect.effect + value))
         for name, text, value in numbers:
             unit = 10.0 ** -len(text.partition(".")[2])
             known = "the last digit is cut off in print, and not rounded" if metric == "fairness" and name in cut else ""
-            # Half a unit, and what a number of binary digits may lack of it.
+            # Half a unit, and the rounding error of binary numbers.
             off = unit * (0.5 + 1e-6)
             theirs, unit_of = float(text), "%" if "%" in name else ""
             row = Row(f"{metric}: {name}", unit_of, theirs, value, theirs - off, theirs + off, "the printed digits", known)
@@ -159,7 +159,7 @@ def allocation(table: dict[Setting, tuple[float, float]], variation: str, effect
 
 
 def analysed(values: dict[Setting, float]) -> Factorial:
-    """The design of KG 4.4 on one value a setting."""
+    """The design of KG 4.4 with one value per setting."""
     columns: dict[str, Any] = {"drop": [], "tcp": [], "buffer": [], "response": []}
     for (policy, flavor, buffer), value in values.items():
         for column, entry in zip(columns.values(), (policy, flavor, buffer, value)):
@@ -177,7 +177,7 @@ def means(link: Link, metric: str) -> dict[Setting, float]:
 
 
 def in_order(printed: dict[Setting, tuple[float, float]], ours: dict[Setting, float], apart: float) -> float:
-    """Share of the pairs of flavors, at the same policy and buffer, that stand in the printed order, of those printed `apart`."""
+    """Share of the pairs of flavors, at the same policy and buffer, in the printed order, among those printed `apart`."""
     held = tried = 0
     for policy in POLICIES:
         for buffer in BUFFERS:
@@ -215,13 +215,13 @@ def draw(link: Link, printed: dict[Setting, tuple[float, float]]):
 
 
 def claims(link: Link, printed: dict[Setting, tuple[float, float]], known: dict[str, str]) -> list[Row]:
-    """Rows for what the publication concludes of efficiency: the order of flavors, and the parts of the variation."""
+    """Rows for the publication's conclusions on efficiency: the order of flavors, and the parts of the variation."""
     theirs, ours = analysed({setting: pair[0] for setting, pair in printed.items()}), analysed(means(link, "efficiency"))
     apart = theirs.paper.standard_error
     order = in_order(printed, means(link, "efficiency"), apart)
     first, second = (found.component("tcp").percent / found.component("buffer").percent for found in (theirs, ours))
     without = [100 - found.component("drop").percent for found in (theirs, ours)]
-    # Nine in ten on WAN; beyond it half of the pairs lie within 0.02 of each other.
+    # Nine in ten on WAN; on the other links half of the pairs lie within 0.02 of each other.
     least, why = (0.9, "words: nine in ten") if link is WAN else (0.8, "words: four in five")
     why += " of those that differ by more than s_e"
     said = "words: drop policy explains nothing that matters, read as less than 4 %"

@@ -1,8 +1,8 @@
-"""Transfers from Quito to Tokyo over all paths of the fewest links: what WP's figures 4 and 5 are made of.
+"""Transfers from Quito to Tokyo over all paths of the fewest links, for WP's figures 4 and 5.
 
 Follows WP's text: 5 and 10 Mbit/s, packets of 1000 bytes, 100 s, no losses, a small receive window, NewReno and SACK.
 Differs: the instant is not published; each number is the mean over eight, three hours of the Earth's rotation apart.
-Leaves out the movement of links: 100 s are short, and links stay what they were at the beginning.
+Leaves out the movement of links: in 100 s the links hardly change.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ import skyhop
 
 SCENARIO = Path(__file__).parent / "wood2001" / "fig_4.toml"
 SYSTEMS = {"teledesic": "Teledesic", "spaceway-ngso": "Spaceway NGSO"}
-#: ns-2's agents, which the paper used.
+#: ns-2's agents used in the paper.
 VARIANTS = {"newreno": "NewReno", "sack1": "SACK"}
-#: By how much the terminals are turned under the satellites.
+#: Rotation of the terminals under the satellites.
 INSTANTS_DEG = range(0, 360, 45)
 NO_DELAY = '{ kind = "none" }'
 DELAY = '{ kind = "one-shot", timeout = "200 ms" }'
@@ -37,7 +37,7 @@ def goodputs(
     window: int = 40,
     spread: str = "packets",
 ) -> np.ndarray:
-    """Goodput in Mbit/s at each instant; scheme "shortest" is the one path with the least delay."""
+    """Goodput in Mbit/s at each instant; scheme "shortest" is the single path with the least delay."""
     tcp = {
         "variant": variant,
         "dupack_threshold": threshold,

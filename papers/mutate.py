@@ -1,7 +1,7 @@
 """Mutation of the papers' scenarios: for each entry wrong implementations, and the verdicts that notice.
 
-Follows `altered.py`, which says what each mutation changes; a verdict notices if it is not the one on record any more.
-Differs from `tools/mutants.py`, which changes code. An entry that ends with an error has not noticed: no verdict did.
+Follows `altered.py`, which defines the mutations; a verdict detects one if it is no longer the one on record.
+Differs from `tools/mutants.py`, which changes code. An entry that ends with an error has detected nothing, since it has no verdict.
 Leaves out mutations that do not touch an entry's scenarios.
 
     python papers/mutate.py [--table papers/mutations.md] [ENTRY ...]
@@ -32,7 +32,7 @@ SILLY, PLAIN, EXCHANGED = "no silly windows", "plain UBR", "two levels exchanged
 CELL, CONSTANT, OPENING, PLANES = "a cell more", "a constant rate", "initial window four times", "planes closer"
 
 HT, KG, TH, WP = "henderson1999", "kota1999", "thompson2004", "wood2001"
-#: Mutations that are tried, by entry.
+#: Mutations to be tried, by entry.
 CASES: dict[str, tuple[str, ...]] = {
     f"{HT}/fig_4_2": (CONSTANT,),
     f"{HT}/fig_4_3": (LATE, INCREASE),
@@ -116,7 +116,7 @@ CASES: dict[str, tuple[str, ...]] = {
     f"{WP}/fig_4": (DUPLICATES, ACK),
     f"{WP}/fig_5": (DUPLICATES, ACK),
 }
-#: Five that a test runs: the quickest of each kind.
+#: Five for the test: the fastest of each kind.
 QUICK = {f"{HT}/fig_4_17": ACK, f"{HT}/fig_4_18": NEWRENO, f"{HT}/fig_4_21": TTCP, f"{HT}/fig_6_10": SEAM, f"{TH}/fig_3_3": ACK}
 
 
@@ -130,7 +130,7 @@ def noticed(entry: str, mutation: str) -> tuple[str, int, int]:
     if not rows:
         last = done.stderr.strip().splitlines()
         return next((line for line in reversed(last) if "Error" in line), "no rows"), 0, 0
-    # On record: what is known differs, and all else holds.
+    # On record, known differences differ and all other rows hold.
     news = [row["metric"] for row in rows if (row["verdict"] == "holds") == bool(row["known"])]
     return (news[0] if news else ""), len(news), len(rows)
 
@@ -151,7 +151,7 @@ def main() -> int:
 
 
 def blind(found: dict[tuple[str, str], tuple[str, int, int]]) -> list[str]:
-    """Entries that notice none of their mutations."""
+    """Entries whose verdicts detect none of their mutations."""
     seeing = {entry for (entry, _), (_, news, _) in found.items() if news}
     return [entry for entry in dict.fromkeys(entry for entry, _ in found) if entry not in seeing]
 

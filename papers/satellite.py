@@ -1,7 +1,7 @@
 """HT section 4.2.2: the emulated satellite path of figures 4.11 and 4.12, for figures 4.13 to 4.24.
 
 Follows its text: 1.3 Mbit/s of TCP/IP, 600 ms, Ethernets, BSD hosts with 240 kB of window, in `henderson1999/fig_4_13.toml`.
-Differs: the queue before the satellite link, which is not stated, is 50 packets; `fig_4_14.py` says what others do.
+Differs: the queue before the satellite link, which is not stated, is 50 packets; `fig_4_14.py` has the effect of others.
 Leaves out the light background traffic.
 """
 
@@ -22,7 +22,7 @@ PIPE_B = 1.3e6 * 0.6 / 8
 
 @dataclass
 class Trace:
-    """A transfer over 600 ms, looked at 20 times a second."""
+    """A transfer over 600 ms, sampled 20 times a second."""
 
     t: np.ndarray
     acked: np.ndarray
@@ -33,24 +33,24 @@ class Trace:
 
     @property
     def loss(self) -> int:
-        """Index of the sample that first sees the window reduced."""
+        """Index of the first sample with a reduced window."""
         return int(np.argmax(np.isfinite(self.threshold)))
 
     @property
     def recovery_s(self) -> float:
-        """From the first reduction until all that had been sent by then is acknowledged."""
+        """Time from the first reduction until all data sent before it are acknowledged."""
         behind = self.acked < self.sent[: self.loss + 1].max()
         return float(self.t[np.argmin(behind)] - self.t[self.loss])
 
     @property
     def reductions(self) -> int:
-        """How often the threshold falls."""
+        """Number of reductions of the threshold."""
         known = self.threshold[np.isfinite(self.threshold)]
         return 1 + int(np.sum(np.diff(known) < 0))
 
 
 def trace(variant: str, **options: Any) -> Trace:
-    """The first 60 s of a transfer without end; `options` are of its transport."""
+    """The first 60 s of an endless transfer; `options` are those of its transport."""
     changes = {f"flows.transfer.transport.{key}": value for key, value in options.items() if key != "queue"}
     if "queue" in options:
         changes["links.satellite.queue.limit"] = options["queue"]
@@ -73,7 +73,7 @@ def trace(variant: str, **options: Any) -> Trace:
 
 
 def draw(trace: Trace, title: str, between: tuple[float, float] = (0, 60)):
-    """Data sent and data acknowledged, over time."""
+    """Data sent and acknowledged, over time."""
     import matplotlib.pyplot as plt
 
     figure, ax = plt.subplots(figsize=(7, 4), layout="constrained")
@@ -96,5 +96,5 @@ def toml(value) -> str:
 
 
 def run_text(text: str, seed: int = 1):
-    """Runs a scenario that a script writes."""
+    """Runs a scenario given as text."""
     return skyhop.run(text=text, seed=seed)

@@ -15,7 +15,7 @@ KB = 1024
 CELL_B, PAYLOAD_B = 53, 48
 #: TCP and IP headers, LLC/SNAP, trailer of AAL5, bytes.
 HEADERS_B = 20 + 20 + 8 + 8
-#: The publication does not say when clients begin; a second makes the fairness of WAN with small buffers better than printed.
+#: The publication does not state when clients begin; spread over a second, the fairness of WAN with small buffers is better than printed.
 SPREAD = "0 s"
 
 
@@ -32,7 +32,7 @@ class Link:
 
     @property
     def capacity_bps(self) -> float:
-        """Most that TCP can carry: full segments, and the cells around them."""
+        """Capacity for TCP: full segments, and the cells around them."""
         cells = math.ceil((self.mss_b + HEADERS_B) / PAYLOAD_B)
         return RATE_BPS * self.mss_b / (cells * CELL_B)
 
@@ -43,7 +43,7 @@ GEO = Link("geo", 275, 9180, 4_194_240, 3_093_750, (29_190, 58_380, 116_760))
 LINKS = (WAN, MEO, GEO)
 BUFFERS = ("0.5rtt", "1rtt", "2rtt")
 POLICIES = {"epd": "early-packet-discard", "sd": "selective-drop"}
-#: Vanilla is Reno whom no number of duplicates tells of a loss.
+#: Vanilla is Reno without fast retransmit: its threshold of duplicates is never reached.
 FLAVORS = {
     "vanilla": {"variant": "reno", "dupack_threshold": 1_000_000},
     "reno": {"variant": "reno"},
@@ -69,7 +69,7 @@ def poisson(mean: float, k: int) -> float:
 
 
 def clamped(mean: float = 5) -> Law:
-    """Poisson with this mean; draws below 1 are 1, and those above 9 are 9."""
+    """Poisson with this mean; draws below 1 become 1, and those above 9 become 9."""
     law = {k: poisson(mean, k) for k in range(1, 10)}
     law[1] += poisson(mean, 0)
     law[9] += 1 - sum(law.values())
@@ -77,7 +77,7 @@ def clamped(mean: float = 5) -> Law:
 
 
 def cut(mean: float = 5) -> Law:
-    """Poisson without draws below 1 and above 9, with a parameter that makes the mean of the rest this one."""
+    """Poisson without draws below 1 and above 9, with the parameter for which the remaining draws have this mean."""
 
     def law(parameter: float) -> Law:
         weights = {k: poisson(parameter, k) for k in range(1, 10)}
@@ -123,7 +123,7 @@ def files(law: str) -> dict[str, str]:
 def scenario(
     link: Link, policy: str, flavor: str, cells: int, law: str = "cut", fast: bool = False, spread: str = SPREAD, **options
 ) -> str:
-    """`fast` is a link on which nothing waits and nothing is lost: what servers schedule is what arrives."""
+    """The scenario of a link; with `fast`, a link without queueing and losses, over which the scheduled data arrive."""
     transport = {"kind": "tcp", "mss": f"{link.mss_b} B", "window": f"{link.window_b} B", "initial_ssthresh": f"{link.ssthresh_b} B"}
     transport |= FLAVORS[flavor]
     transport |= HOST | options

@@ -2,7 +2,7 @@
 
 Follows section 5.2.1: packets of 1000 bytes with headers, ns's TCP with delayed acknowledgments and a large window, runs of 60 s.
 Differs: the web is Poisson transfers of Mah's replies, a tenth of the bottleneck.
-Leaves out ns's agents, whose STP is in no text.
+Leaves out ns's agents, whose STP is not published.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from satellite import run_text, toml
 
 DURATION_S = 60
 RUNS = 200
-#: Below the rows, as remarks.
+#: Remarks below the rows.
 SETTING = (
     "Queues are of about a tenth of the line rate, as the thesis says: 19 and 25 packets. With 13 (GEO) and 28 (LEO) TCP's "
     "rows would come nearer."
@@ -95,7 +95,7 @@ def leo(transport: dict, two_way: bool, queue: int = 25) -> str:
 
 @dataclass(frozen=True)
 class Means:
-    """Means over runs, each with half its 95 % interval."""
+    """Means over runs, each with the half-width of its 95 % interval."""
 
     goodput_kbps: tuple[float, float]
     efficiency: tuple[float, float]
@@ -104,7 +104,7 @@ class Means:
 
 @lru_cache(maxsize=None)
 def measure(text: str, runs: int = RUNS) -> Means:
-    """Runs a scenario with seeds 1, 2, ... and looks at its flow `transfer`."""
+    """Runs a scenario with seeds 1, 2, ... and measures its flow `transfer`."""
     with ThreadPoolExecutor() as pool:
         found = np.array(list(pool.map(lambda seed: one(text, seed), range(1, runs + 1))))
     means, halves = found.mean(axis=0), 1.96 * found.std(axis=0, ddof=1) / np.sqrt(runs)
@@ -118,7 +118,7 @@ def one(text: str, seed: int) -> tuple[float, float, float]:
 
 
 def draw(ours: dict[tuple[bool, str], Means], printed: dict[tuple[bool, str], tuple[float, float, float]], title: str):
-    """Goodput and return bandwidth beside the printed ones."""
+    """Goodput and return bandwidth compared with the printed values."""
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(1, 2, figsize=(8, 3.8), layout="constrained")
@@ -168,6 +168,6 @@ def rows_of(ours, printed, known: dict[tuple[bool, str, str], str]) -> list[Row]
 
 
 def intervals(ours) -> str:
-    """Half the 95 % intervals of goodput and return bandwidth."""
+    """Half-widths of the 95 % intervals of goodput and return bandwidth."""
     told = [f"{name} {m.goodput_kbps[1]:.1f} and {m.return_kbps[1]:.2f}" for (_, name), m in ours.items()]
     return f"Half the 95 % intervals over 200 runs, kbit/s: one way {', '.join(told[:3])}; both ways {', '.join(told[3:])}."

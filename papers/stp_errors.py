@@ -2,7 +2,7 @@
 
 Follows its text: packets of 1000 bytes, 1 Mbit/s for STP and IP, the topology of figure 5.5 without other traffic.
 Differs: bit errors in both directions; 900 s a point, five seeds.
-Leaves out the figures' points, which are in no text.
+Leaves out the figures' points, which are not printed.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from stp import BULK, STP, flow, head, link
 BIT_ERROR_RATES = (1e-8, 1e-7, 1e-6, 3e-6, 1e-5, 3e-5, 1e-4)
 CEILING_KBPS = 968
 PACKET_BITS = 8000
-#: Long, as up to a window that waits for one packet is not delivered when the time is over: at 1e-4 that is 6 % of 300 s.
+#: Long runs, since up to a window behind a missing packet is undelivered at the end: at 1e-4 that is 6 % of 300 s.
 SEEDS, DURATION_S = 5, 900
 
 
@@ -34,7 +34,7 @@ def measure(bit_error_rate: float, packet_b: int = 980) -> tuple[float, float]:
 
 
 def spoilt(bit_error_rate: float) -> float:
-    """Share of the packets that errors spoil."""
+    """Share of the packets that bit errors corrupt."""
     return 1 - (1 - bit_error_rate) ** PACKET_BITS
 
 

@@ -1,8 +1,8 @@
 """Packet sequence diagrams of STP, drawn from a capture of a simulated link.
 
 Follows HT figures 5.2 and 5.3: the sender's time on the left, the receiver's on the right, a line for each packet.
-Differs from a sketch: every line is a packet that was captured; its kinds and numbers are read from its bytes (docs/stp.md 3).
-Leaves out lists of gaps, of which only USTATs' first is read.
+Differs from a sketch: every line is a captured packet; its kinds and numbers are read from its bytes (docs/stp.md 3).
+Leaves out lists of gaps, except the first of a USTAT.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ KINDS = {0x10: "BGN", 0x20: "BGNAK", 0x40: "END", 0x80: "ENDAK", 0x04: "STAT", 0
 
 
 class Packet(NamedTuple):
-    """A packet as it left: when, which way, what."""
+    """A packet when sent: time, direction, contents."""
 
     t_s: float
     forward: bool
@@ -26,7 +26,7 @@ class Packet(NamedTuple):
     kinds: tuple[str, ...]
     #: N(S).
     number: int
-    #: The receiver's next number and the first gap, of a STAT or USTAT in the plain format.
+    #: The receiver's next number and the first gap, from a STAT or USTAT in the plain format.
     next: int | None
     gap: tuple[int, int] | None
 
@@ -67,7 +67,7 @@ def packet(t_s: float, forward: bool, wire_b: int, stp: bytes) -> Packet:
     at = 12 + 16 * bool(kind & 0x10) + 16 * bool(kind & 0x20) + 4 * bool(kind & 0x40)
     if kind & 0x04:
         next_number = int.from_bytes(stp[at + 1 : at + 4], "big")
-        # Bit 2: nothing is missing, and there is no list.
+        # Bit 2: no gaps, and no list.
         if not stp[at] & 0x04 and int.from_bytes(stp[at + 21 : at + 24], "big"):
             gap = tuple(int.from_bytes(stp[at + i : at + i + 3], "big") for i in (25, 29))
     elif kind & 0x08:
@@ -77,7 +77,7 @@ def packet(t_s: float, forward: bool, wire_b: int, stp: bytes) -> Packet:
 
 
 def draw(shown: list[Packet], delay_s: float, rate_bps: float, lost: set[int], title: str, ends=("sender", "receiver")):
-    """`lost` are indices of packets that never arrived."""
+    """Draws the diagram; `lost` has the indices of packets that never arrived."""
     import matplotlib.pyplot as plt
 
     figure, ax = plt.subplots(figsize=(7, 8), layout="constrained")
@@ -89,7 +89,7 @@ def draw(shown: list[Packet], delay_s: float, rate_bps: float, lost: set[int], t
         ax.annotate(
             "", end, (x[0], p.t_s), arrowprops={"arrowstyle": "-|>", "color": "#cf222e" if i in lost else ("0.3" if p.forward else "0.6")}
         )
-        # Labels of packets that leave together stand side by side.
+        # Labels of packets sent together stand side by side.
         beside = 0.17 if p.t_s - written[p.forward] < 0.03 else 0.02
         written[p.forward] = p.t_s
         ax.text(-beside if p.forward else 1 + beside, p.t_s, p.label, ha="right" if p.forward else "left", va="center", fontsize=7)

@@ -41,7 +41,7 @@ def surface(variant: str, ber: float, packet_bytes: int, rates_kbps=RATES_KBPS, 
 
 
 def found(variant: str, ber: float, packet_bytes: int, wanted: float, queue_packets: int = 50) -> float:
-    """The level of `wanted`, from the links that are in doubt: that of the whole grid (docs/sweeps.md)."""
+    """The level of `wanted`, from the links in doubt; it equals that of the whole grid (docs/sweeps.md)."""
     return equivalence.find_level(simulated(variant, ber, packet_bytes, queue_packets), wanted).level
 
 
@@ -52,7 +52,7 @@ def columns(points: Points) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def ns2(stack: str, ber: float, packet_bytes: int) -> Points:
-    """The reference's utilisations, mean of its seeds; nothing if it is not there."""
+    """The reference's utilisations, mean of its seeds; empty if the reference is missing."""
     file = REFERENCE / ("thompson_grid_500.csv" if packet_bytes == 500 else "thompson_coarse.csv")
     sums: dict[tuple[float, float], list[float]] = {}
     if file.is_file():
@@ -63,12 +63,12 @@ def ns2(stack: str, ber: float, packet_bytes: int) -> Points:
     return {link: float(np.mean(seeds)) for link, seeds in sums.items()}
 
 
-#: Links between the flat top and the tail, where what is left open tells most.
+#: Links between the flat top and the tail, where unstated parameters have the largest effect.
 SLOPE = ((50, 500), (100, 400), (200, 300), (400, 240), (700, 180), (1000, 140), (2000, 100), (4000, 60))
 
 
 def left_open(variant: str, ber: float, packet_bytes: int) -> list[str]:
-    """The effect on utilisation, on its slope, of what the thesis does not state: the queue, and how many losses are seen."""
+    """The effect of unstated parameters on utilisation at the slope: the queue, and the number of losses in a run."""
 
     def use(queue_packets: int) -> float:
         return 100 * float(np.mean(simulated(variant, ber, packet_bytes, queue_packets)(SLOPE)))
@@ -85,7 +85,7 @@ def left_open(variant: str, ber: float, packet_bytes: int) -> list[str]:
 
 
 def beside_ns2(variant: str, stack: str, ber: float, packet_bytes: int) -> float | None:
-    """Mean relative difference of our utilisation from ns-2's, in per cent, over the links that it has, or a part of them."""
+    """Mean relative difference of our utilisation from ns-2's, in per cent, over ns-2's links or a part of them."""
     theirs = ns2(stack, ber, packet_bytes)
     links = [link for link, used in theirs.items() if used > 0][:: 1 if FULL or packet_bytes != 500 else 8]
     if not links:

@@ -1,8 +1,8 @@
 """Levels of pairs of stacks and of utilisations beside those that Thompson prints, and their regions: TH figures 5.2 to 5.5.
 
-Follows sections 5.2 to 5.4: white is what is used well enough, beside it what lies above the level.
-Differs: one picture for both; the line is where utilisation crosses, dashes are where the formula does.
-Leaves out what `thompson.py` has: simulation.
+Follows sections 5.2 to 5.4: white regions are used well enough, beside them those above the level.
+Differs: one picture for both; utilisation crosses at the line, the formula at the dashes.
+Leaves out simulation (`thompson.py`).
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ from thompson import Points, columns, found, surface
 
 from skyhop import equivalence, plot
 
-#: Why the levels printed in figures 5.1 to 5.4 are above ours at 1500 bytes.
+#: Reason for printed levels in figures 5.1 to 5.4 above ours at 1500 bytes.
 OTHER_SETTINGS = (
     "figures 5.1 to 5.4 print levels 0.06 to 0.16 above those of 1500 bytes with the settings that give table 5.1; packets of 1000"
     " bytes, of chapter 4, come nearer"
 )
-#: Stacks of which it is so by more than 0.1, by hand.
+#: Stacks whose levels differ for this reason by more than 0.1, by hand.
 KNOWN = {"tahoe": OTHER_SETTINGS, "newreno": OTHER_SETTINGS}
 OPEN = "a tenth of a decade: queue, run length and the stream of losses are not told"
-#: Packets of 1000 bytes: the thesis's stream of losses costs 0.02 to 0.05 of a level in table 5.1, and queue and run length are open.
+#: Packets of 1000 bytes: the thesis's stream of losses changes a level of table 5.1 by 0.02 to 0.05, and queue and run length are open.
 NEAR = 0.12
 
 
 def stack_rows(published: dict[str, float]) -> tuple[list[Row], dict[str, Points]]:
-    """Levels of 80 % at 1e-6, and how many points they misjudge."""
+    """Levels of 80 % at 1e-6, and the number of points that they misjudge."""
     rows, levels, surfaces = [], {}, {}
     for stack, level in published.items():
         ours = levels[stack] = found(stack, 1e-6, 1500, 0.8)
@@ -54,7 +54,7 @@ def misjudged(name: str, points: Points, wanted: float, most: float) -> Row:
 
 
 def draw(surfaces: dict[str, tuple[Points, float]]):
-    """Utilisation and formula of each, in one row of pictures."""
+    """Utilisation and formula of each stack, in one row of pictures."""
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(1, len(surfaces), figsize=(6 * len(surfaces), 4.5), layout="constrained", squeeze=False)

@@ -1,15 +1,15 @@
-"""Networks as the papers draw them: nodes, links, and what is written beside them.
+"""Networks as the papers draw them: nodes, links and their labels.
 
 Follows the drawings of HT chapter 4, from left to right.
 Differs: made from the scenario that is run, by hand-placed nodes.
-Leaves out everything that is measured.
+Leaves out measurements.
 """
 
 from __future__ import annotations
 
 
 def draw(networks: dict[str, tuple[dict[str, tuple[float, float]], list[tuple[str, str, str]]]]):
-    """A picture for each network: its nodes by place, and its links with what is said of them."""
+    """A picture of each network: its nodes by position, and its links with their labels."""
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(len(networks), 1, figsize=(8, 2.6 * len(networks)), layout="constrained", squeeze=False)

@@ -2,7 +2,7 @@
 
 Follows section 4.1.5: SACK, RED; the longest flow of each topology, and the one of 300 ms of topology 2.
 Differs: see `heterogeneous.py`; topology 1 has a long flow of 600 ms.
-Leaves out several such flows at once and congestion on the way back, for which the text gives no numbers.
+Leaves out several such flows at once and congestion on the return path, for which the text gives no numbers.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ CLAIM = "A long flow gains with K without limit, the network is fairer for small
 
 KS = (1, 2, 4, 8, 16, 32)
 CASES = {"topology 1": (1, 600), "topology 2": (2, 600), "topology 2, 300 ms": (2, 300), "topology 3": (3, 300)}
-#: Fairness gained at K = 4; two flows have more to gain than ten.
+#: Fairness gained at K = 4; with two flows the possible gain is larger than with ten.
 GAINED = ((0.05, 0.25), (0.02, 0.08), (0.015, 0.06), (0.007, 0.03))
 NEWRENO = Setting(stack="newreno", queue="fifo")
 

@@ -1,6 +1,6 @@
 """HT figure 4.11: the network of the experiments with long transfers, an emulated satellite link between Ethernets.
 
-Follows section 4.2.2: what the text says of it is measured in the scenario of figures 4.13 to 4.18, `fig_4_13.toml`.
+Follows section 4.2.2: the text's statements are measured in the scenario of figures 4.13 to 4.18, `fig_4_13.toml`.
 Differs: the emulation was in device drivers, ours is a link.
 Leaves out the commercial networks of chapter 5.
 """
@@ -17,7 +17,7 @@ SOURCE = "Henderson 1999, figure 4.11 and section 4.2.2"
 CLAIM = "1.3 Mbit/s of TCP/IP over 600 ms (GEO) or 40 to 400 ms (LEO) without errors, Ethernets of 100 and 10 Mbit/s, windows of 240 kB"
 
 SENT = "a packet's transmission over three links"
-#: Rate of the Ethernets where the text has it, Mbit/s.
+#: Rate of the Ethernets if the text states one, Mbit/s.
 ETHERNETS = {"ethernet": 100, "transit": 10}
 
 
@@ -48,7 +48,7 @@ def reproduce() -> Reproduction:
 
 
 def rtt_ms(delay_ms: float) -> float:
-    """Smallest round trip of echoes without payload."""
+    """Smallest round trip of empty echo requests, ms."""
     changes = {
         "links.satellite.delay": f"{delay_ms:g} ms",
         "duration": "20 s",
@@ -59,7 +59,7 @@ def rtt_ms(delay_ms: float) -> float:
 
 
 def capacity(link: str) -> float:
-    """Capacity of a link when far more is offered, kbit/s, headers included."""
+    """Capacity of an overloaded link, kbit/s, headers included."""
     rates = {f"links.{name}.rate": "1 Gbit/s" for name in ("ethernet", "satellite", "transit") if name != link}
     changes = {
         **rates,
@@ -68,12 +68,12 @@ def capacity(link: str) -> float:
         "flows.transfer.traffic": '{ kind = "cbr", rate = "200 Mbit/s", size = "1472 B" }',
     }
     sent = skyhop.run(SCENARIO, set=changes).summary["links"][link]["forward"]
-    # Nothing is sent before the first packet is there.
+    # The transit link carries nothing until the first packet reaches it.
     return sent["bytes"] * 8 / (10 - (0.3 if link == "transit" else 0)) / 1e3
 
 
 def transfer(queue: str) -> tuple[float, float, int]:
-    """Goodput of 10 MB in kbit/s, the most in flight in bytes, and packets lost to errors."""
+    """Goodput of 10 MB in kbit/s, largest flight in bytes, and packets lost to errors."""
     run = skyhop.run(SCENARIO, set={"links.satellite.queue.limit": queue})
     flow = run.summary["flows"]["transfer"]
     return flow["goodput_bps"] / 1e3, float(run.sample("flow/transfer", "in_flight_bytes")[1].max()), flow["packets_lost"]

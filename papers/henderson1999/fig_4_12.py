@@ -1,8 +1,8 @@
 """HT figure 4.12: the network of the simulations, the experiments' with web traffic in the background.
 
-Follows section 4.2.2 and 4.2.3: a load of about 10 % of what the satellite link carries, which alone does not congest it.
-Differs: Mah's fitted sizes at Poisson times stand for the thesis's generator.
-Leaves out STP's module, which chapter 5 is about.
+Follows section 4.2.2 and 4.2.3: a load of about 10 % of the satellite link's capacity, which alone does not congest it.
+Differs: Mah's fitted sizes at Poisson times replace the thesis's generator.
+Leaves out STP's module, the subject of chapter 5.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def measure(load: float, seed: int, *, transfer: bool = True):
             window = "16 kB"
             """
     if not transfer:
-        # The long transfer begins when all is over.
+        # The long transfer begins after the end of all others.
         text = text.replace('traffic = { kind = "bulk", size = "10 MB" }', 'start = "999 s"\ntraffic = { kind = "bulk", size = "1 kB" }')
     else:
         text = text.replace('duration = "1000 s"', 'duration = "90 s"').replace('{ kind = "bulk", size = "10 MB" }', '{ kind = "bulk" }')

@@ -20,10 +20,11 @@ CLAIM = "With SACK and NewReno's recovery a long transfer loses little of its go
 
 SCENARIO = Path(__file__).with_suffix(".toml")
 RTTS_MS = [20, 50, 100, 150, 200, 250, 300, 400, 500, 600]
-#: The delays of the Ethernets, there and back.
+#: Round-trip delays of the Ethernets.
 ETHERNETS_MS = 0.4
 VARIANTS = {"reno": "Reno", "newreno-slow-but-steady": "NewReno", "sack-reno": "SACK-Reno", "sack-newreno": "SACK-NewReno"}
-#: Bounds at 600 ms over SACK-NewReno, reason, and why it differs. The abstract's "by over half" is a row of figure 4.14's entry.
+#: Bounds at 600 ms relative to SACK-NewReno, reason, and cause of a difference. The abstract's "by over half" is a row of figure 4.14's
+#: entry.
 HALF = "words: quite evident, read as a tenth to two thirds"
 SACK_RENO = "duplicates that report nothing new begin no recovery of ours, and so it halves its window once, seldom twice"
 BELOW = {
@@ -39,7 +40,7 @@ def reproduce() -> Reproduction:
     mean = {variant: values.mean(axis=1) for variant, values in goodput.items()}
     sack = mean["sack-newreno"]
     rows = [
-        # Nothing lost would be as wrong as too much: slow start alone costs some round trips of 600 ms.
+        # A drop of zero would be as wrong as a large one: slow start alone costs some round trips of 600 ms.
         Row(
             "SACK-NewReno, drop of goodput from 20 to 600 ms", "%", 10, 100 * (1 - sack[-1] / sack[0]), 5, 12,
             "conclusion iv: no more than 10 %; nine round trips move the mean by 2; slow start alone costs half of it"
@@ -50,7 +51,7 @@ def reproduce() -> Reproduction:
         for variant, label in VARIANTS.items()
         if variant != "sack-newreno"
     ]
-    # Below 100 ms all are near each other.
+    # Below 100 ms all variants are close to each other.
     low = [mean[variant][RTTS_MS.index(50)] / sack[RTTS_MS.index(50)] for variant in VARIANTS]
     rows.append(
         Row(
@@ -91,7 +92,7 @@ def transfer(variant: str, rtt_ms: float, queue: str = "50 packets") -> float:
         "links.satellite.delay": f"{(rtt_ms - ETHERNETS_MS) / 2:.3f} ms",
         "links.satellite.queue.limit": queue,
         "flows.transfer.transport.variant": variant,
-        # The unmodified BSD of section 4.2.3 makes false fast retransmissions.
+        # The unmodified BSD of section 4.2.3 has false fast retransmissions.
         "flows.transfer.transport.avoid_multiple_fast_retransmits": variant not in ("reno", "sack-reno"),
     }
     flow = skyhop.run(SCENARIO, set=changes).summary["flows"]["transfer"]

@@ -1,7 +1,7 @@
 """HT figure 4.14: the first minute of a large transfer by an unmodified BSD sender (Reno) over a geostationary path.
 
-Follows section 4.2.3: `satellite.py` has the path; a loss of much of a window at the end of slow start, and what Reno makes of it.
-Differs: the queue, which is not stated, is 50 packets; what is left open has 20. The sender has no guard against false fast
+Follows section 4.2.3: `satellite.py` has the path; a loss of much of a window at the end of slow start, and Reno's recovery.
+Differs: the queue, which is not stated, is 50 packets; `left_open` has 20. The sender has no guard against false fast
 retransmissions, as BSD's of that time.
 """
 
@@ -14,7 +14,7 @@ SOURCE = "Henderson 1999, figure 4.14 and section 4.2.3"
 CLAIM = "Slow start overshoots within 10 s, Reno cannot repair the losses without a timeout, and goes on with a low threshold"
 
 
-#: Two segments are 0.03 of rate times RTT: halvings end there (RFC 5681, equation 4).
+#: Two segments, the lower limit of halvings (RFC 5681, equation 4), are 0.03 of rate times RTT.
 LOW = "words: very low, read as less than a quarter of rate times RTT; two segments are the least"
 BSD = {"avoid_multiple_fast_retransmits": False}
 

@@ -1,7 +1,7 @@
 """HT figure 4.15: the first minute of a large transfer by NewReno ("slow but steady") over a geostationary path.
 
 Follows section 4.2.3: one repeat a round trip, no timeout, no second reduction, no burst when recovery ends.
-Differs: the queue, which is not stated, is 50 packets; what is left open has 20.
+Differs: the queue, which is not stated, is 50 packets; `left_open` has 20.
 Leaves out nothing that the figure shows.
 """
 

@@ -1,7 +1,7 @@
-"""HT figure 4.16: NewReno that may send a burst when recovery ends, over a geostationary path.
+"""HT figure 4.16: NewReno with a burst at the end of recovery, over a geostationary path.
 
 Follows section 4.2.3: as figure 4.15 with the window reopened to the threshold at once, as the first specifications had it.
-Differs: the queue, which is not stated, is 50 packets; what is left open has 20.
+Differs: the queue, which is not stated, is 50 packets; `left_open` has 20.
 Leaves out nothing that the figure shows.
 """
 

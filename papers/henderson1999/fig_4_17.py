@@ -1,7 +1,7 @@
 """HT figure 4.17: the first minute of a large transfer by SACK-NewReno over a geostationary path.
 
 Follows section 4.2.3 and the appendix: one reduction, repeats by SACK, then linear growth from a large window.
-Differs: the queue, which is not stated, is 50 packets; what is left open has 20.
+Differs: the queue, which is not stated, is 50 packets; `left_open` has 20.
 Leaves out nothing that the figure shows.
 """
 

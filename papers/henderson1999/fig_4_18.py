@@ -1,7 +1,7 @@
-"""HT figure 4.18: a close look at how SACK repairs the losses of figure 4.17.
+"""HT figure 4.18: SACK's repair of the losses of figure 4.17, enlarged.
 
 Follows section 4.2.3: all losses of the burst are repaired in less than two seconds.
-Differs: the queue, which is not stated, is 50 packets; what is left open has others.
+Differs: the queue, which is not stated, is 50 packets; `left_open` has others.
 Leaves out nothing that the figure shows.
 """
 

@@ -1,7 +1,7 @@
-"""HT figure 4.19: whether two implementations agree on SACK and NewReno, over round trips of 20 to 600 ms.
+"""HT figure 4.19: agreement of two implementations of SACK and NewReno, over round trips of 20 to 600 ms.
 
-Follows section 4.2.3, where a simulation is held against an experiment.
-Differs: ours is held against ns-2.35, as the experiment's numbers are in no text; 1.5 Mbit/s, packets of 1000 bytes, 10 MB.
+Follows section 4.2.3, where a simulation is compared with an experiment.
+Differs: ours is compared with ns-2.35, since the experiment's numbers are not printed; 1.5 Mbit/s, packets of 1000 bytes, 10 MB.
 Leaves out the experiment.
 """
 

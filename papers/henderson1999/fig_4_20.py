@@ -2,7 +2,7 @@
 
 Follows section 4.2.3: one persistent transfer in the same direction through the first router, not over the satellite.
 Differs: see `compete.py`.
-Leaves out the figure's numbers, which are in no text; ns-2.35's stand in their place.
+Leaves out the figure's numbers, which are not printed; ns-2.35's replace them.
 """
 
 from __future__ import annotations

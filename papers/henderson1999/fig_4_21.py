@@ -1,6 +1,6 @@
-"""HT figure 4.21: how long a reply of three segments takes with TCP, T/TCP, a larger initial window, and both.
+"""HT figure 4.21: duration of a reply of three segments with TCP, T/TCP, a larger initial window, and both.
 
-Follows section 4.2.4: no losses, a round trip of 600 ms, transmitters of any rate, a delayed acknowledgment of 100 ms on average.
+Follows section 4.2.4: no losses, a round trip of 600 ms, arbitrarily fast transmitters, a delayed acknowledgment of 100 ms on average.
 Differs: the simulated link has 10 Gbit/s and the delayed acknowledgment always waits 100 ms.
 Leaves out the connection's end.
 """

@@ -1,8 +1,8 @@
 """HT figure 4.22: a gateway between the Internet and a satellite network, which splits connections.
 
-Follows section 4.3.1: a server that sees a near host, and a gateway that holds some rates times RTT for each connection.
-Differs: see `compete.py`, whose scenario with a split this is, without the neighbour.
-Leaves out a second gateway at the user, which the thesis has as an option.
+Follows section 4.3.1: the server's peer is a nearby host, and the gateway buffers several times rate times RTT for each connection.
+Differs: see `compete.py`; its scenario with a split, without the competing connection.
+Leaves out a second gateway at the user, an option in the thesis.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def reproduce() -> Reproduction:
     split, whole = measure(500), run_text(scenario(600, False, False, 10, 300, "sack-newreno")).summary
     near, far = (run["flows"]["download"]["rtt_min_s"] * 1e3 for run in (split, whole))
     by_buffer = {size: measure(size)["flows"]["download"]["goodput_bps"] / 1e3 for size in BUFFERS_KB}
-    # The buffer for both directions of one connection, of which one is busy.
+    # The buffer for both directions of one connection, of which only one carries data.
     least = min(size for size, kbps in by_buffer.items() if kbps >= 0.85 * CEILING_KBPS)
     rows = [
         Row(

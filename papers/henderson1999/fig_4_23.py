@@ -1,8 +1,8 @@
 """HT figure 4.23: goodput of a satellite transfer beside a connection of 20 ms, end to end and split at the gateway.
 
 Follows section 4.3.2: as figure 4.20, with a gateway between the Internet and the satellite network; figure 4.22 is its topology.
-Differs: see `compete.py`; the gateway holds 500 kB a connection, within the thesis's two to three times rate times RTT and some more.
-Leaves out the figure's numbers, which are in no text.
+Differs: see `compete.py`; the gateway buffers 500 kB per connection, slightly more than the thesis's two to three times rate times RTT.
+Leaves out the figure's numbers, which are not printed.
 """
 
 from __future__ import annotations

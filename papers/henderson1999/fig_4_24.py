@@ -1,4 +1,4 @@
-"""HT figure 4.24: what the satellite's way back carries of acknowledgments, end to end and split.
+"""HT figure 4.24: acknowledgments on the satellite's return link, end to end and split.
 
 Follows section 4.3.2: an acknowledgment of 40 bytes for every second segment of 1000 bytes.
 Differs: see `compete.py`.
@@ -38,7 +38,7 @@ def reproduce() -> Reproduction:
 
 
 def left_open() -> str:
-    """The share of the way back with other routers."""
+    """The utilisation of the return link with other routers."""
     said = []
     for mbps in (4, 10, 20):
         ours = measure(600, split=True, router_mbps=mbps)

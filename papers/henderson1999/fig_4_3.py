@@ -1,7 +1,7 @@
 """HT figure 4.3: segments sent over time by flows of two round trips, with the usual growth of the window and Floyd's constant rate.
 
 Follows section 4.1.1: no losses; a round trip sends a window, which grows by 1 or by c RTT^2 segments a round trip.
-Differs: the round trips (100 and 400 ms) and c (25) are ours, since the text names neither.
+Differs: the round trips (100 and 400 ms) and c (25) are ours, since the text states neither.
 Leaves out slow start, as the formula does.
 """
 
@@ -50,7 +50,7 @@ def reproduce() -> Reproduction:
     last = {name: {rtt: flow[1][-1] for rtt, flow in flows.items()} for name, flows in (("u", usual), ("c", constant))}
     growth = {"u": lambda _: 1.0, "c": lambda rtt: C * (rtt / 1e3) ** 2}
     rows = [
-        # Growth by the inverse of a window that grows meanwhile is a little less than the formula's, most so at the beginning.
+        # Growth by the inverse of a growing window is slightly below the formula, mostly at the beginning.
         Row(
             f"segments of {rtt} ms in {END_S} s, {label}, over the formula's", "", 1,
             last[name][rtt] / formula(END_S - rtt / 1e3, rtt, growth[name](rtt)), 0.9, 1.02,
@@ -81,7 +81,7 @@ def reproduce() -> Reproduction:
 
 
 def simulated(rtt_ms: float, increase: str, first: int = 1) -> tuple[np.ndarray, np.ndarray]:
-    """Times, and segments that have been acknowledged."""
+    """Times, and acknowledged segments."""
     tcp = {"increase": increase, "initial_window": f"{first} segments"}
     changes = {
         "duration": f"{END_S} s",
@@ -93,7 +93,7 @@ def simulated(rtt_ms: float, increase: str, first: int = 1) -> tuple[np.ndarray,
 
 
 def formula(t: float, rtt_ms: float, growth: float) -> float:
-    """Segments in the windows of all round trips up to `t` after the handshake, of which the first is one."""
+    """Segments in the windows of all round trips up to `t` after the handshake; the first window is one segment."""
     rounds = max(0, round(t / (rtt_ms / 1e3)))
     return rounds + growth * rounds * (rounds - 1) / 2
 

@@ -1,8 +1,8 @@
 """HT figure 4.4: the three topologies of long and short round trips over a bottleneck of 1.5 Mbit/s.
 
-Follows section 4.1.2: what the text says of each is measured in the scenario that figures 4.5 to 4.10 and table 4.1 run.
+Follows section 4.1.2: the text's statements on each are measured in the scenario of figures 4.5 to 4.10 and table 4.1.
 Differs: the smallest round trip that a sender sees is its SYN's, with 0.6 ms of transmission for each bottleneck.
-Leaves out other numbers of congested gateways than five, which the figure draws.
+Leaves out numbers of congested gateways other than the five in the figure.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ SOURCE = "Henderson 1999, figure 4.4 and section 4.1.2"
 CLAIM = "Two, six and six long flows share bottlenecks of 1.5 Mbit/s; round trips are those that the text names"
 
 ROUND_TRIPS_MS = {1: (10, 600), 2: (10, 20, 100, 200, 300, 600), 3: (10, 10, 10, 10, 10, 300)}
-#: Transmission of a SYN and its answer over a bottleneck, and over the accesses, ms, and a little more.
+#: Transmission time of a SYN and its answer over a bottleneck and over the accesses, with a margin, ms.
 SENT_MS = 2 * 52 * 8 / 1.5e3 + 0.01
 ACCESS_MS = 0.2
 
@@ -58,7 +58,7 @@ def reproduce() -> Reproduction:
 
 
 def alone_ms(number: int, flow: int, access: str = "10 Mbit/s") -> float:
-    """Smallest round trip of a long flow that nothing else delays."""
+    """Smallest round trip of a long flow without other traffic, ms."""
     links, *flows = scenario(Setting(topology=number, web_load=0, end_s=60), 1).replace('"10 Mbit/s"', f'"{access}"').split("[[flows]]")
     return run_text(f"{links}[[flows]]{flows[flow]}").summary["flows"][f"long-{flow}"]["rtt_min_s"] * 1e3
 

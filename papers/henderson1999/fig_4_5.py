@@ -19,7 +19,7 @@ def reproduce() -> Reproduction:
     rows = []
     for name, row in outcomes.items():
         used = [outcome.utilisation for outcome in row.values()]
-        # It cannot fall on the way by more than what a few runs leave open.
+        # Utilisation may decrease between lengths only by the uncertainty of a few runs.
         rows.append(
             Row(
                 f"{name}: largest fall from a queue to a longer one", "", 0, largest_fall(used), 0, 0.01,

@@ -1,6 +1,6 @@
 """HT figure 4.6: fairness at the bottleneck by the length of its queue, for NewReno and SACK, FIFO and RED.
 
-Follows section 4.1.3: as figure 4.5, with Jain's index of the six long flows, and what the text says of their shares.
+Follows section 4.1.3: as figure 4.5, with Jain's index of the six long flows, and the text's statements on their shares.
 Differs: see `heterogeneous.py`.
 Leaves out the confidence intervals, with three runs a point.
 """

@@ -2,7 +2,7 @@
 
 Follows section 4.1.4: SACK, RED, clocks of 10 ms, the web load at the same rate; c from 4 to 1600.
 Differs: see `heterogeneous.py`.
-Leaves out NewReno, FIFO and coarse clocks, of which the text says that they behave erratically.
+Leaves out NewReno, FIFO and coarse clocks, whose behaviour is erratic according to the text.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def reproduce() -> Reproduction:
 
 
 def long_transfers() -> str:
-    """Utilisation lost at c = 4 with the same web load in transfers of 200 packets, which no text has."""
+    """Utilisation lost at c = 4 with the same web load in transfers of 200 packets; the thesis has no number."""
     told = []
     for topology in (1, 3):
         base = Setting(topology=topology, web_packets=200)

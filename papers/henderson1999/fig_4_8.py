@@ -2,7 +2,7 @@
 
 Follows section 4.1.4: as figure 4.7, with Jain's index of the flows through the first bottleneck.
 Differs: see `heterogeneous.py`.
-Leaves out NewReno, FIFO and coarse clocks, of which the text says that they behave erratically.
+Leaves out NewReno, FIFO and coarse clocks, whose behaviour is erratic according to the text.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""HT figure 4.9: what is left of the fairness of a constant rate when one flow of the usual growth comes into the network.
+"""HT figure 4.9: fairness of a constant rate after the addition of one flow with the standard window growth.
 
 Follows section 4.1.4: as figure 4.8 with one more flow, which counts too.
 Differs: the round trip of that flow is not given; ours has 10 ms and crosses the first bottleneck.
-Leaves out the web load of the usual growth, of which the text says the same without numbers.
+Leaves out a web load with the standard growth, for which the text states the same without numbers.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def reproduce() -> Reproduction:
             "words: slightly; 0.01 is what can be seen in the figure"
         )
     )
-    # In place of 10 ms: round trips of the topology's middle.
+    # Round trips in the middle of the topology's range, instead of 10 ms.
     slower = replace(Setting(), increase=constant_rate(4), intruder=True, intruder_ms=100)
     (slow,) = all_of([slower], 4)
     return Reproduction(

@@ -1,8 +1,8 @@
-"""HT figure 5.10: goodput of a satellite transfer whose gateway speaks STP over the satellite, beside one whose gateway speaks TCP.
+"""HT figure 5.10: goodput of a satellite transfer whose gateway uses STP over the satellite, compared with one that uses TCP.
 
 Follows section 5.3: the topology of figure 5.9 (4.22), a connection of 20 ms beside it, congestion control alike.
 Differs: see `compete.py`; STP's packets carry as much as TCP's.
-Leaves out the figure's numbers, which are in no text; the bounds are how its words were read.
+Leaves out the figure's numbers, which are not printed; the bounds follow from the reading of its words.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ CLAIM = "Split STP sends about as much as split TCP, a little less over long rou
 STP = '{ kind = "stp", format = "plain", packet_size = "1012 B" }'
 
 
-#: Bounds, their reason, and why it differs.
+#: Bounds, their reason, and the cause of a difference.
 ALIKE = (0.9, 1.1, "words: approximately the same")
 LESS = (0.85, 1.0, "words: slightly smaller over long round trips", "ours sends 1 to 2 % more, not a little less; the cause is not known")
 

@@ -1,4 +1,4 @@
-"""HT figure 5.11: what the satellite's way back carries for the transfers of figure 5.10.
+"""HT figure 5.11: return bandwidth on the satellite link for the transfers of figure 5.10.
 
 Follows section 5.3: TCP acknowledges every second segment, STP polls three times a round trip.
 Differs: see `compete.py` and `fig_5_10.py`.

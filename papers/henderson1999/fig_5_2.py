@@ -1,6 +1,6 @@
 """HT figure 5.2: STP's exchange for bulk data with one packet lost, as a packet sequence diagram of a simulated run.
 
-Follows section 5.1.1: a POLL is answered with a STAT; a USTAT asks for what is lost at once; a STAT that repeats it resends nothing.
+Follows section 5.1.1: a POLL is answered with a STAT; a USTAT reports a loss at once; a repeated report in a STAT resends nothing.
 Differs: the packets of one link in a simulated run, where the thesis draws a sketch; a rate of 40 kbit/s shows single packets.
 Leaves out opening and closing.
 """
@@ -14,7 +14,7 @@ SOURCE = "Henderson 1999, figure 5.2 and section 5.1.1"
 CLAIM = "A lost packet is asked for by one USTAT and resent once, though STATs report it missing too until it arrives"
 
 RATE_BPS, DELAY_S = 40e3, 0.3
-#: While this lasts everything that leaves is lost: a packet takes 0.2 s, so that it is one.
+#: All packets in this interval are lost: a packet takes 0.2 s, so exactly one is.
 LOSS_S = (1.55, 1.65)
 SCENARIO = f"""
 host = "1999"
@@ -58,7 +58,7 @@ def reproduce() -> Reproduction:
     rows = [
         Row("packets that were sent twice", "", 1, len(again) / 2, 1, 1, "a count"),
         Row("USTATs", "", 1, len(ustats), 1, 1, "a count"),
-        # The sketch has one; three POLLs a round trip make as many until the repeat arrives.
+        # The sketch has one; with three POLLs a round trip there are three until the repeat arrives.
         Row(
             "STATs that report it missing too", "", 1, len(repeating), 1, 4,
             "a count: one POLL in the sketch, three a round trip by the text, and one at its edge"

@@ -1,4 +1,4 @@
-"""HT figure 5.3: a short transaction over STP, 400 bytes asked and 8000 answered, as a packet sequence diagram of a simulated run.
+"""HT figure 5.3: a short transaction over STP, a request of 400 bytes and a reply of 8000, as a packet sequence diagram of a simulated run.
 
 Follows section 5.1.1: data leave with the BGN, the last packet of each burst polls, the window grows by a packet for each acknowledged.
 Differs: the packets of one link in a simulated run, where the thesis draws a sketch that waits for the BGNAK.
@@ -51,7 +51,7 @@ def reproduce() -> Reproduction:
             "POLLs on the reply's data", "", None, sum("POLL" in p.kinds for p in back), 2, 4,
             "drawn: the last of each burst of 1, 2, 3, and one at the edge"
         ),
-        # One, two and three packets of the reply, spread over a round trip each.
+        # One, two and three packets of the reply, each group in a round trip of its own.
         Row("request to reply", "RTT", None, took / 0.6, 3, 5.5, "drawn: three windows, each spread over a round trip here"),
         Row("all packets", "", None, len(packets), 9, 16, "drawn: seven of data, a STAT a burst, opening and closing"),
     ]

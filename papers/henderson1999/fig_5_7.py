@@ -1,8 +1,8 @@
 """HT figure 5.7: STP at a promised rate of 1 Mbit/s over a geostationary link with bit errors.
 
-Follows section 5.2.3: packets of 1000 bytes, 32 of them STP's and IP's header; only the maximum rate holds the sender back.
+Follows section 5.2.3: packets of 1000 bytes, 32 of them STP's and IP's header; the sender is limited by the maximum rate only.
 Differs: see `stp_errors.py`.
-Leaves out the figure's points, which are in no text; its ceiling and what the text says of errors are.
+Leaves out the figure's points, which are not printed; its ceiling and the effect of errors are in the text.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""HT figure 5.8: what goes back for STP at a promised rate of 1 Mbit/s over a link with bit errors.
+"""HT figure 5.8: return bandwidth of STP at a promised rate of 1 Mbit/s over a link with bit errors.
 
-Follows section 5.2.3: no rate control on the way back; USTATs make more of it as errors do.
+Follows section 5.2.3: no rate control on the return path; USTATs increase with errors.
 Differs: see `stp_errors.py`.
-Leaves out the figure's points, which are in no text; the bounds are how its words were read.
+Leaves out the figure's points, which are not printed; the bounds follow from the reading of its words.
 """
 
 from __future__ import annotations

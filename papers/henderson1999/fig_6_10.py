@@ -1,8 +1,8 @@
 """HT figure 6.10: one-way delay between New York and San Francisco over Iridium, for a day.
 
 Follows section 6.4: a sample each 60 s, shortest paths by delay, no links across the seam.
-Differs: propagation delay of the path, as the thesis plots pings whose transmission takes no time worth showing.
-Leaves out where in the day the seam passes, which depends on an epoch that the thesis does not give.
+Differs: propagation delay of the path, since the transmission time of the thesis's pings is negligible.
+Leaves out the times at which the seam passes, which depend on an epoch that the thesis does not state.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from skyhop import plot
 SOURCE = "Henderson 1999, figure 6.10 and section 6.4"
 CLAIM = "Delay comes in clusters by the number of satellites, and rises when the seam lies between the cities"
 
-#: Steps above this, ms, are the seam's; a handover elsewhere on the path costs less.
+#: Larger steps, ms, are due to the seam; other handovers on the path cost less.
 SEAM = 40.0
 
 CLUSTER = "read from the figure's axis to a tenth; a fifth below, as any pair of satellites counts"
@@ -42,7 +42,7 @@ def reproduce() -> Reproduction:
             "step when the seam comes or leaves, median", "ms", 60, float(np.median(steps[steps > SEAM])), 50, 70,
             "a sixth: the instants of the seam depend on the epoch, which is not given"
         ),
-        # 90 is the most that the thesis allows the constellation; one pair of cities may stay below it.
+        # 90 is the thesis's maximum for the constellation; a single pair of cities may stay below it.
         Row(
             "step when the seam comes or leaves, largest", "ms", 90, float(steps.max()), 60, 95,
             "words: up to 90, and more than the usual 60"
@@ -57,6 +57,6 @@ def reproduce() -> Reproduction:
 
 
 def cluster(delay: np.ndarray, satellites: np.ndarray, count: int) -> float:
-    """Median delay of the paths over `count` satellites; NaN, which no tolerance accepts, if there are none."""
+    """Median delay of the paths over `count` satellites; NaN, which no tolerance accepts, if there are no such paths."""
     chosen = delay[satellites == count]
     return float(np.median(chosen)) if len(chosen) else float("nan")

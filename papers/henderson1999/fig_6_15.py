@@ -1,8 +1,8 @@
 """HT figure 6.15: cells of roughly equal size on the Earth, in 128 bands.
 
-Follows sections 6.4.2 and 6.6.1: bands of 256 - 4k cells, as many as keep them no wider than at the equator.
-Differs: the bands beside the caps have 12 cells, not 16, or the thesis's total does not come out.
-Leaves out addresses; figure 6.25 has those.
+Follows sections 6.4.2 and 6.6.1: bands of 256 - 4k cells, the number with which cells are at most as wide as at the equator.
+Differs: the bands beside the caps have 12 cells instead of 16, which the thesis's total requires.
+Leaves out addresses (figure 6.25).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ CLAIM = "21,352 trapezoids, all but those beside the poles 146.3 to 156.5 km wid
 DIGIT = "half of the last digit"
 ROOT = Path(__file__).resolve().parents[2]
 COMMAND = ["cargo", "run", "--release", "--quiet", "--locked", "-p", "skyhop-routing", "--example", "cells"]
-#: "All latitudes except those very near the poles": four cells more or less are too much beyond this.
+#: "All latitudes except those very near the poles": beyond this latitude a difference of four cells is too large.
 NEAR_POLE_DEG = 84.0
 
 
@@ -63,7 +63,7 @@ def figure(bands: dict[str, np.ndarray]) -> plt.Figure:
 
 
 def draw_globe(ax: plt.Axes, bands: dict[str, np.ndarray]) -> None:
-    """Every cell whose corner is on this side, seen from 30 degrees north."""
+    """Draws all cells with a corner on the visible side, seen from 30 degrees north."""
     tilt = np.radians(30)
 
     def line(latitude: np.ndarray, longitude: np.ndarray) -> None:
@@ -77,7 +77,7 @@ def draw_globe(ax: plt.Axes, bands: dict[str, np.ndarray]) -> None:
         line(np.array(south), around)
         if cells > 1:
             west = np.arange(cells) * 360 / cells
-            # One line with gaps for a band is far quicker to draw than one for each cell.
+            # One line with gaps per band is drawn much faster than one line per cell.
             edges = np.repeat(west, 3)
             line(np.tile([south, north, np.nan], int(cells)), edges)
     ax.set(aspect="equal", xlim=(-1.02, 1.02), ylim=(-1.02, 1.02), title="from 30 degrees north")

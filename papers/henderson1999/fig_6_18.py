@@ -1,8 +1,8 @@
-"""HT figure 6.18: the Iridium satellites around the pole, and which of them belong to the polar region.
+"""HT figure 6.18: the Iridium satellites around the pole, and those of the polar region.
 
 Follows section 6.5.2: POLAR satellites have lost a link to another plane, POLAR_BORDER ones are beside those in their plane.
-Differs: counted every four minutes for two hours, from the links that are up and not by the protocol itself.
-Leaves out link states, which the regions are there to limit.
+Differs: counted every four minutes for two hours, from the active links instead of by the protocol itself.
+Leaves out link states, whose flooding the regions limit.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def reproduce() -> Reproduction:
 
 
 def regions(shot: skyhop.Snapshot) -> tuple[np.ndarray, np.ndarray]:
-    """Which satellites are POLAR, and which POLAR_BORDER."""
+    """The POLAR and the POLAR_BORDER satellites."""
     plane, slot = shot.nodes["plane"], shot.nodes["slot"]
     off = (shot.links["kind"] == "inter-plane") & (shot.links["up"] == 0)
     polar = np.zeros(len(plane), dtype=bool)
@@ -60,7 +60,7 @@ def figure(shot: skyhop.Snapshot) -> plt.Figure:
     figure, ax = plt.subplots(figsize=(6, 6), layout="constrained", subplot_kw={"projection": "polar"})
     longitude, away = np.radians(shot.nodes["longitude_deg"]), 90 - shot.nodes["latitude_deg"]
     north = away < 90
-    # Straight lines on the map, not spirals around the pole.
+    # Straight lines on the map instead of spirals around the pole.
     x, y = away * np.cos(longitude), away * np.sin(longitude)
     pens = {"intra-plane": "0.6", "inter-plane": "black"}
     for a, b, kind, up in zip(*(shot.links[name] for name in ("a", "b", "kind", "up"))):

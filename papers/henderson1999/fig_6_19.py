@@ -1,4 +1,4 @@
-"""HT figure 6.19: where Teledesic's counter-rotating planes cross.
+"""HT figure 6.19: crossings of Teledesic's counter-rotating planes.
 
 Follows section 6.5.2: north of the crossing, satellites of the two planes along the seam have changed sides.
 Differs: from the positions of the satellites, where the thesis has a drawing.
@@ -34,7 +34,7 @@ def reproduce() -> Reproduction:
 
 
 def place(nodes: skyhop.Table, plane: int) -> np.ndarray:
-    """The satellites of a plane in order, as vectors of length one that do not turn with the Earth."""
+    """The satellites of a plane in order, as unit vectors."""
     members = np.flatnonzero(nodes["plane"] == plane)
     members = members[np.argsort(nodes["slot"][members])]
     latitude, longitude = (np.radians(nodes[name][members]) for name in ("latitude_deg", "longitude_deg"))
@@ -42,7 +42,7 @@ def place(nodes: skyhop.Table, plane: int) -> np.ndarray:
 
 
 def crossing_deg(nodes: skyhop.Table, first: int, second: int) -> float:
-    """The latitude of the line that two planes share."""
+    """The latitude of the line of intersection of two planes."""
     a, b = (np.cross(of[0], of[len(of) // 4]) for of in (place(nodes, first), place(nodes, second)))
     both = np.cross(a, b)
     return float(np.degrees(np.arctan2(abs(both[2]), np.hypot(both[0], both[1]))))
@@ -68,7 +68,7 @@ def figure(nodes: skyhop.Table) -> plt.Figure:
 
 
 def degrees(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Longitude and latitude; a gap where a line passes the edge of the map."""
+    """Longitude and latitude, with a gap at the edge of the map."""
     longitude = np.degrees(np.arctan2(points[:, 1], points[:, 0])) % 360
     jumps = np.abs(np.diff(longitude, prepend=longitude[0])) > 180
     return np.where(jumps, np.nan, longitude), np.degrees(np.arcsin(points[:, 2]))

@@ -2,7 +2,7 @@
 
 Follows the table for the orbits and section 6.2 for the links; the numbers below are counted from a snapshot.
 Differs: land is Natural Earth's, not Xerox PARC's, and the instant is t = 0.
-Leaves out what a picture of the text's own drawing of a constellation would add (figure 1.2 is the same idea).
+Leaves out the thesis's own drawing of a constellation (figure 1.2 shows the same).
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def reproduce() -> Reproduction:
     return Reproduction(rows, figure)
 
 
-#: All links within planes are up; of those between planes about the share of an orbit that is below 60 degrees, 2/3.
+#: All links within planes are up; of those between planes the share of an orbit below 60 degrees, about 2/3.
 BOUNDS = {
     "iridium": [("intra-plane", 66, 66), ("inter-plane", 28, 44), ("cross-seam", 0, 0)],
     "teledesic": [("intra-plane", 576, 576), ("inter-plane", 280, 400), ("cross-seam", 4, 18)],

@@ -1,7 +1,7 @@
 """HT figure 6.21: the hybrid geographic protocol against shortest paths by hops, by distance.
 
 Follows section 6.5.3: Teledesic, three times 10,000 random pairs, routing radius 2 hops, 3 beyond 45 degrees, bins of 1000 km.
-Differs: pairs are drawn over many hours; distance alone does not decide whether the seam is between them.
+Differs: pairs are drawn over many hours; so the seam separates some pairs of each distance.
 Leaves out pairs that the protocol did not deliver; they are counted.
 """
 
@@ -21,7 +21,7 @@ SEEDS = (1, 2, 3)
 COMPARABLE = "words: no more than about 3 ms worse, half of the digit; not better, as fewest hops is what it approximates"
 #: Nearer pairs are within the routing radius.
 FAR_KM = 5000
-#: From here on to half way round the Earth there are few pairs.
+#: Beyond this distance, up to half the Earth's circumference, pairs are few.
 ANTIPODES_KM = 18_000
 
 

@@ -1,7 +1,7 @@
 """HT figure 6.22: the hybrid geographic protocol against shortest paths by delay, and our geographic routing beside it.
 
 Follows section 6.5.3: Teledesic, three times 10,000 random pairs, the same for both protocols, bins of 1000 km.
-Differs: the second protocol is skyhop's own (docs/geographic-routing.md), which delivers whatever has a path.
+Differs: the second protocol is skyhop's own (docs/geographic-routing.md), which delivers every pair that has a path.
 Leaves out failed links; `cargo run --release -p skyhop-routing --example geographic` has them.
 """
 
@@ -62,7 +62,7 @@ def surveys(scheme: str) -> dict[str, np.ndarray]:
 
 
 def delays(table: dict[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """Distance and delay above the least of what arrived."""
+    """Distance, and delay above the least, of the delivered pairs."""
     behind = table["delay_ms"] - table["least_delay_ms"]
     arrived = np.isfinite(behind)
     return table["separation_km"][arrived], behind[arrived]

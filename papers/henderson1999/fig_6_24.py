@@ -1,8 +1,8 @@
-"""HT figure 6.24: how many forwarding entries stay from state to state, and how many geographic forwarding would get right.
+"""HT figure 6.24: share of forwarding entries that stay from state to state, and share that geographic forwarding predicts.
 
 Follows section 6.6.2: a Teledesic satellite from the equator to the pole in 64 states of 26.5 s, a terminal in each cell.
 Differs: the thesis does not name its satellite; 0.0 lies along the seam, so 6.0 is beside it. The two caps are cells too.
-Leaves out the rate of updates, which depends on what an entry is coded as.
+Leaves out the rate of updates, which depends on the encoding of an entry.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ CLAIM = "70 to 95 % of the entries stay, but in states 45 and 51, where the sate
 
 TELEDESIC = {"preset": "teledesic", "isl_latitude_limit": "70 deg"}
 IRIDIUM = {"preset": "iridium", "isl_latitude_limit": "70 deg", "cross_seam_isls": True}
-#: The first state after which links between planes go off.
+#: The first state after which links between planes are switched off.
 POLAR_STATE = 45
 
 
@@ -29,7 +29,7 @@ def reproduce() -> Reproduction:
     for name, table in [("0.0", seam), ("6.0", middle)]:
         kept = temporal(table)
         usual = kept[1:POLAR_STATE]
-        # Of 44 states two may be beyond either end: "generally".
+        # "Generally": two of 44 states may lie beyond either end.
         rows += [
             Row(
                 f"{name}, entries that stay, low", "", 0.7, float(np.quantile(usual, 0.05)), 0.65, 0.9,
@@ -54,7 +54,7 @@ def reproduce() -> Reproduction:
 
 
 def temporal(table: skyhop.Table) -> np.ndarray:
-    """Share of entries that are as in the state before; nothing in the first."""
+    """Share of entries unchanged since the previous state; the first state has none."""
     delta = np.asarray(table["delta"], dtype=float)
     share = 1 - delta / table["entries"]
     share[0] = np.nan

@@ -2,7 +2,7 @@
 
 Follows section 6.6.3: Gray-coded rows and columns, blocks of a power of two on boundaries of half a block.
 Differs: the thesis's cells are known from a drawing only; ours are a blob of 35, tried in every place on 16 by 16 cells.
-Leaves out other blobs; how well the boundaries lie matters more than the shape.
+Leaves out other blobs: alignment with the boundaries has more effect than the shape.
 """
 
 from __future__ import annotations

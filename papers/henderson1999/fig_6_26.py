@@ -1,7 +1,7 @@
 """HT figure 6.26: forwarding entries of a satellite before and after aggregation, from the equator to the pole.
 
 Follows section 6.6.3: greedy by blocks of contiguous cells, largest first, over the tables of figure 6.24.
-Differs: the covering that the thesis poses, and tables minimised beyond contiguous cells, are beside it.
+Differs: also has the covering problem of the thesis, and tables minimised beyond contiguous cells.
 Leaves out updates of aggregated tables.
 """
 

@@ -18,7 +18,7 @@ CLAIM = "Delay grows with distance, stays below 100 ms, and fewest hops costs le
 
 TELEDESIC = {"preset": "teledesic", "isl_latitude_limit": "60 deg"}
 IRIDIUM = {"preset": "iridium", "isl_latitude_limit": "60 deg", "cross_seam_isls": True}
-#: Light along the great circle: no path is shorter.
+#: Light along the great circle, the lower limit of a path.
 C_KM_MS = 299.792458
 
 
@@ -50,7 +50,7 @@ def reproduce() -> Reproduction:
 
 
 def surveys(constellation: dict) -> dict[str, np.ndarray]:
-    """Pairs of three seeds: the largest penalty hangs on one pair."""
+    """Pairs of three seeds: the largest penalty depends on a single pair."""
     tables = [skyhop.survey(constellation, "shortest", seed=seed) for seed in (1, 2, 3)]
     return {name: np.concatenate([t[name] for t in tables]) for name in ("separation_km", "least_delay_ms", "fewest_hops_delay_ms")}
 

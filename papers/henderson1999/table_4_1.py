@@ -1,4 +1,4 @@
-"""HT table 4.1: what a faster growing window (increase by 4) of one long flow does to it and to the others.
+"""HT table 4.1: effect of a faster growing window (increase by 4) of one long flow on it and on the others.
 
 Follows section 4.1.5: topology 2, SACK, RED; throughput of the four longest flows, utilisation and fairness.
 Differs: see `heterogeneous.py`; ten seeds, where the thesis has about fifty runs.

@@ -1,6 +1,6 @@
-"""HT table 4.2: how long a reply of the web of 1995 takes with TCP, T/TCP, a larger initial window and both, by analysis.
+"""HT table 4.2: duration of a web reply of 1995 with TCP, T/TCP, a larger initial window and both, by analysis.
 
-Follows section 4.2.4: no losses, nothing but round trips and delayed acknowledgments counts; replies above 100 segments are left out.
+Follows section 4.2.4: no losses; only round trips and delayed acknowledgments take time; replies above 100 segments are excluded.
 Differs: sizes are of the fit to Mah's replies that skyhop ships, since his file is not; `skyhop.theory.short_transfer` is the analysis.
 Leaves out the thesis's servers and hosts, which took part in its experiments.
 """
@@ -20,9 +20,9 @@ CLAIM = "T/TCP or a larger initial window saves a round trip of a short transfer
 
 #: Weight, median in bytes and sigma of the lognormals of `crates/traffic/src/mah.rs`.
 REPLIES = [(0.8687, 1626.0, 1.7321), (0.1313, 2872.0, 0.2934)]
-#: Of 1500 and 500 bytes on the wire, 40 are TCP/IP's. HTTP's header comes with each reply; 160 bytes fit the printed means best.
+#: Headers of TCP/IP are 40 of the 1500 and 500 bytes on the wire. HTTP's header precedes each reply; 160 bytes fit the printed means best.
 TCP_IP_B, HTTP_B = 40, 160
-#: "4KSS" is four segments: 4380 bytes are three of 1460 and give means that are 0.09 s (GEO) above the printed ones.
+#: "4KSS" is four segments: 4380 bytes are three of 1460, with means 0.09 s (GEO) above the printed ones.
 LARGE = {1500: 4, 500: 4}
 ORBITS = {"GEO": 0.6, "LEO": 0.08}
 #: T/TCP, larger initial window.
@@ -60,7 +60,7 @@ KNOWN = {
 
 
 def sensitivity() -> str:
-    """How many of the sixteen means hold with other choices."""
+    """Number of the sixteen means that hold with other choices."""
     counts = []
     for name, choice in {
         "no HTTP header": {"http_b": 0},
@@ -79,7 +79,7 @@ def sensitivity() -> str:
 
 @lru_cache(maxsize=None)
 def shares(segment: int, http_b: int) -> np.ndarray:
-    """Shares of replies of 1, 2, ... 100 segments, of those that are no longer."""
+    """Shares of replies of 1, 2, ... 100 segments among those of at most 100."""
     upto = np.array([0.0, *(share_up_to(n * segment - http_b) for n in range(1, 101))])
     return np.diff(upto) / upto[-1]
 

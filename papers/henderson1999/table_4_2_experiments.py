@@ -2,7 +2,7 @@
 
 Follows sections 4.2.2 and 4.2.4: requests and replies over 1.3 Mbit/s, BSD hosts whose delayed acknowledgments go by a clock of 200 ms.
 Differs: simulated; four thousand transfers, the thesis a thousand; sizes are the fit to Mah's replies, none left out.
-Leaves out what the thesis's hosts and servers took to process a transfer, which its text does not give.
+Leaves out the processing time of the thesis's hosts and servers, which its text does not state.
 """
 
 from __future__ import annotations

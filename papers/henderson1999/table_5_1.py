@@ -1,7 +1,7 @@
 """HT table 5.1: STP, SACK and Reno over a geostationary satellite, with traffic one way and both ways.
 
-Follows section 5.2.2: 200 runs of 60 s; goodput, forward efficiency and what goes back, with 95 % intervals.
-Differs: see `stp.py` for the web and the queue, and the remarks for what these do.
+Follows section 5.2.2: 200 runs of 60 s; goodput, forward efficiency and return bandwidth, with 95 % intervals.
+Differs: see `stp.py` for the web and the queue, and the remarks for their effect.
 Leaves out nothing of the table.
 """
 
@@ -25,7 +25,7 @@ PRINTED = {
 
 
 MORE = "more, as the text says, and up to twice the printed gain: two goodputs of 15 % each"
-#: With the queue that the text gives. One of 13 packets would bring these within their bounds, but no text has it.
+#: With the queue that the text states. A queue of 13 packets would bring these within their bounds, but the text does not have it.
 WEB = (
     "with the queue of 19 packets that the text gives, and the web as Poisson transfers of Mah's replies, TCP has 20 to 50 % "
     "more than printed"

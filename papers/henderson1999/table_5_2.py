@@ -1,7 +1,7 @@
 """HT table 5.2: STP, SACK and Reno over four low satellites, with traffic one way and both ways.
 
-Follows section 5.2.2: 200 runs of 60 s; goodput, forward efficiency and what goes back, with 95 % intervals.
-Differs: see `stp.py` for the web and the queue, and the remarks for what these do.
+Follows section 5.2.2: 200 runs of 60 s; goodput, forward efficiency and return bandwidth, with 95 % intervals.
+Differs: see `stp.py` for the web and the queue, and the remarks for their effect.
 Leaves out nothing of the table.
 """
 

@@ -22,7 +22,7 @@ SOURCE = "Henderson 1999, table 5.3"
 CLAIM = "Short transfers over STP take longer than over T/TCP, as packets are spread over a round trip, and less than over TCP"
 
 STACKS = {"TCP": BSD, "T/TCP": BSD | {"open": {"kind": "t-tcp", "known": True}}, "STP": SHORT}
-#: A client of T/TCP says with its request that no other comes (RFC 1644 §2.1: sendto with MSG_EOF).
+#: A client of T/TCP marks its request as its last (RFC 1644 §2.1: sendto with MSG_EOF).
 HALF_CLOSE = ("T/TCP",)
 #: Seconds, packets.
 PRINTED = {"TCP": (2.0, 12.3), "T/TCP": (1.4, 7.3), "STP": (1.5, 9.1)}

@@ -1,8 +1,8 @@
 """HT table 5.4: file transfers over DirecPC and Ricochet, with STP and TCP, over simulated stand-ins for both.
 
 Follows section 5.3 and HK's description: DirecPC with an RTT of 375 ms and a return link of 50 kbit/s, 1 MB; Ricochet with a base RTT of
-350 ms and queues that hold 15 s, 100 kB; 25 transfers each. Differs: rates, losses, queues and TCP's window over DirecPC were not told;
-they are chosen so that forward rates come out (see the remarks), and what goes back is compared. Leaves out the hops of the Internet.
+350 ms and queues that hold 15 s, 100 kB; 25 transfers each. Differs: rates, losses, queues and TCP's window over DirecPC are not stated;
+they are chosen to match the forward rates (see the remarks), and return bandwidth is compared. Leaves out the hops of the Internet.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Network(NamedTuple):
     queue: str
     loss: float
     megabytes: float
-    #: The window that TCP's receiver offers.
+    #: The receive window of TCP.
     window: str
 
 
@@ -51,7 +51,7 @@ KNOWN = {
     ("Ricochet", "STP", "TCP"): "both fill the 32 kbit/s that were chosen for the printed rates: 28.8 and 28.9 kbit/s",
     ("Ricochet", "STP", "RTT"): "100 kB at 28 kbit/s end before a queue of 15 s is full: 8.3 s",
 }
-#: Bounds of STP's goodput over TCP's.
+#: Bounds of the ratio of STP's goodput to TCP's.
 FASTER = {"DirecPC": (1.1, 1.5, "faster; half of the gain and twice"), "Ricochet": (1, 1.15, "faster, as the text says; three digits")}
 
 
@@ -63,7 +63,7 @@ class Means(NamedTuple):
 
 @lru_cache(maxsize=None)
 def measure(network: Network, transport: str) -> Means:
-    """Means over transfers, of each its own goodput and return bandwidth."""
+    """Means over transfers, of the goodput and the return bandwidth of each."""
     n = network
     limit = toml({"kind": "drop-tail", "limit": n.queue})
     loss = f'loss.kind = "packets"\nloss.probability = {n.loss}' if n.loss else ""

@@ -1,7 +1,7 @@
 """KG section 3: bandwidth on demand over a geostationary satellite, terminals of 16 to 2,048 kbit/s, beside arithmetic.
 
 Follows KG 3.2 for the terminals' rates; frames and requests are those of OpenSAND and of SNS3 (docs/links.md).
-Differs: the publication names demand assignment and measures nothing of it; a formula stands beside each delay.
+Differs: the publication describes demand assignment without measuring it; a formula stands beside each delay.
 Leaves out log-on and random access.
 """
 
@@ -18,17 +18,17 @@ SOURCE = "Kota et al. 1999, section 3"
 CLAIM = "Terminals of 16, 144, 384 and 2,048 kbit/s share an uplink on demand"
 
 FORMULA = "formula"
-#: One way to the gateway behind the satellite, where the controller is.
+#: One-way delay to the gateway behind the satellite, where the controller is located.
 DELAY_MS = 250
 CELL_BITS = 53 * 8
-#: Frame in ms, and frames between two requests, of the programs.
+#: Frame in ms, and frames between two requests, of the two programs.
 PROGRAMS = {"opensand": (26.5, 38), "sns3": (100.0, 1)}
 
 
 def uplink(
     part: str, like: str, traffic: str, rate_kbps: float = 2048, terminals: int = 1, start: str = "0 s", s: float = 20000
 ) -> dict[str, Any]:
-    """Summary of a run of as many terminals on one carrier."""
+    """Summary of a run with that many terminals on one carrier."""
     text = f"""
 duration = "{s} s"
 [uplinks.return]
@@ -53,13 +53,13 @@ traffic = {traffic}
 
 
 def access_delay(part: str, like: str) -> float:
-    """Mean access delay of pings of three cells, far apart, at instants that no frame divides, s."""
+    """Mean access delay of widely spaced pings of three cells, at instants that do not coincide with frames, s."""
     traffic = '{ kind = "ping", interval = "7.118377901 s", size = "100 B" }'
     return uplink(part, like, traffic, start="2 s")["uplinks"]["return"]["access_delay_mean_s"]
 
 
 def on_request(like: str) -> float:
-    """Half a period until the request, to the controller and back in whole frames, three cells at the beginning of a frame; s."""
+    """Half a period until the request, the round trip to the controller in whole frames, three cells at the beginning of a frame; s."""
     frame, every = PROGRAMS[like]
     slots = math.floor(2048 * frame / CELL_BITS)
     return (every * frame / 2 + 2 * math.ceil(DELAY_MS / frame) * frame + 3 * frame / slots) / 1e3

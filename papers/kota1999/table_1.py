@@ -1,8 +1,8 @@
-"""KG table 1: proposed satellite systems whose orbits it prints, beside the presets.
+"""KG table 1: proposed satellite systems with printed orbits, compared with the presets.
 
 Follows table 1: altitude and number of satellites.
 Differs: geostationary systems have no preset of their own; their places in the arc are not printed.
-Leaves out throughput and access schemes, of which the table says no more than a name.
+Leaves out throughput and access schemes, for which the table has names only.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""KG tables 2 and 3, and the capacities of KG 4.3: files and loads of the web, buffers, and what TCP can carry.
+"""KG tables 2 and 3, and the capacities of KG 4.3: files and loads of the web, buffers, and TCP's capacity.
 
 Follows KG 4.1, 4.2.3 and 4.3 by `papers/satellite_atm.py`; without a run.
 Differs: "Poisson with mean 5 among nine" is cut so that its mean stays 5; the other reading stands beside it.

@@ -38,7 +38,7 @@ sack       0.0896   0.0789   0.1003   -0.0590  -0.0914  -0.0265
 epd       -0.0081  -0.0142  -0.0019   -0.0030  -0.0217   0.0157
 sd         0.0081   0.0019   0.0142    0.0030  -0.0157   0.0217
 """
-#: Numbers of fairness whose last digit the publication cuts off and does not round.
+#: Numbers of fairness whose last digit the publication truncates instead of rounding.
 CUT = {
     "squares", "mean", "tcp", "tcp %", "tcp*buffer", "tcp*buffer %", "error", "vanilla low", "reno high", "newreno low", "sack low",
     "sack high", "1rtt", "1rtt low", "1rtt high", "epd low", "sd high",

@@ -1,7 +1,7 @@
 """draft-kuhn-quic-4-sat-06's table of transfers over satellite paths, and 100 MB over 250/3 Mbit/s beside picoquic's tests.
 
 Follows the draft: RTT 650 ms, queues of one bandwidth-delay product, 2, 10 and 100 MB. picoquic's path has 600 ms; one packet in 64 lost.
-Differs: STP in the place of QUIC, with its defaults; losses are independent and in both directions, picoquic's are every 64th packet.
+Differs: STP in place of QUIC, with its defaults; losses are independent and in both directions, picoquic's are every 64th packet.
 Leaves out the draft's cells without a number (a fade, the repeat after an idle time).
 """
 
@@ -33,7 +33,7 @@ DRAFT = [
 ]
 PROMISED = {"congestion": "rate", "max_rate": "250 Mbit/s", "initial_credit": 20000}
 SAVED = {"saved": {"rtt": "600 ms", "rate": "250 Mbit/s"}}
-#: Parameters, loss, the most seconds and return bytes wanted; picoquic's seconds and return bytes with IP's and UDP's headers.
+#: Parameters, loss, limits of seconds and return bytes; picoquic's seconds and return bytes including IP and UDP headers.
 TODAY = {
     "nothing known": ({}, 0, 5.5, 9_000, 5.462, 85_595),
     "rate promised": (PROMISED, 0, 4.5, 9_000, None, None),
@@ -51,7 +51,7 @@ SLOWER = {"saved state": "4.89 s, 0.03 more than picoquic's"}
 
 
 class Outcome(NamedTuple):
-    """Of the slowest of the seeds; return bytes of the seed with most."""
+    """Results of the slowest seed; return bytes of the seed with most."""
 
     seconds: float
     return_b: int
@@ -84,7 +84,7 @@ def measure(down: float, up: float, rtt_ms: int, megabytes: int, loss: float, tr
     with ThreadPoolExecutor() as pool:
         flows = [run.summary["flows"]["transfer"] for run in pool.map(lambda seed: run_text(text, seed), seeds)]
     repeats = [f["segments_retransmitted"] / f["segments_sent"] for f in flows]
-    # One that does not complete has taken longer than the run.
+    # A transfer that does not complete has taken longer than the run.
     seconds = [f["completed_s"] if f["completed_s"] is not None else 900.0 for f in flows]
     return Outcome(max(seconds), max(f["return_bytes"] for f in flows), float(np.mean(repeats)))
 

@@ -1,7 +1,7 @@
-"""A measured Starlink trace beside a simulated bent pipe: what matches, what does not.
+"""A measured Starlink trace compared with a simulated bent pipe.
 
 Follows LeoCC's example trace (SpaceNetLab, 2025): one-way delay over two minutes, a value for each 10 ms.
-Differs: the trace says neither where nor when it was taken, so the bent pipe is one of the same kind: Starlink's
+Differs: the place and time of the trace are not stated, so the bent pipe is one of the same kind: Starlink's
 catalogued satellites, a terminal in Berlin, its gateway in Frankfurt. Leaves out the trace's bandwidth.
 """
 
@@ -30,7 +30,7 @@ def reproduce() -> Reproduction:
     measured = np.loadtxt(TRACE)
     t_measured = np.arange(len(measured)) * 0.01
     pipe = {"tle": str(ELEMENTS), "isls": False, "elevation_mask": "25 deg", "handover": "synchronous", "update_interval": "15 s"}
-    # The gateway uses every satellite in view; the terminal holds one, chosen anew every 15 s.
+    # The gateway uses every satellite in view; the terminal uses a single one, chosen anew every 15 s.
     gateway = {"name": "frankfurt", "lat": "50.11 deg", "lon": "8.68 deg", "gateway": True, "antennas": "all"}
     path = skyhop.delay([("berlin", gateway)], pipe, duration="120 s", step="0.1 s", antennas=1)
     t, delay = path["time_s"], path["delay_ms"]
@@ -74,7 +74,7 @@ def lowest(t: np.ndarray, delay: np.ndarray) -> np.ndarray:
 
 
 def ratio(t: np.ndarray, delay: np.ndarray) -> float:
-    """How much larger steps of the median are at the best phase of the period than on average."""
+    """Ratio of the median's steps at the best phase of the period to the average steps."""
     means = []
     for phase in np.arange(0, PERIOD, 0.5):
         marks = np.arange(phase + PERIOD, t[-1] - 3, PERIOD) if phase < 3 else np.arange(phase, t[-1] - 3, PERIOD)

@@ -1,6 +1,6 @@
 """TH figure 1.1: AX.25 and TCP/IP in theory, by their headers and by their windows.
 
-Follows section 1.1: the share of a channel that headers leave, and the most that a window lets through, by delay.
+Follows section 1.1: the share of a channel left by headers, and the throughput limit of a window, by delay.
 Differs: the figure prints no numbers; those under published are the closed forms, and ours are simulations where skyhop has the protocol.
 Leaves out AX.25's stuffed bits and its transmitters' switching times, which the thesis leaves out too.
 """
@@ -21,7 +21,7 @@ CLAIM = (
 
 def reproduce() -> Reproduction:
     rows = [
-        # 16 octets of addresses and call signs are the thesis's complaint; with flags, control, PID and checks 20.
+        # The thesis criticises 16 octets of addresses and call signs; with flags, control, PID and checks they are 20.
         Row("AX.25: share left for data, 256 B", "%", 100 * 256 / 276, 100 * AX25.share(), 92.7, 92.8, "octets of the frame", of="formula"),
         Row(
             "TCP/IP is as good from a payload of", "B", None, float(crossing()), 512, 512,
@@ -37,7 +37,7 @@ def reproduce() -> Reproduction:
             )
         )
     for rtt_ms in (20, 250, 500):
-        # TCP's window over a channel that is never the limit, and AX.25's seven packets in TCP's headers.
+        # TCP's window over a channel with ample rate, and AX.25's seven packets in TCP's headers.
         for name, framing, payload, count in (("64 kB", TCP_IP, 1460, 44), ("7 packets of 256 B", AX25, 256, 7)):
             published = framing.throughput(rtt_ms / 1e3, payload=payload)
             ours = simulated(1e9, rtt_ms / 1e3, payload, count)
@@ -51,12 +51,12 @@ def reproduce() -> Reproduction:
 
 
 def crossing() -> int:
-    """The least payload with which TCP/IP leaves as much for data as AX.25."""
+    """The smallest payload at which TCP/IP leaves as much for data as AX.25."""
     return next(n for n in range(1, 65_000) if TCP_IP.share(n) >= AX25.share() - 1e-12)
 
 
 def simulated(rate_bps: float, rtt_s: float, payload: int, packets: int) -> float:
-    """Goodput in bit/s of TCP with a window of so many packets."""
+    """Goodput in bit/s of TCP with a window of that many packets."""
     scenario = {
         "host": "1999",
         "duration": "200 s",

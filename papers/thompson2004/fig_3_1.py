@@ -1,4 +1,4 @@
-"""TH figure 3.1: how the delay to a satellite changes during a pass, for four kinds of orbit.
+"""TH figure 3.1: delay to a satellite during a pass, for four kinds of orbit.
 
 Follows section 3.2: one way, straight up the slant range, without the hardware's 20 to 40 ms.
 Differs: the low orbit is one of SUNSAT's height and inclination on a circle; the others are presets.
@@ -39,10 +39,10 @@ def reproduce() -> Reproduction:
     # Heights over c, straight up and at the mask; Moscow sees Molniya's satellites from 11,000 km up to the apogee of 39,900.
     published = {"low (620 km)": (2, 10), "medium (ICO, 10,390 km)": (34, 55), "elliptic (Molniya)": (36, 133)}
     for (name, (constellation, duration)), dash in zip(ORBITS.items(), ("-", "--", "-.", ":")):
-        # An orbit of Molniya's kind serves the north.
+        # An orbit of the Molniya type serves the north.
         place = MOSCOW if "Molniya" in name else STELLENBOSCH
         if name == "geostationary":
-            # It neither rises nor sets.
+            # A geostationary satellite neither rises nor sets.
             t, delay = profile(place, constellation, 0, 86_400, None)
             rows.append(
                 Row(

@@ -1,6 +1,6 @@
 """TH figure 3.2: the larger initial window by segment size.
 
-Follows section 3.5.1: min(4 MSS, max(2 MSS, 4380 bytes)), and a sender in the simulator that is given it.
+Follows section 3.5.1: min(4 MSS, max(2 MSS, 4380 bytes)), and a simulated sender with that window.
 Differs: the figure prints no numbers; those under published follow from the rule.
 Leaves out nothing that the figure shows.
 """

@@ -1,4 +1,4 @@
-"""TH figure 3.3: how long slow start takes to fill a path, by its delay, with and without delayed acknowledgments.
+"""TH figure 3.3: time in which slow start fills a path, by its delay, with and without delayed acknowledgments.
 
 Follows section 3.5.7: a fixed rate, an acknowledgment for every second segment or for each.
 Differs: the rate is not in the text; ours is 1 Mbit/s with packets of 1000 bytes, and the closed form stands under published.
@@ -28,7 +28,7 @@ def reproduce() -> Reproduction:
     for name, every in ACKS.items():
         for rtt, took in zip(RTTS_MS, ours[name]):
             if rtt in (100, 300, 500):
-                # The closed form counts whole round trips; acknowledgments of the last window are spread over one, and an odd one waits.
+                # The closed form has whole round trips; acknowledgments of the last window are spread over one, and an odd one is delayed.
                 formula = theory.time_to_fill(RATE_BPS, rtt / 1e3, packet=PACKET_B, initial_window=2, ack_every=every)
                 rows.append(
                     Row(

@@ -1,6 +1,6 @@
 """TH figure 4.1: FACK's utilisation over rates of 10 kbit/s to 9 Mbit/s and delays, bit error rate 1e-6, packets of 1000 bytes.
 
-Follows section 4.6.1; what the text says of the figure, and ns-2's numbers for its points, which print what the figure draws.
+Follows section 4.6.1: the text's statements on the figure, and ns-2's numbers for its points.
 Differs: by default 70 of its points, `SKYHOP_FULL=1` for 675; axes are logarithmic.
 Leaves out the colours: heights are in the axes.
 """
@@ -21,7 +21,7 @@ def reproduce() -> Reproduction:
     points = surface("fack", 1e-6, 1000)
     b, d, used = columns(points)
     slow = used[b <= 100]
-    # The fall: over the last decade of the product, use falls by nearly as much.
+    # The decrease: over the last decade of the product, utilisation falls by nearly the same factor.
     product = np.log10(b * d)
     steep = float(-np.polyfit(product[used < 0.4], np.log10(used[used < 0.4]), 1)[0])
     rows = [

@@ -2,7 +2,7 @@
 
 Follows section 4.6.2: Tahoe's utilisation is subtracted from each of the others'.
 Differs: by default 70 points with one seed each, `SKYHOP_FULL=1` for 675 with three.
-Leaves out numbers under published: the text says in words what the figure draws.
+Leaves out numbers under published: the text describes the figure in words.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ CLAIM = "Newer stacks gain over Tahoe as rate and delay grow, NewReno more than 
 def reproduce() -> Reproduction:
     used = {stack: surface(stack, 1e-6, 1000) for stack in ("tahoe", "reno", "newreno", "sack1")}
     b, d, tahoe = columns(used["tahoe"])
-    # Between the flat top, where all are alike, and the tail, where all are small.
+    # Between the flat top, where all variants are alike, and the tail, where all utilisations are small.
     slope = (b * d > 60_000) & (b * d < 400_000)
     rows = []
     gain = {}

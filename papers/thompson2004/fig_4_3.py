@@ -1,8 +1,8 @@
-"""TH figure 4.3: what fewer bit errors bring, from 1e-4 to 1e-7 in steps of ten, SACK, packets of 1000 bytes.
+"""TH figure 4.3: gain from fewer bit errors, from 1e-4 to 1e-7 in steps of ten, SACK, packets of 1000 bytes.
 
 Follows section 4.6.3: the utilisation at a higher error rate is subtracted from that at the lower.
 Differs: by default 70 points with one seed each, `SKYHOP_FULL=1` for 675 with three.
-Leaves out numbers under published: the text says in words what the figure draws.
+Leaves out numbers under published: the text describes the figure in words.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def reproduce() -> Reproduction:
     b, d, _ = columns(used[1e-4])
     product = b * d
     rows = []
-    # Where the slope lies at each step: a tenth of the errors, about three times the product.
+    # Position of the slope at each step: a tenth of the errors, about three times the product.
     for above, below, (low, high) in zip(BERS, BERS[1:], ((2_000, 20_000), (30_000, 200_000), (100_000, 600_000))):
         gain = 100 * (columns(used[below])[2] - columns(used[above])[2])
         there = (product >= low) & (product <= high)

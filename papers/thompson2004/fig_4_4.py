@@ -1,6 +1,6 @@
 """TH figure 4.4: goodput over packet sizes and bit error rates at four rates, FACK, 40 ms.
 
-Follows section 4.6.4: what counts is payload, so that headers of 40 bytes are a loss too.
+Follows section 4.6.4: only payload counts, so headers of 40 bytes are a loss too.
 Differs: by default 7 sizes and 5 error rates with one seed, `SKYHOP_FULL=1` for 12 and 9 with three. "40 ms" is read as the delay
 one way, as in table 6.7 (80 ms of RTT); the rows hold for 40 ms of RTT too, which the last of them measures.
 Leaves out numbers under published but for the packet size that keeps performance (section 6.4.1).

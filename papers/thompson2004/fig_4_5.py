@@ -32,7 +32,7 @@ def reproduce() -> Reproduction:
                 np.log10(high), "drawn: the edge of what is used well; half a decade either way and a step of the errors"
             )
         )
-    # The square-root law: use depends on rate times the root of the error rate. Slower links meet timeouts before that.
+    # The square-root law: utilisation depends on rate times the root of the error rate. On slower links timeouts occur earlier.
     rows.append(
         Row(
             "decades of error rate per decade of rate, 1 to 4 Mbit/s", "decades", None, slope(used, 1000, 4000), -2.4, -1.6,

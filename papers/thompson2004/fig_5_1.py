@@ -1,4 +1,4 @@
-"""TH figure 5.1: utilisation and the equivalence formula as surfaces, and where both are above 80 %: FACK, 1500 bytes, 1e-6.
+"""TH figure 5.1: utilisation and the equivalence formula as surfaces, and the region in which both are above 80 %: FACK, 1500 bytes, 1e-6.
 
 Follows section 5.1; the level is the one with which fewest points disagree (`skyhop.equivalence`).
 Differs: the level from a tenth of the grid and the picture from 70 points, `SKYHOP_FULL=1` for 675. The thesis settles neither queue

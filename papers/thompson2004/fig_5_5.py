@@ -1,6 +1,6 @@
 """TH figure 5.5: FACK above 80 % with bit error rates of 1e-5 and 1e-7, packets of 1500 bytes.
 
-Follows section 5.4 ("BER 5" is 1e-5); what the text says of both, and ns-2 beside ours.
+Follows section 5.4 ("BER 5" is 1e-5); the text's statements on both, and ns-2 beside ours.
 Differs as figure 5.1 does: levels from the links in doubt, pictures from 70 points, `SKYHOP_FULL=1` for 675 and three seeds.
 Leaves out levels under published: the thesis prints none for this figure.
 """
@@ -20,8 +20,8 @@ def reproduce() -> Reproduction:
     b, _, used = columns(points[1e-5])
     level = found("fack", 1e-7, 1500, 0.8)
     rows = [
-        # Lost packets have used the link here, a tenth of it at this error rate: 80 % of the delivered is not 80 % of the carried.
-        # The best link of ns-2's has 45.6 %.
+        # Here the link also carries the lost packets, a tenth at this error rate: 80 % delivered differs from 80 % carried.
+        # ns-2's best link has 45.6 %.
         Row(
             "1e-5: most that any link is used", "%", None, 100 * float(used.max()), 45, 100 * (1 - 1e-5) ** 12_000,
             "ns-2's best link has 45.6 %; what errors spare is a ceiling"
@@ -52,5 +52,5 @@ def reproduce() -> Reproduction:
                     "one stream of losses for all of ns-2's points, with 24 losses at 1e-7: 12 %", of="ns-2.35"
                 )
             )
-    # The line of 1e-5 is at 40 %, below what repeats that are lost again leave of the best link.
+    # The line of 1e-5 is at 40 %, below the utilisation of the best link after repeated losses of retransmissions.
     return Reproduction(rows, draw({"FACK, 1e-5, 40 %": (points[1e-5], 0.4), "FACK, 1e-7, 80 %": (points[1e-7], 0.8)}))

@@ -1,8 +1,8 @@
-"""TH figures 5.6 to 5.8: FACK above 80 % and what the equivalence level says, at 1e-5, 1e-6 and 1e-7, packets of 500 bytes.
+"""TH figures 5.6 to 5.8: FACK above 80 % and the equivalence level, at 1e-5, 1e-6 and 1e-7, packets of 500 bytes.
 
-Follows section 5.6 and the row of table 5.1 that counts points on the wrong side, and how far off they are.
+Follows section 5.6 and the row of table 5.1 that counts points on the wrong side, with their distances.
 Differs as figure 5.1 does; by default the counts are of a strip around each level, every second link, scaled to the grid.
-Leaves out three separate pictures: one figure has the three, circles are the points that disagree, as large as they are off.
+Leaves out three separate pictures: one figure has the three, circles are the points that disagree, with areas by their differences.
 """
 
 from __future__ import annotations
@@ -16,10 +16,11 @@ from skyhop import equivalence, plot
 SOURCE = "Thompson 2004, figures 5.6, 5.7 and 5.8"
 CLAIM = "At 1e-6 and 1e-7 few points disagree with the level and by little; at 1e-5 some are far off, at the edge of what is used well"
 
-#: Level, points that differ, the most and the mean that they are off (%).
+#: Level, number of points that differ, largest and mean difference (%).
 PUBLISHED = {1e-5: (1.9508, 16, 21.53, 4.8), 1e-6: (1.1427, 3, 1.43, 1.0), 1e-7: (0.6198, 15, 5.3, 2.1)}
 STRIPS = {1e-5: (1.4, 3.8), 1e-6: (0.9, 1.35), 1e-7: (0.3, 0.85)}
-#: One run in three points of it: a point's own losses move it by 4 % at 1e-6 and by 12 at 1e-7; the thesis's stream moves all alike.
+#: One run for a third of the points: a point's own losses shift it by 4 % at 1e-6 and by 12 % at 1e-7; the thesis's stream shifts all
+#: alike.
 FEW = "a third to three times: few points, each with losses of its own; the thesis's stream moves all alike"
 
 
@@ -52,7 +53,7 @@ def draw(pictures):
         b, d, used = columns(points)
         level = equivalence.level(b, d, used, 0.8).level
         above = np.round(equivalence.equivalence(b, d), 9) >= level
-        # Where both agree nothing is drawn: the formula then says what was measured.
+        # Points on which both agree are not drawn: there the formula matches the measurement.
         said = np.where(above == (used >= 0.8), used, 0.8)
         plot.difference(
             b,

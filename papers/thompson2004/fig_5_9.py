@@ -1,4 +1,4 @@
-"""TH figure 5.9: how equivalence levels of different bit error rates are related, FACK and SACK.
+"""TH figure 5.9: relation of equivalence levels of different bit error rates, FACK and SACK.
 
 Follows section 5.7, which asks whether there is a relation; table 5.1 prints the levels that the figure draws.
 Differs: the relation is fitted (`skyhop.equivalence.fit_ber`), to the thesis's levels and to ours at five bit error rates.
@@ -21,7 +21,7 @@ PUBLISHED = {
     "fack": {1e-5: (1.4949, 1.6234, 1.7694, 1.9508), 1e-6: (0.84163, 0.94309, 1.0362, 1.1427), 1e-7: (0.35654, 0.44369, 0.5228, 0.6198)},
     "sack1": {1e-5: (1.5406, 1.6576, 1.7959, 1.983), 1e-6: (0.86646, 0.96657, 1.0555, 1.1675), 1e-7: (0.37675, 0.44369, 0.5528, 0.6576)},
 }
-#: Where the levels of 50 to 80 % lie.
+#: Range of the levels of 50 to 80 %.
 STRIPS = {1e-5: (1.3, 2.3), 3e-6: (1.0, 1.7), 1e-6: (0.7, 1.3), 3e-7: (0.4, 1.1), 1e-7: (0.15, 0.85)}
 
 
@@ -47,7 +47,7 @@ def reproduce() -> Reproduction:
                 "words: parallel lines; a step of the grid's products"
             )
         )
-        # Figure 5.9's other relation: utilisations are as far apart at each error rate.
+        # Figure 5.9's other relation: the distances between utilisations are the same at each error rate.
         gap = float(np.mean([mine[0.8, ber] - mine[0.5, ber] for ber in (1e-6, 1e-7)]))
         there = float(np.mean([published[ber][3] - published[ber][0] for ber in (1e-6, 1e-7)]))
         rows.append(Row(f"{stack}: 80 % above 50 %", "E", there, gap, there - 0.05, there + 0.05, "a level's own 0.05"))

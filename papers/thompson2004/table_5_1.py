@@ -1,9 +1,9 @@
-"""TH table 5.1: equivalence levels of five stacks at two bit error rates, and how many points each level misjudges.
+"""TH table 5.1: equivalence levels of five stacks at two bit error rates, and the number of points that each level misjudges.
 
 Follows chapter 5 and the settings that the reference found to give its numbers: 500 bytes, 20,000 packets a point, D the round trip.
 Differs: levels from every third of the links around them (`SKYHOP_FULL=1`: all), three seeds, losses of its own at each. The thesis's
-runs all had one stream of losses; what that one did to a level, ns-2 says (`python/tests/thompson_ns2.csv`), and rows of their own add.
-Leaves out 90 %, where the thesis is 0.1 to 0.4 above every simulation that was tried, and 1e-5, which timeouts decide.
+runs all had one stream of losses; its effect on a level is known from ns-2 (`python/tests/thompson_ns2.csv`) and added in separate rows.
+Leaves out 90 %, where the thesis is 0.1 to 0.4 above every simulation tried, and 1e-5, where timeouts dominate.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ STREAM = (
     "one stream of losses for all of the thesis's runs, which in ns-2.35 adds 0.02 to 0.05 to a level; ours has losses of its "
     "own at each link"
 )
-#: Levels that are more than the tolerance below the printed ones, by hand.
+#: Levels below the printed ones by more than the tolerance, by hand.
 OFF = {
     ("tahoe", 1e-6): (0.8,),
     ("tahoe", 1e-7): (0.5, 0.6, 0.7, 0.8),

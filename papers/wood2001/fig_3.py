@@ -64,7 +64,7 @@ def reproduce() -> Reproduction:
 
 
 def left_open(days: dict[str, skyhop.Table]) -> str:
-    """Epoch and step of time are not stated: the largest delays of the second half of the day, and of every fifth minute."""
+    """Epoch and time step are not stated: the largest delays of the second half of the day, and of every fifth minute."""
     said = []
     for case in ("no cross-seam links", "cross-seam links"):
         t, delay = series(days[case], PAIRS[0])

@@ -1,4 +1,4 @@
-"""WP figure 4: goodput over several paths against the number of duplicates that TCP takes for a loss.
+"""WP figure 4: goodput over several paths against TCP's threshold of duplicate acknowledgments.
 
 Follows the section on TCP in the satellite environment: see `mesh.py`; delayed acknowledgments of 200 ms.
 Differs: the paper prints curves without numbers and no window; ours is 40 segments, and others are tried.

@@ -1,6 +1,6 @@
-"""WP figure 5: delayed acknowledgments slow a transfer over several paths down.
+"""WP figure 5: cost of delayed acknowledgments for a transfer over several paths.
 
-Follows the section on delayed acknowledgments: see `mesh.py`; 200 ms or none, threshold 3, gap fillers told at once.
+Follows the section on delayed acknowledgments: see `mesh.py`; 200 ms or none, threshold 3, filled gaps acknowledged at once.
 Differs: the paper prints curves without numbers and no window; ours is 40 segments. A threshold of 1 is shown besides.
 Leaves out the progress of the file over time.
 """
@@ -15,7 +15,7 @@ SOURCE = "Wood et al. 2001, figure 5"
 CLAIM = "Delayed acknowledgments cost goodput over several paths and little over one; telling filled gaps at once helps"
 
 CASES = {"one path": {"scheme": "shortest"}, "several paths": {}, "several paths, threshold 1": {"threshold": 1}}
-#: Why the claim does not hold of each variant and system.
+#: Reasons for the variants and systems to which the claim does not apply.
 RARE = (
     "SACK seldom enters recovery at a threshold of 3, and half the acknowledgments are half as many to be misordered; ns-2 has "
     "the same over a mesh of nine, 1413.7 kbit/s delayed and 1406.3 not"
@@ -57,7 +57,7 @@ def reproduce() -> Reproduction:
 
 
 def cost(system: str, variant: str, case: str) -> float:
-    """Of delayed acknowledgments, in % of goodput."""
+    """Cost of delayed acknowledgments, in % of goodput."""
     keys = CASES[case]
     return 100 * (1 - mean(system, variant, acks=DELAY, **keys) / mean(system, variant, acks=NO_DELAY, **keys))
 
