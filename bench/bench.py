@@ -3,7 +3,7 @@
 
 Follows cases.py and thompson.py. Both programs simulate the same network; equal goodputs show that they do the same work. User
 and system time of each process are counted, runs alternate, and medians are printed: wall time on a shared machine is noise.
-ns-2's packet-hops are counted by monitors in a run of their own, which is not timed.
+ns-2's packet-hops are counted by monitors in a separate run, which is not timed.
 Differs from a profile: it measures speed, without causes. Leaves out memory.
 """
 

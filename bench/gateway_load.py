@@ -1,6 +1,6 @@
-"""A gateway under load and under attack: what it holds, what it costs, and whether others notice. Cases of bench/gateway.py.
+"""A gateway under load and under attack: its memory, its processor time and the effect on others. Cases of bench/gateway.py.
 
-Memory is the kernel's VmRSS of each daemon, processor time its utime and stime, so that a busy machine moves neither.
+Memory is the kernel's VmRSS of each daemon, processor time its utime and stime, so a busy machine changes neither.
 """
 
 import json

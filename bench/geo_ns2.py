@@ -2,7 +2,7 @@
 
 Follows the reference's notes on `geo_bulk.csv`: 10 MB in packets of 1000 bytes, window 240, a queue of 50 packets, every stack.
 Differs: more round trips, two slow hops (2 and 1.5 Mbit/s, half of the delay each), and 2 Mbit/s with 20 kbit/s back.
-Leaves out what is random: there is nothing. Needs Debian's package ns2, and five minutes.
+Leaves out seeds: nothing is random. Needs Debian's package ns2, and five minutes.
 
     python3 bench/geo_ns2.py > crates/sim/tests/geo_ns2.csv
 """

@@ -1,7 +1,7 @@
 """A gateway's laboratory: a user, a terminal, a satellite link, a hub and a server in network namespaces.
 
 The satellite link is `skyhop emulate` between two devices, and so is the path between hub and server if one is given; hub and terminal
-are `skyhop gateway`. Everything goes when the `with` ends, also after a failure.
+are `skyhop gateway`. Everything is removed at the end of the `with`, even after a failure.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""A server for laboratories: HTTP with /bytes/N of random content, and ports by which ends of connections are tried.
+"""A server for laboratories: HTTP with /bytes/N of random content, and ports for tests of connection ends.
 
 `python3 bench/serve.py PORT`: PORT is HTTP, and /bbr/bytes/N has them sent by BBR; PORT + 1 reads to the end, waits for a line of
 `SHA256 bytes`, and closes; PORT + 2 sends what it reads back, ends behind an end, and of UDP too; PORT + 3 accepts and resets after the

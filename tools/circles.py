@@ -2,8 +2,8 @@
 """Cycles between files: chains of `use crate::` between the files of a crate that return to their start.
 
 Follows no rule of Rust, which allows cycles: the aim is that a file can be read without the files that use it. Exits with 1 if
-there are more than are known. With names of crates, prints those that are known too.
-Differs from a checker of modules: a name that a crate's lib.rs passes on counts for the file that it is from.
+there are more than are known. With names of crates as arguments, prints their known cycles too.
+Differs from a checker of modules: a name re-exported by a crate's lib.rs counts for its original file.
 Leaves out paths without `use`, `super` in tests' modules, and modules within a file.
 """
 

@@ -1,9 +1,9 @@
 """Queues, losses, late packets: a table of docs/links.md from a sweep of scenarios/queues.toml, losses.toml or late-packets.toml.
 
-What the flows are told is a column, what the link does a row: Mbit/s, mean over the seeds and half of Student's 95 % interval; of a
+A column is a setting of the flows, a row one of the link: Mbit/s, mean over the seeds and half of Student's 95 % interval; of a
 call, mean and largest delay in ms and the share that was dropped.
-Differs from which_tcp.py: nothing is picked out, and the spread is shown. With --repeats: segments sent again and timeouts, means.
-Leaves out a name for each row; the document has them.
+Differs from which_tcp.py: all settings are shown, with their spread. With --repeats: mean numbers of retransmitted segments and timeouts.
+Leaves out names of rows, which the document has.
 
     skyhop sweep scenarios/losses.toml --out losses && python tools/link_tables.py losses
 """

@@ -4,8 +4,8 @@
 Follows cargo-mutants, which lists the changes (`cargo mutants --list --json`); here a few of each part are drawn with a stated seed,
 and test binaries run one by one, the fastest first, with a limit of CPU time, until one fails twice: the crate's own, then some of
 those that use it. Differs from `cargo mutants`: 14,000 changes would take weeks. Works in a copy beside the repository, where ../shared
-is found, group by group, and goes on where it was. Leaves out doc-tests and the binaries of SLOW; whether a survivor matters is for
-people to say, in a file of verdicts.
+is found, group by group, and goes on where it was. Leaves out doc-tests and the binaries of SLOW; people judge survivors
+in a file of verdicts.
 
   tools/mutants.py --seed 20261122 --per-group 6              draw, test, print the table
   tools/mutants.py --seed 20261122 --per-group 6 --table      the table so far

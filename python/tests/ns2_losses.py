@@ -1,7 +1,7 @@
 """Packets lost by ns-2 in the reference's runs of Thompson's experiment: the draws of its generator, one for each packet.
 
 Follows L'Ecuyer 1999, MRG32k3a, which ns-2.35 has: two recursions of order three modulo 2^32 - 209 and 2^32 - 22853.
-Differs from drawing one by one: as many lanes as there are blocks, each begun where the one before ends, by powers of the matrices.
+Differs from drawing one by one: one lane per block, each begun at the end of the one before, by powers of the matrices.
 Leaves out streams and substreams; the reference's seeds, 7919 times its number plus 17, fill the six words of the default stream.
 """
 

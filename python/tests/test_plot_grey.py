@@ -3,7 +3,7 @@
 Follows `skyhop.plot`: each picture is rendered, its colours become lightness, and different elements must remain
 distinguishable.
 Differs from test_plot.py, which checks labels and numbers.
-Leaves out beauty, which people judge.
+Leaves out the look of pictures, which people judge.
 """
 
 import itertools

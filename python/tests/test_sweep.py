@@ -2,7 +2,7 @@
 
 Follows the guarantee that Python and the command write the same bytes.
 Differs from the command's tests: results are read by pandas, polars and duckdb.
-Leaves out kills of the whole process, which the command's tests do.
+Leaves out killing the whole process, which the command's tests do.
 """
 
 import os
