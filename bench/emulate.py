@@ -1,12 +1,12 @@
 """The emulator beside a naive relay: processor time a packet, lateness, round trips.
 
-Both carry the same download over the same rate and delay, one after the other in each round, so that a busy machine slows both. The
-naive relay (crates/emulate/examples/naive.rs) makes a system call for each packet and has no queue, no loss and no record. rattan
-joins in where it is installed (`cargo install rattan`).
+Both carry the same download over the same rate and delay, alternately, so that a busy machine slows both. The naive relay
+(crates/emulate/examples/naive.rs) makes a system call for each packet and has no queue, no loss and no record. rattan is measured
+too if it is installed (`cargo install rattan`).
 
-Then round trips over a path beside those over a wire between the same two hosts, which take the kernel's time too; a chain of 16
-links beside one, 8 to 64 paths at once, and runs on a machine whose processors are all busy: each is within the limits, or says
-that it is not valid.
+Further tables: round trips over a path, compared with a wire between the same two hosts, which includes the kernel's time; a chain
+of 16 links compared with one; 8 to 64 simultaneous paths; and runs on a machine with all processors busy, which have to stay within
+the limits or report that they are not valid.
 
     python3 bench/emulate.py            all tables
     python3 bench/emulate.py relay rtt chain paths loaded

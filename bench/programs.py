@@ -1,13 +1,13 @@
 """Real programs over the emulator: iperf3, curl from nginx, ssh, and a page in Chromium, over a geostationary satellite and a low one.
 
 Follows HT 4.2.4 (the analysis of table 4.2): an object over a new connection takes one round trip to connect, and one for each
-window of slow start. Limits were set before the first run: a page takes within 5 % and 20 ms an object of the analysis; other
-programs' are in the table. Differs from the thesis: today's first window is 10 segments, which leaves no delayed acknowledgment to
-wait for, and what the rate takes is added. Leaves out how late packets were, which each run says itself: one that is not valid is
-repeated twice, and then marked, and not judged.
+window of slow start. Limits were set before the first run: the time of a page is within 5 % and 20 ms per object of the analysis;
+those of other programs are in the table. Differs from the thesis: today's initial window is 10 segments, so no delayed
+acknowledgment is awaited, and transmission time is added. Leaves out the lateness of packets, which each run reports: a run that is
+not valid is repeated up to twice, then marked and not judged.
 
-    python3 bench/programs.py           a table; the exit code is 1 if something is beyond its limits
-    python3 bench/programs.py ssh       those whose name has that in it
+    python3 bench/programs.py           a table; the exit code is 1 if a program is beyond its limits
+    python3 bench/programs.py ssh       programs whose names contain this
 """
 
 import hashlib

@@ -1,9 +1,9 @@
 """A server for laboratories: HTTP with /bytes/N of random content, and ports for tests of connection ends.
 
-`python3 bench/serve.py PORT`: PORT is HTTP, and /bbr/bytes/N has them sent by BBR; PORT + 1 reads to the end, waits for a line of
-`SHA256 bytes`, and closes; PORT + 2 sends what it reads back, ends behind an end, and of UDP too; PORT + 3 accepts and resets after the
-first bytes; PORT + 4 says with which type of service it was asked. With `names` behind PORT, port 53 of UDP and TCP is a name
-server for any name: its addresses are 192.0.2.N, N counts questions, and they live for 3 s.
+`python3 bench/serve.py PORT`: PORT is HTTP, with /bbr/bytes/N sent by BBR; PORT + 1 reads to the end, answers with a line of
+`SHA256 bytes`, and closes; PORT + 2 echoes TCP, with a half-close after the client's, and UDP; PORT + 3 accepts and resets after the
+first bytes; PORT + 4 answers with the type of service of the request. With `names` after PORT, port 53 of UDP and TCP is a name
+server for any name: its addresses are 192.0.2.N, where N counts queries, with a time to live of 3 s.
 """
 
 import hashlib
