@@ -421,6 +421,11 @@ impl<T: Copy> Link<T> {
         (self.wakes_to_send, self.watched) = (true, true);
     }
 
+    /// Makes [`Link::reports`] true after each call.
+    pub fn watch(&mut self) {
+        self.watched = true;
+    }
+
     /// Returns true if the queue reads labels; if not, any label will do.
     pub fn reads_labels(&self) -> bool {
         self.queue.reads_labels()

@@ -23,6 +23,9 @@ impl Rank {
     /// Rank of a slot that comes after all others.
     pub const LAST: Self = Self((1 << RANK_BITS) - 1);
 
+    /// Rank of the edges of the network, which comes with the links'.
+    pub const EDGES: Self = Self::link(u32::MAX);
+
     /// Rank of a clock that changes the network.
     pub const fn clock(number: u8) -> Self {
         Self(number as u64)

@@ -6,18 +6,21 @@
 use crate::account::PacketFate;
 use crate::agenda::{Agenda, Slot};
 use crate::beside::Inside;
+use crate::compression::{HeaderRequest, REQUEST_B, WHOLE_B};
 use crate::frame::{Delivery, Frame};
+use crate::links::Links;
 use crate::mtu::message;
 use crate::network::Network;
 use crate::packets::Packets;
 use crate::pinned::{Pinned, PinnedStep, StepOver};
-use crate::route::Way;
+use crate::route::{Route, Way};
 use crate::routes::Stuck;
 use crate::space::Space;
 use skyhop_link::{Arrival, FlippedBit, Label};
 use skyhop_topology::NodeId;
-use skyhop_units::Time;
-use skyhop_wire::{Ecn, Transport};
+use skyhop_units::{Bytes, Span, Time};
+use skyhop_wire::{Ecn, Ip, Packet, Transport, Version};
+use std::net::Ipv4Addr;
 
 /// Hop limit, larger than the length of any path: a packet beyond it is in a loop while routes change.
 const MOST_HOPS: u16 = 255;
@@ -49,6 +52,10 @@ impl Network {
             (Way::Pinned(_), _) => self.packets.steps.begin(id, 0),
             _ => {}
         }
+        if let Some(edges) = &mut self.edges {
+            let frame = &self.packets.frames[id];
+            edges.enter(id, frame.route, frame.backward);
+        }
         self.forward(now, agenda, id, node).map(Delivery)
     }
 
@@ -57,6 +64,11 @@ impl Network {
     #[inline]
     pub fn handle_timeout(&mut self, now: Time, agenda: &mut Agenda, slot: Slot) -> Option<Delivery> {
         if slot < self.clocks.space {
+            if slot == self.clocks.edges
+                && let Some(edges) = &mut self.edges
+            {
+                edges.handle_timeout(now);
+            }
             return self.drain(now, agenda, slot);
         }
         if slot == self.clocks.space {
@@ -96,7 +108,20 @@ impl Network {
     /// Takes the arrivals of a wire, up to the first packet that is at the end of its route.
     #[inline]
     fn drain(&mut self, now: Time, agenda: &mut Agenda, index: u32) -> Option<Delivery> {
+        if self.edges.is_some() {
+            if let Some(delivery) = self.leave_next(now, agenda, index) {
+                return Some(delivery);
+            }
+            if index == self.clocks.edges {
+                return None;
+            }
+        }
         loop {
+            if self.links.wires[index as usize].reconstructor.is_some()
+                && let Some(delivery) = self.reconstructed(now, agenda, index)
+            {
+                return Some(delivery);
+            }
             let (wire, medium) = self.links.wire(index);
             let Some(arrival) = wire.link.poll_arrival(now, &medium) else { break };
             self.packet_hops = self.packet_hops.wrapping_add(1);
@@ -106,11 +131,12 @@ impl Network {
             }
             let lost = match &mut wire.compression {
                 None => arrival.lost,
-                Some(compression) => {
-                    let account = self.packets.routes[frame.route as usize].account;
-                    compression.loses(arrival.packet, (account, frame.stream), arrival.lost)
-                }
+                Some(_) => match self.restore(now, agenda, index, (arrival.packet, arrival.lost)) {
+                    Some(lost) => lost,
+                    None => continue,
+                },
             };
+            let frame = &mut self.packets.frames[arrival.packet];
             if lost {
                 match self.lose(now, agenda, index, (arrival.packet, arrival.peer), arrival.corrupted) {
                     Some(delivery) => return Some(delivery),
@@ -121,13 +147,173 @@ impl Network {
             if arrival.duplicated {
                 self.duplicate(now, index, (arrival.packet, arrival.peer), arrival.marked);
             }
-            if let Some(id) = self.forward(now, agenda, arrival.packet, NodeId(arrival.peer)) {
+            if self.links.wires[index as usize].reconstructor.is_some()
+                && self.reconstruct(now, index, arrival.packet)
+            {
+                continue;
+            }
+            if let Some(id) = self.forward(now, agenda, arrival.packet, NodeId(arrival.peer))
+                && let Some(id) = self.leave(now, agenda, id)
+            {
                 self.draining = Some(index);
                 return Some(Delivery(id));
             }
         }
         self.after_wire(now, agenda, index);
         None
+    }
+
+    /// Restores the header of a packet that has arrived on wire `index`. Returns true if it is lost, on the wire or by that; `None`
+    /// if it was a request for a whole header, which ends here.
+    #[inline(never)]
+    fn restore(
+        &mut self,
+        now: Time,
+        agenda: &mut Agenda,
+        index: u32,
+        (id, lost): (u32, bool),
+    ) -> Option<bool> {
+        let Packets { frames, routes, .. } = &mut self.packets;
+        let wire = &mut self.links.wires[index as usize];
+        let compression = wire.compression.as_mut()?;
+        if let Some(message) = compression.take_message(id) {
+            self.packets.discard(id, if lost { PacketFate::Lost } else { PacketFate::Delivered });
+            let asked = self.links.wires[index as usize ^ 1].compression.as_mut().filter(|_| !lost);
+            if let Some((asked, request)) = asked.zip(message) {
+                asked.refresh(now, request);
+                self.send_message(now, agenda, index ^ 1, (WHOLE_B, None));
+            }
+            return None;
+        }
+        let frame = &frames[id];
+        let connection = (routes[frame.route as usize].account, frame.stream);
+        let takes = wire.delay.unwrap_or(Span::ZERO)
+            + wire.rate.serialisation(Bytes::new(frame.packet.wire_len().into()));
+        let left = Time::ZERO + now.since(Time::ZERO + takes);
+        let restored = compression.arrives([now, left], id, connection, &frame.packet, lost);
+        if restored.asks {
+            let request = (connection, frame.packet);
+            self.send_message(now, agenda, index ^ 1, (REQUEST_B, Some(request)));
+        }
+        Some(restored.lost)
+    }
+
+    /// Sends a message of the link's own ends on wire `index`, of so many bytes.
+    #[inline(never)]
+    fn send_message(
+        &mut self,
+        now: Time,
+        agenda: &mut Agenda,
+        index: u32,
+        message: (u32, Option<HeaderRequest>),
+    ) {
+        let route = match self.control {
+            Some(route) => route,
+            None => {
+                let account = self.open_account();
+                let way = Way::Wires([Box::default(), Box::default()]);
+                let route =
+                    Route { way, account, priority: 0, narrow: false, told: false, counted: [false; 2] };
+                let number = self.add_route(route, false);
+                *self.control.insert(number)
+            }
+        };
+        // Its bytes are the link's own, so that nothing reads the header.
+        let ip = Ip {
+            version: Version::V4,
+            source: Ipv4Addr::UNSPECIFIED,
+            destination: Ipv4Addr::UNSPECIFIED,
+            identification: 0,
+            ttl: 1,
+            ecn: Ecn::NotCapable,
+        };
+        let packet = Packet { ip, transport: Transport::Other(0), payload_len: 0 };
+        let id = self.packets.begin(Frame::new(route, false, [0, 0], now, packet), None);
+        let (wire, medium) = self.links.wire(index);
+        let (bytes, message) = message;
+        if wire.link.handle_packet(now, id, bytes, Label::default(), &medium).is_err() {
+            self.packets.discard(id, PacketFate::Dropped);
+            return;
+        }
+        if let Some(compression) = &mut wire.compression {
+            compression.send(id, message);
+        }
+        self.after_wire(now, agenda, index);
+    }
+
+    /// A packet has reached the end of its route. Returns the one that leaves there, if any.
+    #[inline(always)]
+    fn leave(&mut self, now: Time, agenda: &mut Agenda, id: u32) -> Option<u32> {
+        match self.edges {
+            None => Some(id),
+            Some(_) => self.resequence(now, agenda, id),
+        }
+    }
+
+    #[inline(never)]
+    fn resequence(&mut self, now: Time, agenda: &mut Agenda, id: u32) -> Option<u32> {
+        let edges = self.edges.as_mut()?;
+        let frame = &self.packets.frames[id];
+        edges.leave(now, id, frame.route, frame.backward);
+        if let Some(at) = edges.poll_timeout() {
+            agenda.wake(self.clocks.edges, at);
+        }
+        edges.poll()
+    }
+
+    /// The next packet that an edge lets go; `index` is what is drained meanwhile.
+    #[inline(never)]
+    fn leave_next(&mut self, now: Time, agenda: &mut Agenda, index: u32) -> Option<Delivery> {
+        let edges = self.edges.as_mut()?;
+        let next = edges.poll();
+        match next {
+            Some(_) => self.draining = Some(index),
+            None => {
+                if let Some(at) = edges.poll_timeout() {
+                    agenda.wake(self.clocks.edges, at.max(now));
+                }
+            }
+        }
+        next.map(Delivery)
+    }
+
+    /// Holds an acknowledgment behind those that are missing before it, which are made. Returns false if it goes on at once.
+    #[inline(never)]
+    fn reconstruct(&mut self, now: Time, index: u32, id: u32) -> bool {
+        let frame = &self.packets.frames[id];
+        let route = &self.packets.routes[frame.route as usize];
+        // Packets of programs have bytes, which are not made here.
+        if route.told {
+            return false;
+        }
+        let stream = (route.account, frame.stream, frame.backward);
+        let ack = frame.label(route.account, route.priority).ack;
+        let Some(box_) = &mut self.links.wires[index as usize].reconstructor else { return false };
+        let Some(missing) = box_.handle(now, stream, ack) else { return false };
+        for (number, at) in missing.numbers {
+            let copy = self.packets.acknowledging(id, number);
+            if let Some(edges) = &mut self.edges {
+                edges.forget(copy);
+            }
+            box_.hold(stream, at, copy);
+        }
+        box_.hold(stream, missing.last.unwrap_or(now), id);
+        true
+    }
+
+    /// Sends on the acknowledgments that are due behind wire `index`, up to the first that is at the end of its route.
+    #[inline(never)]
+    fn reconstructed(&mut self, now: Time, agenda: &mut Agenda, index: u32) -> Option<Delivery> {
+        loop {
+            let wire = &mut self.links.wires[index as usize];
+            let (to, id) = (wire.to, wire.reconstructor.as_mut()?.poll(now)?);
+            if let Some(id) = self.forward(now, agenda, id, to)
+                && let Some(id) = self.leave(now, agenda, id)
+            {
+                self.draining = Some(index);
+                return Some(Delivery(id));
+            }
+        }
     }
 
     /// Handles a packet lost to errors: it ends here, unless only one bit is flipped and the driver wants such packets.
@@ -146,6 +332,7 @@ impl Network {
             return None;
         }
         let id = self.forward(now, agenda, packet, NodeId(peer))?;
+        let id = self.leave(now, agenda, id)?;
         self.draining = Some(index);
         Some(Delivery(id))
     }
@@ -154,6 +341,9 @@ impl Network {
     #[inline(never)]
     fn duplicate(&mut self, now: Time, index: u32, (packet, peer): (u32, u32), marked: bool) {
         let copy = self.packets.duplicate(packet);
+        if let Some(edges) = &mut self.edges {
+            edges.forget(copy);
+        }
         if let Some(space) = &mut self.links.space {
             space.duplicate(packet, copy);
         }
@@ -192,7 +382,13 @@ impl Network {
                 let next =
                     self.mesh.as_mut().and_then(|mesh| mesh.next_wire(node, destination, &frame.packet));
                 let Some(next) = next else { unreachable!("a route over a mesh has a way") };
-                next
+                match self.divert_at {
+                    Some(at) => {
+                        let ways = self.mesh.as_mut().map(|mesh| mesh.next_wires(node, destination));
+                        divert(next, ways.unwrap_or_default(), at, &mut self.links, now)
+                    }
+                    None => next,
+                }
             }
             Way::Pinned(pinned) => {
                 let at = steps.of(id);
@@ -215,7 +411,13 @@ impl Network {
                     false => Err(Stuck::HopLimit),
                 };
                 match next {
-                    Ok(wire) => wire,
+                    Ok(wire) => match self.divert_at {
+                        Some(at) => {
+                            let ways = space.next_wires(node, destination);
+                            divert(wire, ways, at, &mut self.links, now)
+                        }
+                        None => wire,
+                    },
                     Err(why) => {
                         space.stuck(why, node, destination);
                         self.packets.discard(id, PacketFate::Dropped);
@@ -286,6 +488,9 @@ impl Network {
         let message =
             Frame { hop, backward: !frame.backward, twin: false, sent_at: frame.sent_at, packet, ..frame };
         let message = self.packets.begin(message, None);
+        if let Some(edges) = &mut self.edges {
+            edges.forget(message);
+        }
         if let Some(step) = turned {
             self.packets.steps.begin(message, step);
         }
@@ -324,6 +529,10 @@ impl Network {
         }
         if let Some(interface) = wire.capture {
             while let Some(sent) = wire.link.poll_sent(now, &medium) {
+                // Messages about headers are the link's own.
+                if wire.compression.as_ref().is_some_and(|compression| compression.is_message(sent.packet)) {
+                    continue;
+                }
                 let Packets { frames, beside, .. } = &mut self.packets;
                 let frame = &mut frames[sent.packet];
                 if sent.marked {
@@ -333,6 +542,9 @@ impl Network {
             }
         }
         if let Some(at) = wire.link.poll_timeout() {
+            agenda.wake(index, at);
+        }
+        if let Some(at) = wire.reconstructor.as_ref().and_then(|box_| box_.poll_timeout()) {
             agenda.wake(index, at);
         }
     }
@@ -398,6 +610,21 @@ impl Network {
     pub fn wires_of(&self, route: u32) -> impl Iterator<Item = u32> {
         self.watch.wires_of(route)
     }
+}
+
+/// The wire of `ways` for which fewest packets wait, if `at` or more wait for the planned one (WP: a router diverts what it would
+/// have to drop); the planned one if none has fewer.
+#[inline(never)]
+fn divert(planned: u32, ways: Vec<u32>, at: u32, links: &mut Links, now: Time) -> u32 {
+    let waiting = links.waiting(planned, now);
+    if waiting < at as usize {
+        return planned;
+    }
+    let counted = ways.into_iter().map(|wire| (links.waiting(wire, now), wire));
+    counted
+        .min_by_key(|(waiting, _)| *waiting)
+        .filter(|(fewest, _)| *fewest < waiting)
+        .map_or(planned, |(_, wire)| wire)
 }
 
 /// The next wire of the packet of frame `id` on a pinned path, at `node` after step `at`; `None` at the end of the path.

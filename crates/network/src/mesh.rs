@@ -5,7 +5,7 @@
 //! Leaves out failed links: packets are still sent into a link that is out.
 
 use crate::tables::Sharing;
-use skyhop_routing::Multipath;
+use skyhop_routing::{Hop, Multipath};
 use skyhop_scenario::network::NetworkPlan;
 use skyhop_topology::NodeId;
 use skyhop_wire::Packet;
@@ -33,6 +33,12 @@ impl Mesh {
         let hop = self.sharing.next_hop(&mut self.paths, node, destination, packet)?;
         let reverse = self.begins[hop.link.index()] != node;
         Some(2 * hop.link.0 + reverse as u32)
+    }
+
+    /// The wires from `node` on all paths towards `destination`.
+    pub fn next_wires(&mut self, node: NodeId, destination: NodeId) -> Vec<u32> {
+        let wire = |hop: &Hop| 2 * hop.link.0 + u32::from(self.begins[hop.link.index()] != node);
+        self.paths.next_hops(node, destination).iter().map(wire).collect()
     }
 
     /// The wires on all paths from one node to another that use none for which `skip` returns true; empty if there is no such

@@ -16,17 +16,19 @@ use crate::moving::Whereabouts;
 use crate::mtu;
 use crate::outlook::{NetworkEpoch, Outlook};
 use crate::packets::Packets;
+use crate::resequencing::Edges;
 use crate::route::{Route, Way};
 use crate::space::Space;
 use crate::watch::Watch;
+use crate::wire::Wire;
 use skyhop_chance::Seed;
 use skyhop_results::{
     AddressResult, DirectionResult, FailureResult, HandoverResult, LinkResult, RoutingResult, UplinkResult,
 };
 use skyhop_scenario::network::{NetworkPlan, SkyWay};
-use skyhop_scenario::{Files, Scenario};
+use skyhop_scenario::{Files, Scenario, Spread};
 use skyhop_topology::NodeId;
-use skyhop_units::{Amount, Rate, Time};
+use skyhop_units::{Amount, Rate, Span, Time};
 use std::collections::BTreeMap;
 
 /// Links, satellites, routes, and the packets in them.
@@ -36,7 +38,13 @@ pub struct Network {
     pub(crate) packets: Packets,
     pub(crate) captured: Captured,
     pub(crate) watch: Watch,
+    /// Number of waiting packets at which nodes divert packets to another path, if they do.
+    pub(crate) divert_at: Option<u32>,
     pub(crate) clocks: Clocks,
+    /// Route of the links' own messages, once there are any.
+    pub(crate) control: Option<u32>,
+    /// Edges that put packets into order, if any flow has one.
+    pub(crate) edges: Option<Box<Edges>>,
     /// The wire whose arrivals are being delivered.
     pub(crate) draining: Option<u32>,
     pub(crate) packet_hops: u64,
@@ -47,6 +55,8 @@ pub struct Network {
 /// The agenda's slots after those of the wires.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Clocks {
+    /// Edges at which packets wait for those before them.
+    pub edges: Slot,
     /// Updates of satellites.
     pub space: Slot,
     /// Scheduled outages of links.
@@ -60,6 +70,7 @@ impl Clocks {
         for wire in 0..links.wires.len() as u32 {
             agenda.add(Rank::link(wire));
         }
+        let edges = agenda.add(Rank::EDGES);
         let [space, outages] = [0, 1].map(|number| agenda.add(Rank::clock(number)));
         if links.space.is_some() {
             agenda.wake(space, Time::ZERO);
@@ -71,7 +82,7 @@ impl Clocks {
             }
             frames
         });
-        Self { space, outages, frames }
+        Self { edges, space, outages, frames }
     }
 
     /// The last of the network's slots.
@@ -97,13 +108,18 @@ impl Network {
     ) -> Result<Self, BuildError> {
         let Built { links, mesh, captured } = crate::build::build(scenario, plan, files, seed)?;
         let clocks = Clocks::of(&links, agenda);
+        let routing = &scenario.routing;
+        let diverts = routing.spread == Spread::Congestion;
         Ok(Self {
+            divert_at: diverts.then(|| routing.divert_at.unwrap_or(10)),
             watch: Watch::of(&links.wires),
             links,
             mesh,
             packets: Packets::new(),
             captured,
             clocks,
+            control: None,
+            edges: None,
             draining: None,
             packet_hops: 0,
             surveyed: false,
@@ -124,6 +140,11 @@ impl Network {
         self.watch.add(watched.then_some(&route.way), self.mesh.as_deref_mut());
         self.packets.routes.push(route);
         self.packets.routes.len() as u32 - 1
+    }
+
+    /// Puts the packets of a route into order at both of its ends, where one waits for those before it for at most `wait`.
+    pub fn keep_order(&mut self, route: u32, wait: Span) {
+        self.edges.get_or_insert_default().add(route, wait);
     }
 
     /// Tag of the next packet that was dropped or lost, of routes with [`Route::told`].
@@ -285,7 +306,9 @@ impl Network {
     /// those that the links hold. The error says what differs.
     pub fn check_conservation(&self) -> Result<(), String> {
         let (exist, in_flight) = (self.packets.frames.len(), self.packets.in_flight());
-        let held: usize = self.links.wires.iter().map(|w| w.link.held()).sum();
+        let beyond = |w: &Wire| w.reconstructor.as_ref().map_or(0, |box_| box_.held());
+        let on_links: usize = self.links.wires.iter().map(|w| w.link.held() + beyond(w)).sum();
+        let held = on_links + self.edges.as_ref().map_or(0, |edges| edges.held());
         if in_flight == exist as u64 && held == exist {
             return Ok(());
         }

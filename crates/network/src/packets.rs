@@ -9,6 +9,7 @@ use crate::frames::FrameSlab;
 use crate::pinned::Steps;
 use crate::route::{Route, Way};
 use skyhop_link::FlippedBit;
+use skyhop_wire::Transport;
 use std::collections::{BTreeMap, VecDeque};
 
 pub(crate) struct Packets {
@@ -76,6 +77,22 @@ impl Packets {
             && let Some(bits) = flipped.get(&id).cloned()
         {
             flipped.insert(copy, bits);
+        }
+        copy
+    }
+
+    /// Adds a copy of an acknowledgment at the same position, with another number. Returns the copy's number.
+    pub fn acknowledging(&mut self, id: u32, number: u32) -> u32 {
+        let mut frame = self.frames[id].clone();
+        if let Transport::Tcp(tcp) = &mut frame.packet.transport {
+            tcp.ack = number;
+        }
+        self.accounts[self.routes[frame.route as usize].account as usize].duplicated += 1;
+        let step =
+            matches!(self.routes[frame.route as usize].way, Way::Pinned(_)).then(|| *self.steps.of(id));
+        let copy = self.frames.insert(frame);
+        if let Some(step) = step {
+            self.steps.begin(copy, step);
         }
         copy
     }

@@ -4,9 +4,11 @@
 //! Differs: keys that the reverse direction leaves out are filled in here.
 //! Leaves out the ends of links.
 
+use crate::compression::Compression;
 use crate::delays;
 use crate::error::BuildError;
 use crate::files::bytes_of;
+use crate::reconstruction::Reconstructor;
 use crate::trace::steps;
 use crate::wire::Wire;
 use skyhop_chance::Seed;
@@ -30,6 +32,8 @@ pub(crate) struct RadioDirection {
     duplication: Option<scenario::Duplication>,
     corruption: Option<scenario::Corruption>,
     header_compression: bool,
+    header_repair: [bool; 2],
+    ack_reconstruction: Option<Bytes>,
     framing: scenario::Framing,
     mtu: Option<Bytes>,
     black_hole: bool,
@@ -55,6 +59,8 @@ impl RadioDirection {
             duplication: None,
             corruption: None,
             header_compression: false,
+            header_repair: [false; 2],
+            ack_reconstruction: None,
             framing: scenario::Framing::Ip,
             mtu: None,
             black_hole: false,
@@ -80,6 +86,8 @@ impl RadioDirection {
             duplication: link.duplication,
             corruption: link.corruption,
             header_compression: link.header_compression,
+            header_repair: [link.header_twice, link.header_requests],
+            ack_reconstruction: link.ack_reconstruction,
             framing: link.framing,
             mtu: link.mtu,
             black_hole: link.mtu_black_hole,
@@ -105,6 +113,8 @@ impl RadioDirection {
             duplication: back.duplication.or(link.duplication),
             corruption: back.corruption.or(link.corruption),
             header_compression: link.header_compression,
+            header_repair: [link.header_twice, link.header_requests],
+            ack_reconstruction: link.ack_reconstruction,
             framing: link.framing,
             mtu: back.mtu.or(link.mtu),
             black_hole: link.mtu_black_hole,
@@ -147,7 +157,13 @@ impl RadioDirection {
             link = link.with_corruption(Corruption { probability }, stream("corruption"));
         }
         link.set_peer(Time::ZERO, to.0, &skyhop_link::Fixed(Span::ZERO));
-        let compression = self.header_compression.then(Default::default);
+        let bytes = |size: Bytes| u32::try_from(size.get()).unwrap_or(u32::MAX);
+        let reconstructor = self.ack_reconstruction.map(|every| Box::new(Reconstructor::new(bytes(every))));
+        if reconstructor.is_some() {
+            link.watch();
+        }
+        let [twice, requests] = self.header_repair;
+        let compression = self.header_compression.then(|| Box::new(Compression::new(twice, requests)));
         let mtu = self.mtu.map_or(u32::MAX, |mtu| u32::try_from(mtu.get()).unwrap_or(u32::MAX));
         Wire {
             link,
@@ -156,6 +172,7 @@ impl RadioDirection {
             to,
             capture: None,
             compression,
+            reconstructor,
             cells: self.framing == scenario::Framing::Aal5
                 || matches!(self.queue, scenario::Queue::Ubr { .. }),
             mtu,

@@ -305,6 +305,12 @@ impl Routes {
         self.tables.next_hop(node, destination, packet).map(|hop| hop.link).ok_or(Stuck::NoPath)
     }
 
+    /// Links from `node` on all paths towards `destination` that are up, by the nodes' global tables.
+    pub fn next_links(&mut self, topology: &Topology, node: NodeId, destination: NodeId) -> Vec<LinkId> {
+        let up = |link: &LinkId| topology.link(*link).is_some_and(|state| state.up);
+        self.tables.next_hops(node, destination).iter().map(|hop| hop.link).filter(up).collect()
+    }
+
     /// Like [`Routes::next_hop`], by the nodes' knowledge, which may be out of date.
     #[inline(never)]
     fn known_hop(

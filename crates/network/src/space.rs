@@ -386,6 +386,12 @@ impl Space {
         Ok((self.wire_of(link) + reverse as usize) as u32)
     }
 
+    /// The wires from `node` on all paths towards `destination`.
+    pub fn next_wires(&mut self, node: NodeId, destination: NodeId) -> Vec<u32> {
+        let links = self.routes.next_links(&self.topology, node, destination);
+        links.into_iter().filter_map(|link| self.wire_from(link, node).ok()).collect()
+    }
+
     /// As [`Space::next_wire`] on a step of a pinned path, over one constellation or any.
     pub fn next_wire_over(
         &mut self,

@@ -36,6 +36,7 @@ impl Sharing {
         match self.spread {
             Spread::Packets => paths.next_in_turn(node, destination),
             Spread::Flows => paths.next_of_flow(node, destination, self.hash(packet)),
+            Spread::Congestion => paths.next_hops(node, destination).first().copied(),
         }
     }
 
@@ -95,6 +96,14 @@ impl NodeTables {
         match self {
             Self::Single(router) => router.next_hop(node, destination),
             Self::Several(paths, sharing) => sharing.next_hop(paths, node, destination, packet),
+        }
+    }
+
+    /// The next hops on all paths; none with single paths.
+    pub fn next_hops(&mut self, node: NodeId, destination: NodeId) -> &[Hop] {
+        match self {
+            Self::Single(_) => &[],
+            Self::Several(paths, _) => paths.next_hops(node, destination),
         }
     }
 

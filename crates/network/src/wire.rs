@@ -3,11 +3,12 @@
 //! Follows the `link` crate's contract; the medium is an argument of each call.
 //! Leaves out the meaning of packets.
 
+use crate::compression::Compression;
+use crate::reconstruction::Reconstructor;
 use skyhop_link::{Link, Medium};
 use skyhop_topology::{NodeId, Topology};
 use skyhop_units::{Amount, Rate, Span, Time};
-use skyhop_wire::{Compressor, Packet, aal5};
-use std::collections::BTreeSet;
+use skyhop_wire::aal5;
 
 pub(crate) struct Wire {
     pub link: Link<u32>,
@@ -19,6 +20,8 @@ pub(crate) struct Wire {
     pub capture: Option<u32>,
     /// Header compression, if it is used.
     pub compression: Option<Box<Compression>>,
+    /// Reconstruction of acknowledgments at the far end, if there is one.
+    pub reconstructor: Option<Box<Reconstructor>>,
     /// True if packets cross the link in ATM cells.
     pub cells: bool,
     /// MTU, bytes; `u32::MAX` for no limit.
@@ -44,47 +47,6 @@ impl Wire {
 #[cold]
 fn in_cells(size: u32) -> u32 {
     (aal5::cells_of_packet(size as usize) * aal5::CELL_LEN) as u32
-}
-
-/// Header compression on a wire, at both of its ends (RFC 1144).
-#[derive(Default)]
-pub(crate) struct Compression {
-    compressor: Compressor,
-    /// Compressed packets in the queue or in flight.
-    under_way: BTreeSet<u32>,
-    /// Connections, by account and number, that have lost a packet: compressed headers are useless until an uncompressed one comes.
-    broken: Vec<(u32, u32)>,
-}
-
-impl Compression {
-    /// Length of the packet with its header compressed, bytes; `None` if it cannot be.
-    pub fn compressed_len(&self, packet: &Packet) -> Option<u32> {
-        self.compressor.compressed_len(packet)
-    }
-
-    /// Records that the link has accepted the packet.
-    pub fn taken(&mut self, id: u32, packet: &Packet, compressed: bool) {
-        self.compressor.sent(packet);
-        if compressed {
-            self.under_way.insert(id);
-        } else {
-            self.under_way.remove(&id);
-        }
-    }
-
-    /// Records that a packet has reached the end of the wire, or was lost on it. Returns true if it is lost, on the wire or by
-    /// decompression.
-    pub fn loses(&mut self, id: u32, connection: (u32, u32), lost: bool) -> bool {
-        let compressed = self.under_way.remove(&id);
-        let broken = self.broken.contains(&connection);
-        match (lost, compressed) {
-            (true, _) if !broken => self.broken.push(connection),
-            (false, true) => return broken,
-            (false, false) if broken => self.broken.retain(|c| *c != connection),
-            _ => {}
-        }
-        lost
-    }
 }
 
 impl Wire {

@@ -109,7 +109,8 @@ fn values_set_beside_the_file() {
             concat!(
                 r#"links.satellite.rat: unknown key "rat"; expected one of between, count, rate, delay, queue, loss, "#,
                 r#"schedule, trace, repeat, jitter, reordering, duplication, corruption, "#,
-                r#"header_compression, framing, uplink, mtu, mtu_black_hole, reverse; did you mean "rate"?"#,
+                r#"header_compression, header_twice, header_requests, ack_reconstruction, framing, uplink, mtu and 2 more; "#,
+                r#"did you mean "rate"?"#,
             ),
         ),
         (

@@ -10,10 +10,11 @@ use skyhop_chance::{Seed, Stream};
 use skyhop_network::{BuildError, bytes_of};
 use skyhop_scenario::{self as scenario, Files, Traffic};
 use skyhop_traffic::{
-    Application, Batches, Batching, Browsing, Bulk, Datagrams, Distribution, End, Interpolation, Mah,
-    Measured, Transfers, Web,
+    Application, Batches, Batching, Browsing, Bulk, Datagrams, Distribution, End, Fetch, Interpolation, Mah,
+    Measured, Pieces, Transfers, Web,
 };
 use skyhop_units::{Bytes, Span};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// The application of a flow over connections, with the random streams of a run with this seed, for a driver of another kind.
@@ -27,9 +28,21 @@ pub fn application_of(
     seed: u64,
     flow: usize,
 ) -> Result<Application, BuildError> {
-    let given = RunInput { scenario, files, seed: Seed(seed) };
+    let fetched = fetched(scenario);
+    let given = RunInput { scenario, files, seed: Seed(seed), fetched: &fetched };
     let (name, key) = (scenario.flow_name(flow), format!("flows.{flow}"));
     application(given, &scenario.flows[flow], &name, &key).map(|(application, _)| application)
+}
+
+/// Files that several flows fetch, by name.
+pub(crate) fn fetched(scenario: &scenario::Scenario) -> BTreeMap<String, Pieces> {
+    let of = |flow: &scenario::Flow| match &flow.traffic {
+        Traffic::Fetch { file, size, piece, .. } => {
+            Some((file.clone(), Pieces::new(size.get(), piece.get())))
+        }
+        _ => None,
+    };
+    scenario.flows.iter().filter_map(of).collect()
 }
 
 /// The application of traffic over connections, and the ends whose segments are counted in the results.
@@ -74,6 +87,11 @@ pub(crate) fn application(
                 count: *count,
             };
             (Application::Batches(Box::new(Batches::new(does, stream))), &[End::Server])
+        }
+        Traffic::Fetch { file, size, piece, request } => {
+            let pieces = given.fetched.get(file).cloned();
+            let pieces = pieces.unwrap_or_else(|| Pieces::new(size.get(), piece.get()));
+            (Application::Fetch(Box::new(Fetch::new(pieces, request.get()))), &[End::Server])
         }
         Traffic::Bulk { size, connections } => {
             (Application::Bulk(Bulk::new(size.map(|size| size.get()), *connections)), &[End::Client])

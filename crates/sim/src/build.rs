@@ -66,7 +66,8 @@ impl Simulation {
                 |f| BuildError::new(&f.path.to_string(), f.message),
             )
         })?;
-        let given = RunInput { scenario, files, seed: Seed(seed) };
+        let fetched = crate::app::fetched(scenario);
+        let given = RunInput { scenario, files, seed: Seed(seed), fetched: &fetched };
         let mut agenda = Agenda::default();
         let mut network = Network::new(scenario, &plan, files, given.seed, &mut agenda)?;
         let crossings = plan.crossings(scenario);
@@ -267,6 +268,10 @@ impl<'a> FlowBuilder<'a> {
             network.add_route(Route { way, account, priority: flow.priority, narrow, told, counted }, watched)
         };
         let routes: Vec<u32> = ways.into_iter().enumerate().map(route).collect();
+        for route in flow.resequencing.iter().flat_map(|wait| routes.iter().map(move |route| (*route, *wait)))
+        {
+            network.keep_order(route.0, route.1);
+        }
         let (start, stop) = (flow.start, flow.stop);
         let routes = routes[0]..routes[last] + 1;
         Ok(FlowState {

@@ -96,6 +96,7 @@ pub fn tcp(tcp: &scenario::Tcp, ip: scenario::Ip) -> Config {
             scenario::DelayedAck::Heartbeat { period } => DelayedAck::Heartbeat(period),
         },
         ack_every: tcp.ack_every,
+        ack_division: tcp.ack_division,
         ack_gap_fillers: tcp.ack_gap_fillers,
         avoid_multiple_fast_retransmits: tcp.avoid_multiple_fast_retransmits,
         silly_window_avoidance: tcp.silly_window_avoidance,

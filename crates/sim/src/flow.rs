@@ -56,7 +56,10 @@ impl AppStream {
     pub fn keeps(&self) -> bool {
         match &self.application {
             Application::Bulk(_) => true,
-            Application::Web(_) | Application::Transfers(_) | Application::Batches(_) => false,
+            Application::Web(_)
+            | Application::Transfers(_)
+            | Application::Batches(_)
+            | Application::Fetch(_) => false,
         }
     }
 
@@ -65,7 +68,10 @@ impl AppStream {
         match &self.application {
             Application::Bulk(bulk) => bulk.reset(),
             // A connection is one of many there.
-            Application::Web(_) | Application::Transfers(_) | Application::Batches(_) => false,
+            Application::Web(_)
+            | Application::Transfers(_)
+            | Application::Batches(_)
+            | Application::Fetch(_) => false,
         }
     }
 }
@@ -148,7 +154,7 @@ impl FlowState {
         let totals = stream.conversations.totals(end);
         // Goodput of the web is counted at the browser, that of transfers at the receiver.
         let towards = match &stream.application {
-            Application::Web(_) | Application::Batches(_) => 0,
+            Application::Web(_) | Application::Batches(_) | Application::Fetch(_) => 0,
             Application::Bulk(_) | Application::Transfers(_) => 1,
         };
         let delivered = totals.delivered[towards];

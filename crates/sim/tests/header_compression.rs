@@ -8,6 +8,15 @@ use skyhop_results::{FlowKind, TransferResult};
 use skyhop_sim::Simulation;
 
 fn run(header_compression: bool, transport: &str, loss: f64) -> TransferResult {
+    repaired(header_compression, "", transport, loss)
+}
+
+fn repaired(header_compression: bool, repair: &str, transport: &str, loss: f64) -> TransferResult {
+    let loss = format!("{{ kind = \"packets\", probability = {loss:?} }}");
+    repaired_with(header_compression, repair, transport, &loss)
+}
+
+fn repaired_with(header_compression: bool, repair: &str, transport: &str, loss: &str) -> TransferResult {
     let text = format!(
         r#"
         host = "1999"
@@ -16,8 +25,9 @@ fn run(header_compression: bool, transport: &str, loss: f64) -> TransferResult {
         rate = "64 kbit/s"
         delay = "300 ms"
         queue = {{ kind = "drop-tail", limit = "100 packets" }}
-        loss = {{ kind = "packets", probability = {loss:?} }}
+        loss = {loss}
         header_compression = {header_compression}
+        {repair}
         [[flows]]
         path = ["server", "slow", "user"]
         traffic = {{ kind = "bulk" }}
@@ -64,4 +74,33 @@ fn a_loss_silences_a_connection_until_its_timer_runs_out() {
     assert!(compressed.timeouts > 5, "{compressed:?}");
     assert!(compressed.segments_retransmitted > 10 * compressed.timeouts, "{compressed:?}");
     assert!(kbps(&compressed) < kbps(&whole), "{} and {}", kbps(&compressed), kbps(&whole));
+}
+
+// RFC 2507 §10.1: the differences of the packet after a loss, applied twice, give its header, and the loss costs a repeat.
+#[test]
+fn differences_applied_twice_repair_what_a_loss_breaks() {
+    let reno = "variant = \"newreno\"";
+    let with = |repair: &str| repaired(true, repair, reno, 0.002);
+    let (plain, twice, both) =
+        (with(""), with("header_twice = true"), with("header_twice = true\nheader_requests = true"));
+    let whole = run(false, reno, 0.002);
+    assert!(twice.timeouts * 4 < plain.timeouts, "{twice:?}");
+    for (name, repaired) in [("twice", &twice), ("both", &both)] {
+        // A loss costs what it costs without compression, and no more.
+        assert!(kbps(repaired) > 1.1 * kbps(&plain), "{name}: {}", kbps(repaired));
+        let share = kbps(repaired) / kbps(&whole);
+        assert!((0.97..=1.19).contains(&share), "{name}: {share}");
+    }
+}
+
+// §10.2: a request over the way back brings a whole header in a round trip, while packets wait in the queue; no timer has to run out.
+#[test]
+fn a_request_brings_a_whole_header_in_a_round_trip() {
+    let loss = "{ kind = \"list\", packets = [1000] }\nreverse = { loss = { kind = \"none\" } }";
+    let with = |repair: &str| repaired_with(true, repair, "variant = \"sack1\"", loss);
+    let (plain, requests) = (with(""), with("header_requests = true"));
+    assert_eq!((plain.timeouts, requests.timeouts), (1, 0));
+    // 600 ms of packets of 203 bytes are 24, and a packet in service at either end; without requests all 60 of the window are lost.
+    assert!((24..=28).contains(&requests.segments_retransmitted), "{requests:?}");
+    assert!(plain.segments_retransmitted >= 55, "{plain:?}");
 }

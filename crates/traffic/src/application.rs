@@ -3,7 +3,7 @@
 //! Follows no publication: an enum, so that a host hands notices on without dynamic dispatch.
 //! Leaves out pings and datagrams, which have no connections.
 
-use crate::{Action, AppNotice, Batches, Bulk, Completions, Transfers, Web};
+use crate::{Action, AppNotice, Batches, Bulk, Completions, Fetch, Transfers, Web};
 use skyhop_units::Time;
 
 /// An application over connections: it takes `now` and notices, and returns actions.
@@ -17,6 +17,8 @@ pub enum Application {
     Transfers(Box<Transfers>),
     /// Batches of requests by the clock.
     Batches(Box<Batches>),
+    /// Pieces of a file that several flows fetch.
+    Fetch(Box<Fetch>),
 }
 
 impl Application {
@@ -27,6 +29,7 @@ impl Application {
             Application::Web(web) => web.start(now),
             Application::Transfers(transfers) => transfers.start(now),
             Application::Batches(batches) => batches.start(now),
+            Application::Fetch(fetch) => fetch.start(now),
         }
     }
 
@@ -37,6 +40,7 @@ impl Application {
             Application::Web(web) => web.stop(now),
             Application::Transfers(transfers) => transfers.stop(now),
             Application::Batches(batches) => batches.stop(now),
+            Application::Fetch(fetch) => fetch.stop(now),
         }
     }
 
@@ -47,6 +51,7 @@ impl Application {
             Application::Web(web) => web.handle(now, notice),
             Application::Transfers(transfers) => transfers.handle(now, notice),
             Application::Batches(batches) => batches.handle(now, notice),
+            Application::Fetch(fetch) => fetch.handle(now, notice),
         }
     }
 
@@ -57,6 +62,7 @@ impl Application {
             Application::Web(web) => web.handle_timeout(now),
             Application::Transfers(transfers) => transfers.handle_timeout(now),
             Application::Batches(batches) => batches.handle_timeout(now),
+            Application::Fetch(_) => {}
         }
     }
 
@@ -67,6 +73,7 @@ impl Application {
             Application::Web(web) => web.poll_action(),
             Application::Transfers(transfers) => transfers.poll_action(),
             Application::Batches(batches) => batches.poll_action(),
+            Application::Fetch(fetch) => fetch.poll_action(),
         }
     }
 
@@ -77,6 +84,7 @@ impl Application {
             Application::Web(web) => web.wants(),
             Application::Transfers(transfers) => transfers.wants(),
             Application::Batches(batches) => batches.wants(),
+            Application::Fetch(fetch) => fetch.wants(),
         }
     }
 
@@ -87,6 +95,7 @@ impl Application {
             Application::Web(web) => web.poll_timeout(),
             Application::Transfers(transfers) => transfers.poll_timeout(),
             Application::Batches(batches) => batches.poll_timeout(),
+            Application::Fetch(_) => None,
         }
     }
 
@@ -97,6 +106,7 @@ impl Application {
             Application::Web(web) => web.finished(),
             Application::Transfers(transfers) => transfers.finished(),
             Application::Batches(batches) => batches.finished(),
+            Application::Fetch(fetch) => fetch.finished(),
         }
     }
 
@@ -107,6 +117,7 @@ impl Application {
             Application::Web(web) => Some(web.completions()),
             Application::Transfers(transfers) => Some(transfers.completions()),
             Application::Batches(batches) => Some(batches.completions()),
+            Application::Fetch(fetch) => Some(fetch.completions()),
         }
     }
 
@@ -117,6 +128,7 @@ impl Application {
             Application::Web(web) => web.opened(),
             Application::Transfers(transfers) => transfers.opened(),
             Application::Batches(batches) => batches.opened(),
+            Application::Fetch(fetch) => fetch.opened(),
         }
     }
 }

@@ -17,6 +17,40 @@ pub struct Compressor {
     contexts: Vec<(Ip, TcpHeader, u32)>,
 }
 
+/// The fields of a header that RFC 1144 sends as differences.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DeltaFields {
+    identification: u16,
+    seq: u32,
+    ack: u32,
+    window: u16,
+}
+
+impl DeltaFields {
+    /// The fields of a packet's header; `None` if it is of a kind that is not compressed.
+    pub fn of(packet: &Packet) -> Option<Self> {
+        of_v4(packet).map(|tcp| Self::from((&packet.ip, tcp)))
+    }
+
+    /// These fields with the differences of `other` added `times` times.
+    pub fn plus(self, other: Self, times: u32) -> Self {
+        let add = |a: u32, b: u32| a.wrapping_add(b.wrapping_mul(times));
+        let short = |a: u16, b: u16| a.wrapping_add(b.wrapping_mul(times as u16));
+        Self {
+            identification: short(self.identification, other.identification),
+            seq: add(self.seq, other.seq),
+            ack: add(self.ack, other.ack),
+            window: short(self.window, other.window),
+        }
+    }
+}
+
+impl From<(&Ip, &TcpHeader)> for DeltaFields {
+    fn from((ip, tcp): (&Ip, &TcpHeader)) -> Self {
+        Self { identification: ip.identification, seq: tcp.seq, ack: tcp.ack, window: tcp.window }
+    }
+}
+
 fn same_connection(a: (&Ip, &TcpHeader), b: (&Ip, &TcpHeader)) -> bool {
     (a.0.source, a.0.destination, a.1.source_port, a.1.destination_port)
         == (b.0.source, b.0.destination, b.1.source_port, b.1.destination_port)
@@ -65,6 +99,20 @@ impl Compressor {
         let identification = if identification == 1 { 0 } else { coded(identification).max(1) };
         // The change mask, the connection number if it differs from the last packet's, and the TCP checksum.
         Some(1 + (place > 0) as u32 + 2 + changes + identification + packet.payload_len)
+    }
+
+    /// Differences of a packet's header from the last one of its connection.
+    pub fn difference(&self, packet: &Packet) -> Option<DeltaFields> {
+        let tcp = of_v4(packet)?;
+        let last = self.contexts.iter().find(|c| same_connection((&c.0, &c.1), (&packet.ip, tcp)))?;
+        let last = DeltaFields::from((&last.0, &last.1));
+        Some(DeltaFields::of(packet)?.plus(last, 1u32.wrapping_neg()))
+    }
+
+    /// Forgets the connection of a packet, whose next one goes uncompressed.
+    pub fn forget(&mut self, packet: &Packet) {
+        let Some(tcp) = of_v4(packet) else { return };
+        self.contexts.retain(|c| !same_connection((&c.0, &c.1), (&packet.ip, tcp)));
     }
 
     /// Records that the packet has been sent, compressed or not.
@@ -179,6 +227,20 @@ mod tests {
             }
         };
         assert_eq!(change(stamped), None, "options that differ");
+    }
+
+    #[test]
+    fn a_lost_header_is_found_by_applying_the_next_differences_twice() {
+        let c = &mut Compressor::default();
+        let packets = [1u16, 2, 3, 4].map(|n| packet(1, n, 1 + 512 * u32::from(n), 7, 512));
+        packets[..3].iter().for_each(|p| c.sent(p));
+        let carried = c.difference(&packets[3]).unwrap();
+        let [first, _, third, fourth] = packets.map(|p| DeltaFields::of(&p).unwrap());
+        assert_eq!((third.plus(carried, 1), first.plus(carried, 3)), (fourth, fourth));
+        assert_ne!(first.plus(carried, 2), fourth);
+        assert_eq!(c.compressed_len(&packets[3]), Some(515));
+        c.forget(&packets[0]);
+        assert_eq!((c.compressed_len(&packets[3]), c.difference(&packets[3])), (None, None));
     }
 
     #[test]

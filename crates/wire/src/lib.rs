@@ -17,7 +17,7 @@ mod sequence;
 pub mod stp;
 mod tcp;
 
-pub use compress::Compressor;
+pub use compress::{Compressor, DeltaFields};
 pub use emit::{emit, emit_with};
 pub use observe::{Observed, mark, observe};
 pub use packet::{Echo, Ecn, Ip, Packet, TooLarge, Transport, Udp, Version};

@@ -79,6 +79,20 @@ fn when(scenario: &Scenario, flow: &Flow, at: &KeyPath, out: &mut FindingList) {
             || format!("stop at {stop} is not after start at {start}"),
         );
     }
+    out.require(
+        flow.resequencing != Some(Span::ZERO),
+        || at.key("resequencing"),
+        || "packets that wait 0 s for those before them; expected more than 0 s".into(),
+    );
+    let of_association = matches!(&flow.transport, Transport::Stp(stp) if stp.association.is_some());
+    out.require(
+        flow.resequencing.is_none() || !of_association,
+        || at.key("resequencing"),
+        || {
+            "packets of an association, which are not a flow's alone; expected resequencing without one"
+                .into()
+        },
+    );
 }
 
 fn traffic(scenario: &Scenario, traffic: &Traffic, at: &KeyPath, out: &mut FindingList) {
@@ -154,6 +168,31 @@ fn traffic(scenario: &Scenario, traffic: &Traffic, at: &KeyPath, out: &mut Findi
                 || format!("a batch every {every}; expected at least 1 ms"),
             );
             some("count", *count, at, out);
+        }
+        Traffic::Fetch { file, size, piece, request } => {
+            for (key, bytes) in [("size", size), ("piece", piece), ("request", request)] {
+                out.require(
+                    bytes.get() > 0,
+                    || at.key(key),
+                    || format!("{key} of 0 B; expected more than 0 B"),
+                );
+            }
+            let others = scenario.flows.iter().filter_map(|flow| match &flow.traffic {
+                Traffic::Fetch { file: other, size, piece, .. } if other == file => Some((size, piece)),
+                _ => None,
+            });
+            if let Some((first, pieces)) = others.into_iter().next() {
+                out.require(
+                    (first, pieces) == (size, piece),
+                    || at.key("size"),
+                    || {
+                        format!(
+                            "file \"{file}\" of {size} in pieces of {piece}, and in a flow before of {first} in pieces of {pieces}; \
+                             expected the same"
+                        )
+                    },
+                );
+            }
         }
         Traffic::Cbr { rate, size } => datagrams(*rate, *size, at, out),
         Traffic::OnOff { rate, size, on, off, sources } => {

@@ -34,6 +34,21 @@ pub(super) fn check(scenario: &Scenario, out: &mut FindingList) {
             || at.key("mtu_black_hole"),
             || "mtu_black_hole without an mtu; expected both".into(),
         );
+        for (key, on) in [("header_twice", link.header_twice), ("header_requests", link.header_requests)] {
+            out.require(
+                !on || link.header_compression,
+                || at.key(key),
+                || "there is no header_compression that it could repair; expected one beside it".into(),
+            );
+        }
+        out.require(
+            link.ack_reconstruction.is_none_or(|every| (1..=1 << 20).contains(&every.get())),
+            || at.key("ack_reconstruction"),
+            || {
+                "an acknowledgment covers 1 B to 1,048,576 B; expected two segments, such as \"2920 B\""
+                    .into()
+            },
+        );
         faults(&at, link.duplication, link.corruption, out);
         extras(&at, link.repeat, (&link.schedule, link.trace.as_deref()), late, out);
         if let Some(reverse) = &link.reverse {

@@ -30,6 +30,16 @@ pub(super) fn check(scenario: &Scenario, out: &mut FindingList) {
         || format!("scheme \"{name}\" has no spread; expected \"multipath\" with spread"),
     );
     out.require(
+        routing.divert_at.is_none() || routing.spread == Spread::Congestion,
+        || at.key("divert_at"),
+        || "divert_at without spread \"congestion\"; expected both or neither".into(),
+    );
+    out.require(
+        routing.divert_at != Some(0),
+        || at.key("divert_at"),
+        || "divert_at is 0; expected at least 1 packet that waits".into(),
+    );
+    out.require(
         shortest || routing.metric == Metric::default() || routing.scheme == Scheme::Multipath,
         || at.key("metric"),
         || format!("scheme \"{name}\" has no metric; expected \"shortest\" with metric"),

@@ -94,6 +94,11 @@ pub(super) fn check(tcp: &Tcp, at: &KeyPath, out: &mut FindingList) {
         || "an acknowledgment every 0 segments; expected at least 1".into(),
     );
     out.require(
+        (1..=100).contains(&tcp.ack_division),
+        || at.key("ack_division"),
+        || format!("an acknowledgment in {} parts; expected 1 to 100", tcp.ack_division),
+    );
+    out.require(
         tcp.overhead <= Span::from_secs(1),
         || at.key("overhead"),
         || format!("overhead of {}; expected at most 1 s", tcp.overhead),

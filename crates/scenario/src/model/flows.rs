@@ -53,6 +53,10 @@ pub struct Flow {
     /// Band of its packets in queues of kind priority; band 0 is sent first.
     #[serde(default)]
     pub priority: u8,
+    /// Longest time for which a packet of the flow waits where it leaves the network for those that entered before it; packets leave
+    /// as they come if left out (resequencing at the edge, WP).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resequencing: Option<Span>,
     /// Start of the flow.
     #[serde(default)]
     pub start: Time,
@@ -335,6 +339,20 @@ pub enum Traffic {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         count: Option<u64>,
     },
+    /// A file in pieces, which all flows with this `file` fetch at once, each from its receiver: the next piece that nobody has asked
+    /// for (TH 3.7.1). The sender asks; goodput counts the receiver's replies.
+    Fetch {
+        /// Name of the file, which its flows share.
+        file: String,
+        /// Size of the file.
+        size: Bytes,
+        /// Size of a piece.
+        #[serde(default = "default_piece")]
+        piece: Bytes,
+        /// Length of a request.
+        #[serde(default = "default_piece_request")]
+        request: Bytes,
+    },
     /// Datagrams at a constant rate.
     Cbr {
         /// Payload per second.
@@ -379,7 +397,9 @@ impl Traffic {
     /// The files of distributions that it names, by key.
     pub fn files(&self) -> Vec<(&'static str, &str)> {
         let all: Vec<(&'static str, Option<&str>)> = match self {
-            Traffic::Bulk { .. } | Traffic::Ping { .. } | Traffic::Cbr { .. } => Vec::new(),
+            Traffic::Bulk { .. } | Traffic::Ping { .. } | Traffic::Cbr { .. } | Traffic::Fetch { .. } => {
+                Vec::new()
+            }
             Traffic::Web { request, reply, files, stay, think, server_time, .. } => vec![
                 ("request", request.file()),
                 ("reply", reply.file()),
@@ -412,6 +432,12 @@ fn default_ping_interval() -> Span {
 }
 fn default_ping_size() -> Bytes {
     Bytes::new(56)
+}
+fn default_piece() -> Bytes {
+    Bytes::new(256_000)
+}
+fn default_piece_request() -> Bytes {
+    Bytes::new(100)
 }
 fn batch_request() -> Sizes {
     Sizes::Fixed { value: Bytes::new(128) }

@@ -135,6 +135,7 @@ fn y1999(variant: Variant) -> Tcp {
         dsack: false,
         delayed_ack: DelayedAck::OneShot { timeout: Span::from_millis(200) },
         ack_every: 2,
+        ack_division: 1,
         quick_acks: 0,
         ack_gap_fillers: true,
         avoid_multiple_fast_retransmits: true,

@@ -57,6 +57,17 @@ pub struct Link {
     /// on the link a connection's headers cannot be restored until one is sent uncompressed.
     #[serde(default)]
     pub header_compression: bool,
+    /// True if the far end applies a header's differences again where they do not fit, as if the packet lost before had had the same
+    /// (the twice algorithm, RFC 2507 §10.1).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub header_twice: bool,
+    /// True if the far end asks for an uncompressed header over the way back when it cannot restore one (RFC 2507 §10.2).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub header_requests: bool,
+    /// Bytes that an acknowledgment is to cover behind the link: where those that arrive cover more, the missing ones are sent again
+    /// from there, evenly in time (ACK reconstruction, RFC 3449 §5.3.3), in both directions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ack_reconstruction: Option<Bytes>,
     /// Form in which packets cross the link, which decides the bytes that each takes.
     #[serde(default, skip_serializing_if = "Framing::is_default")]
     pub framing: Framing,

@@ -452,6 +452,9 @@ pub struct Routing {
     pub prefer: Vec<String>,
     /// Unit that is spread over several paths, for the scheme "multipath".
     pub spread: Spread,
+    /// Number of packets that wait for a link at which a node sends on another, for the spread "congestion"; 10 if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub divert_at: Option<u32>,
     /// Number of hops within which satellites know of a failed link, for the scheme "geographic". At 1 only its two ends know.
     pub failure_radius: u32,
     /// Time after a change of the network during which nodes still route as before.
@@ -476,6 +479,7 @@ impl Default for Routing {
             metric: Metric::default(),
             prefer: Vec::new(),
             spread: Spread::default(),
+            divert_at: None,
             failure_radius: 1,
             convergence: Span::ZERO,
             mobility: None,
@@ -542,4 +546,7 @@ pub enum Spread {
     Packets,
     /// Flows, by a hash of addresses and ports: the packets of a connection stay on one path (ECMP, RFC 2992).
     Flows,
+    /// Congestion: a node sends on its first next hop, and on the one with fewest packets waiting while `divert_at` or more wait there
+    /// (WP).
+    Congestion,
 }

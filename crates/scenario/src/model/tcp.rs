@@ -123,6 +123,9 @@ tcp_keys! {
         delayed_ack: DelayedAck,
         /// Number of segments in order that one acknowledgment covers, if acknowledgments are delayed.
         ack_every: u32,
+        /// Number of lone acknowledgments into which a receiver divides each, so that a sender that counts acknowledgments speeds up
+        /// (HT 4.1.6).
+        ack_division: u32,
         /// Number of segments at the start, and after idle times, that are acknowledged at once in spite of delayed acknowledgments.
         quick_acks: u32,
         /// True to acknowledge at once a segment that fills a gap.

@@ -24,6 +24,11 @@ pub(crate) struct Acknowledger {
     /// True if a segment that fills a gap is acknowledged at once.
     pub gap_fillers: bool,
     unacknowledged: u32,
+    /// Acknowledgments into which one is divided, and those of them that are still to be sent.
+    division: u32,
+    parts: u32,
+    /// Number of the latest acknowledgment.
+    last: u64,
     /// True if an acknowledgment is due now.
     pub now: bool,
     /// Time at which a single segment is acknowledged.
@@ -42,6 +47,9 @@ impl Acknowledger {
             halved: None,
             gap_fillers: config.ack_gap_fillers,
             unacknowledged: 0,
+            division: config.ack_division.max(1),
+            parts: 0,
+            last: 0,
             now: false,
             at: None,
         }
@@ -80,12 +88,34 @@ impl Acknowledger {
         }
     }
 
+    /// Number of the acknowledgment that leaves now, of bytes up to `next`: with data all of them, else those of the next part.
+    #[inline]
+    pub fn number(&mut self, next: u64, data: bool) -> u64 {
+        if self.division > 1 { self.divide(next, data) } else { next }
+    }
+
+    #[cold]
+    fn divide(&mut self, next: u64, data: bool) -> u64 {
+        self.last = self.last.max(1);
+        let fresh = next.saturating_sub(self.last);
+        if data || fresh == 0 {
+            (self.parts, self.last) = (0, next);
+            return next;
+        }
+        if self.parts == 0 {
+            self.parts = self.division.min(u32::try_from(fresh).unwrap_or(u32::MAX));
+        }
+        self.last += fresh / u64::from(self.parts);
+        self.parts -= 1;
+        self.last
+    }
+
     /// Records an acknowledgment that was sent, with data or alone.
     pub fn acknowledged(&mut self, now: Time, data: bool) {
         if let Some(ato) = &mut self.ato {
             ato.on_sent(now, data, self.now || self.unacknowledged > 0);
         }
-        (self.now, self.at, self.unacknowledged) = (false, None, 0);
+        (self.now, self.at, self.unacknowledged) = (self.parts > 0, None, 0);
     }
 
     /// Halves the acknowledgment rate after a mark on an acknowledgment, at most once in two round-trip times (RFC 3449 §5.1.1,
@@ -160,6 +190,23 @@ mod tests {
         assert_eq!((acks.now, acks.at), (false, None));
         acks.delay(at(100), true);
         assert_eq!((acks.now, acks.at), (true, None));
+    }
+
+    // HT 4.1.6: a segment of 1000 bytes in four acknowledgments, of 250 bytes each.
+    #[test]
+    fn an_acknowledgment_is_divided_into_parts_of_its_bytes() {
+        let mut acks = Acknowledger::new(&Config { ack_division: 4, ..Config::default() });
+        let mut sent = |next, data| {
+            let number = acks.number(next, data);
+            acks.acknowledged(at(0), data);
+            (number, acks.now)
+        };
+        assert_eq!(sent(1, false), (1, false), "the SYN's");
+        assert_eq!([0; 4].map(|_| sent(1001, false)), [(251, true), (501, true), (751, true), (1001, false)]);
+        assert_eq!(sent(1001, false), (1001, false), "a duplicate goes once");
+        assert_eq!(sent(2001, false), (1251, true));
+        assert_eq!(sent(3001, true), (3001, false), "data acknowledge all at once");
+        assert_eq!([0; 3].map(|_| sent(3004, false)), [(3002, true), (3003, true), (3004, false)]);
     }
 
     // RFC 3449 §5.1.1: doubled by a mark, at most once in two round-trip times, up to a quarter of the window; less by one each

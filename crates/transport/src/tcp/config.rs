@@ -335,6 +335,8 @@ pub struct Config {
     pub delayed_ack: DelayedAck,
     /// Number of in-order segments per acknowledgment, if acknowledgments are delayed.
     pub ack_every: u32,
+    /// Lone acknowledgments into which one is divided, each of a part of the bytes (HT 4.1.6; Savage et al. 1999).
+    pub ack_division: u32,
     /// True to acknowledge at once a segment that fills a gap (RFC 5681 §4.2).
     pub ack_gap_fillers: bool,
     /// Number of segments acknowledged individually at the start, after an idle time of a timeout and after a duplicate, at most
@@ -406,6 +408,7 @@ impl Default for Config {
             dsack: false,
             delayed_ack: DelayedAck::OneShot(Span::from_millis(200)),
             ack_every: 2,
+            ack_division: 1,
             ack_gap_fillers: true,
             quick_acks: 0,
             avoid_multiple_fast_retransmits: true,

@@ -617,7 +617,8 @@ impl Connection {
         if self.echo.on {
             header.flags |= Flags::ECE;
         }
-        header.ack = wire_number(self.receiver.irs, self.receiver.rcv_nxt);
+        let number = self.receiver.acks.number(self.receiver.rcv_nxt, len > 0);
+        header.ack = wire_number(self.receiver.irs, number);
         header.window = self.receiver.announce(self.agreed.scale_out);
         if self.agreed.sack {
             let mut room = (40 - header.options_len() as usize - 2) / 8;
@@ -630,7 +631,7 @@ impl Connection {
             }
             header.sack = self.receiver.sack_blocks(room.min(self.sender.config.sack_blocks as usize));
         }
-        self.timestamps.last_ack_sent = self.receiver.rcv_nxt;
+        self.timestamps.last_ack_sent = number;
         self.receiver.acks.acknowledged(now, len > 0);
         let lone = len == 0 && self.agreed.ecn && self.sender.config.ack_congestion;
         if lone && std::mem::take(&mut self.reduced_acks) {
