@@ -77,9 +77,11 @@ bench-instructions: build  ## Instructions per packet hop, which a busy machine 
 
 papers: $(VENV)/installed  ## Published numbers beside ours: one table, and the figures
 	$(PYTHON) papers/harness.py
+	$(PYTHON) papers/compared.py --table papers/compared.md
 
 papers-gallery: $(VENV)/installed  ## The same as a page with figures: docs/papers.md
 	$(PYTHON) papers/harness.py --gallery docs/papers.md
+	$(PYTHON) papers/compared.py --table papers/compared.md
 
 papers-mutate: $(VENV)/installed  ## Wrong implementations on purpose, and the papers' verdicts that notice: papers/mutations.md (half an hour of processor time)
 	$(PYTHON) papers/mutate.py --table papers/mutations.md

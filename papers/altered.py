@@ -288,6 +288,21 @@ def one_cell() -> None:
     subprocess.run = changed
 
 
+def no_remedies(keys: Scenario) -> None:
+    """Nothing that a text proposes against disorder, losses and thin ways back; each flow fetches a file of its own."""
+    for link in keys.get("links", {}).values():
+        for key in ("ack_reconstruction", "header_twice", "header_requests"):
+            link.pop(key, None)
+    for tcp in transports(keys, "tcp"):
+        tcp.pop("ack_division", None)
+    for number, flow in enumerate(keys.get("flows", [])):
+        flow.pop("resequencing", None)
+        if flow.get("traffic", {}).get("kind") == "fetch":
+            flow["traffic"]["file"] += f"-{number}"
+    if keys.get("routing", {}).get("spread") == "congestion":
+        keys["routing"].pop("spread")
+
+
 #: Wrong implementations and wrong settings, each a change of a scenario.
 MUTATIONS: dict[str, Callable[[Scenario], None]] = {
     "acknowledge every segment": acknowledge_each,
@@ -314,6 +329,7 @@ MUTATIONS: dict[str, Callable[[Scenario], None]] = {
     "links up to 78 deg": no_links_at("78 deg"),
     "another system": other_system,
     "planes closer": closer_planes,
+    "no remedies": no_remedies,
     "a cell more": lambda scenario: None,
     "two levels exchanged": lambda scenario: None,
 }

@@ -4,7 +4,7 @@ Each script in `papers/<publication>/` has `SOURCE`, `CLAIM` and `reproduce()`, 
 Differs from a notebook: every number has a tolerance with its reason, stated before the run; rows that could not fail are refused.
 Leaves out sentences of the publications; numbers are cited with their place.
 
-    python papers/harness.py [--full] [--seeds N] [--out DIR] [--gallery FILE] [NAME ...]      # such as henderson1999/fig_6_10
+    python papers/harness.py [--full] [--seeds N] [--out DIR] [--keep] [--gallery FILE] [NAME ...]      # such as henderson1999/fig_6_10
 """
 
 from __future__ import annotations
@@ -120,6 +120,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*", help="entries to run; all of them if none is given")
     parser.add_argument("--out", type=Path, default=Path("out/papers"), help="folder for tables and figures")
+    parser.add_argument("--keep", action="store_true", help="entries that are not run stay as DIR has them, in tables and gallery")
     parser.add_argument("--full", action="store_true", help="all points and seeds, where less is the default (SKYHOP_FULL=1)")
     parser.add_argument("--seeds", type=int, default=0, metavar="N", help="add N to every seed: the verdicts are to stay")
     parser.add_argument("--mutate", metavar="NAME", help="a wrong implementation, which the verdicts are to notice (papers/mutate.py)")
@@ -144,6 +145,7 @@ def main() -> int:
     arguments.out.mkdir(parents=True, exist_ok=True)
     done: Done = []
     failed: list[str] = []
+    kept = read_csv(arguments.out / "table.csv") if arguments.keep else {}
     pictures = arguments.gallery.parent / "images" / "papers" if arguments.gallery else None
     if pictures:
         pictures.mkdir(parents=True, exist_ok=True)
@@ -162,6 +164,10 @@ def main() -> int:
         small = pictures / name.replace("/", "-") if pictures else None
         save_figure(result.figure, arguments.out / name.replace("/", "-"), small)
         print(f"{name}: {time.monotonic() - started:.1f} s", file=sys.stderr)
+    names = list(known)
+    run = {name for name, _, _ in done} | set(failed)
+    done += [(name, load(name, known[name]), Reproduction(rows)) for name, rows in kept.items() if name in known and name not in run]
+    done.sort(key=lambda entry: names.index(entry[0]))
     (arguments.out / "table.md").write_text(markdown(done), encoding="utf-8")
     write_csv(done, arguments.out / "table.csv")
     print(plain(done))
@@ -276,6 +282,18 @@ def write_csv(done: Done, path: Path) -> None:
         for name, _, result in done:
             for r in result.rows:
                 writer.writerow([name, r.metric, r.unit, r.published, r.ours, r.deviation, r.low, r.high, r.verdict, r.of, r.why, r.known])
+
+
+def read_csv(path: Path) -> dict[str, list[Row]]:
+    """Rows of an earlier run, by entry."""
+    rows: dict[str, list[Row]] = {}
+    if path.is_file():
+        with path.open(encoding="utf-8") as file:
+            for r in csv.DictReader(file):
+                published = float(r["published"]) if r["published"] else None
+                numbers = (published, float(r["ours"]), float(r["low"]), float(r["high"]))
+                rows.setdefault(r["entry"], []).append(Row(r["metric"], r["unit"], *numbers, r["why"], r["known"], r["of"]))
+    return rows
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 Follows figure 4.4 and "Configuration details": packets of 1000 bytes, RED of 50 packets (20, 40), ns-2's other values, 20 % web load.
 Differs: the web load is transfers of 10 packets at Poisson times, where the thesis has Mah's generator; a few seeds, where it has fifty.
-Leaves out congestion of the return path, for which the thesis gives no numbers.
+Congestion of the way back is as many long flows the other way (`both_ways`); the thesis does not say how it was made.
 """
 
 from __future__ import annotations
@@ -36,10 +36,12 @@ class Setting:
     queue: str = "red"
     #: Queue in packets; RED's thresholds are 0.4 and 0.8 of it, as 20 and 40 are of 50.
     limit: int = 50
-    #: `increase` of the flows of `on_rtt_ms`, or of all if that is None.
+    #: `increase` of the flows of `on_rtt_ms`, one or several, and of all if that is None.
     increase: str = ""
-    on_rtt_ms: int | None = None
-    #: A flow with the standard window growth and 10 ms is added to each topology (figure 4.9).
+    on_rtt_ms: int | tuple[int, ...] | None = None
+    #: The same flows the other way, whose data share queues with these flows' acknowledgments.
+    both_ways: bool = False
+    #: A flow of the usual policy and 10 ms joins each topology (figure 4.9).
     intruder: bool = False
     intruder_ms: int = 10
     web_load: float = 0.2
@@ -130,8 +132,7 @@ def scenario(setting: Setting, seed: int, sample_interval: str = "20 s") -> str:
     for hop in range(hops):
         text.append(
             f'[links.b{hop}]\nbetween = ["r{hop}", "r{hop + 1}"]\nrate = "1.5 Mbit/s"\ndelay = "1 ms"\n'
-            f"{queue(setting)}\n"
-            'reverse = { queue = { kind = "drop-tail", limit = "10000 packets" } }'
+            f"{queue(setting)}\n" + back(setting)
         )
     for i, rtt in enumerate(setting.rtts):
         intrudes = setting.intruder and i == len(setting.rtts) - 1
@@ -144,6 +145,12 @@ def scenario(setting: Setting, seed: int, sample_interval: str = "20 s") -> str:
             f'[[flows]]\nname = "long-{i}"\npath = ["s{i}", "s{i}-r{a}", {way}, "r{b}-k{i}", "k{i}"]\n'
             f'start = "{chance.uniform(0, 5000):.0f} ms"\ntraffic.kind = "bulk"\n{transport(setting, increase)}'
         )
+        if setting.both_ways:
+            returns = ", ".join(f'"b{hop}"' for hop in reversed(range(a, b)))
+            flows.append(
+                f'[[flows]]\nname = "back-{i}"\npath = ["k{i}", "r{b}-k{i}", {returns}, "s{i}-r{a}", "s{i}"]\n'
+                f'start = "{chance.uniform(0, 5000):.0f} ms"\ntraffic.kind = "bulk"\n{transport(setting, "")}'
+            )
     per_s = setting.web_load * RATE_BPS / (8 * PACKET_B * setting.web_packets)
     size = setting.web_packets * (PACKET_B - HEADER_B)
     for hop in range(hops if per_s else 0):
@@ -163,7 +170,16 @@ def scenario(setting: Setting, seed: int, sample_interval: str = "20 s") -> str:
 
 
 def policy(setting: Setting, rtt_ms: int) -> str:
-    return setting.increase if setting.on_rtt_ms in (None, rtt_ms) else ""
+    on = setting.on_rtt_ms
+    chosen = on is None or rtt_ms in (on if isinstance(on, tuple) else (on,))
+    return setting.increase if chosen else ""
+
+
+def back(setting: Setting) -> str:
+    """The way back of a bottleneck: as the way there, or wide."""
+    if setting.both_ways:
+        return "\n".join(f"reverse.{line}" for line in queue(setting).splitlines())
+    return 'reverse = { queue = { kind = "drop-tail", limit = "10000 packets" } }'
 
 
 def queue(setting: Setting) -> str:

@@ -46,7 +46,7 @@ class Trace:
     def reductions(self) -> int:
         """Number of reductions of the threshold."""
         known = self.threshold[np.isfinite(self.threshold)]
-        return 1 + int(np.sum(np.diff(known) < 0))
+        return int(len(known) > 0) + int(np.sum(np.diff(known) < 0))
 
 
 def trace(variant: str, **options: Any) -> Trace:
@@ -67,8 +67,10 @@ def trace(variant: str, **options: Any) -> Trace:
     t, acked = run.sample("flow/transfer", "acked_bytes")
     sent = acked + run.sample("flow/transfer", "in_flight_bytes")[1]
     threshold = np.full(len(t), np.nan)
-    at, values = run.sample("flow/transfer", "ssthresh_bytes")
-    threshold[np.searchsorted(t, at)] = values
+    # There are no samples of a threshold before a loss.
+    if "ssthresh_bytes" in set(run.series["metric"]):
+        at, values = run.sample("flow/transfer", "ssthresh_bytes")
+        threshold[np.searchsorted(t, at)] = values
     return Trace(t, acked, sent, threshold, run.summary["flows"]["transfer"])
 
 

@@ -27,10 +27,12 @@ Points = dict[tuple[float, float], float]
 
 
 @cache
-def simulated(variant: str, ber: float, packet_bytes: int, queue_packets: int = 50, seeds: int = SEEDS) -> equivalence.Simulated:
+def simulated(
+    variant: str, ber: float, packet_bytes: int, queue_packets: int = 50, seeds: int = SEEDS, before: bool = False
+) -> equivalence.Simulated:
     """Links of one stack, bit error rate and packet size, each simulated once for all figures."""
     return equivalence.Simulated(
-        variant=variant, bit_error_rate=ber, packet_bytes=packet_bytes, queue_packets=queue_packets, seeds=seeds
+        variant=variant, bit_error_rate=ber, packet_bytes=packet_bytes, queue_packets=queue_packets, seeds=seeds, errors_before_queue=before
     )
 
 

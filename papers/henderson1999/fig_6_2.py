@@ -23,8 +23,13 @@ CONSTELLATIONS = {
     "teledesic": {"preset": "teledesic", "isl_latitude_limit": "60 deg"},
 }
 ISLS = ["intra-plane", "inter-plane", "cross-seam"]
-#: Table 6.1: altitude (km), planes, satellites per plane, separation of planes and at the seam (deg), ISLs.
-TABLE = {"iridium": (780, 6, 11, 31.6, 22, 4), "teledesic": (1375, 12, 24, 15, 15, 8)}
+#: Table 6.1: altitude (km), planes, satellites per plane, separation of planes and at the seam (deg), ISLs, inclination, mask (deg).
+TABLE = {"iridium": (780, 6, 11, 31.6, 22, 4, 86.4, 8.2), "teledesic": (1375, 12, 24, 15, 15, 8, 84.7, 40)}
+#: Terminals whose satellites' elevations are looked at: a spiral of equal areas, by its golden angle.
+WATCHERS = [
+    {"lat": f"{lat:.3f} deg", "lon": f"{(137.508 * k + 180) % 360 - 180:.3f} deg", "antennas": "all"}
+    for k, lat in enumerate(np.degrees(np.arcsin(1 - np.arange(1, 400, 2) / 200)))
+]
 
 
 def reproduce() -> Reproduction:
@@ -55,7 +60,7 @@ BOUNDS = {
 
 
 def table(name: str, nodes: skyhop.Table, links: skyhop.Table) -> list[Row]:
-    altitude, planes, per_plane, separation, seam, most = TABLE[name]
+    altitude, planes, per_plane, separation, seam, most, inclination, mask = TABLE[name]
     plane = nodes["plane"]
     in_plane = [np.flatnonzero(plane == p) for p in np.unique(plane[np.isfinite(plane)])]
     isls = np.isin(links["kind"], ISLS)
@@ -74,13 +79,48 @@ def table(name: str, nodes: skyhop.Table, links: skyhop.Table) -> list[Row]:
             "the table's digits, five times over"
         ),
         Row(f"{name}, most ISLs of a satellite", "", most, int(degree.max()), most, most, "a count"),
+        Row(
+            f"{name}, inclination", "deg", inclination, tilt(nodes, in_plane), inclination - 0.05, inclination + 0.05,
+            "the table's digits"
+        ),
+        Row(
+            f"{name}, lowest elevation of a satellite in use", "deg", mask, lowest(name), mask, mask + 0.5,
+            "no satellite is used below it; of 200 terminals with all they see, one is within half a degree"
+        ),
     ]
+
+
+def tilt(nodes: skyhop.Table, in_plane: list[np.ndarray]) -> float:
+    """Inclination of plane 0, deg: its normal's angle to the Earth's axis."""
+    normal = np.cross(*places(nodes)[[in_plane[0][0], in_plane[0][len(in_plane[0]) // 4]]])
+    return float(np.degrees(np.arccos(normal[2] / np.linalg.norm(normal))))
+
+
+def lowest(name: str) -> float:
+    """Lowest elevation at which a terminal with antennas for all has a link to a satellite, deg."""
+    snapshot = skyhop.snapshot(CONSTELLATIONS[name], terminals=WATCHERS)
+    nodes, links = snapshot.nodes, snapshot.links
+    radius = 6371.0 + nodes["altitude_km"].astype(float)
+    radius[~np.isfinite(radius)] = 6371.0
+    place = places(nodes) * radius[:, None]
+    up = (links["up"] > 0) & (links["kind"] == "gsl")
+    ground, there = links["a"][up], links["b"][up]
+    swap = radius[ground] > radius[there]
+    ground, there = np.where(swap, there, ground), np.where(swap, ground, there)
+    sight = place[there] - place[ground]
+    sine = np.sum(sight * place[ground], axis=1) / np.linalg.norm(sight, axis=1) / np.linalg.norm(place[ground], axis=1)
+    return float(np.degrees(np.arcsin(sine.min())))
+
+
+def places(nodes: skyhop.Table) -> np.ndarray:
+    """Directions of the nodes from the centre of the Earth."""
+    lat, lon = np.radians(nodes["latitude_deg"]), np.radians(nodes["longitude_deg"])
+    return np.stack([np.cos(lat) * np.cos(lon), np.cos(lat) * np.sin(lon), np.sin(lat)], axis=1)
 
 
 def nodes_apart(nodes: skyhop.Table, in_plane: list[np.ndarray]) -> float:
     """Degrees between the ascending nodes of planes 0 and 1, from the planes' normals."""
-    lat, lon = np.radians(nodes["latitude_deg"]), np.radians(nodes["longitude_deg"])
-    place = np.stack([np.cos(lat) * np.cos(lon), np.cos(lat) * np.sin(lon), np.sin(lat)], axis=1)
+    place = places(nodes)
     normals = [np.cross(place[rows[0]], place[rows[len(rows) // 4]]) for rows in in_plane[:2]]
     first, second = (np.degrees(np.arctan2(n[1], n[0])) for n in normals)
     return float((second - first) % 360)

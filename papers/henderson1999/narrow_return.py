@@ -17,6 +17,7 @@ CLAIM = "Over 1 kbit/s back STP still serves, in half the time or less where TCP
 
 SIZES = ("10 kB", "100 kB", "1 MB")
 BACK = ("1 kbit/s", "10 kbit/s", "100 kbit/s")
+NARROW = ("0.25 kbit/s", "0.5 kbit/s", "1 kbit/s", "2 kbit/s", "4 kbit/s")
 PAGES, SEEDS = 20, (1, 2, 3)
 
 
@@ -38,6 +39,14 @@ def reproduce() -> Reproduction:
         ),
         Row("pages by one connection, STP over TCP, time", "", None, pages["STP"] / pages["TCP"], 0.3, 0.95, "words: browsers go on well"),
     ]
+    wide = ours["STP", "100 kB", "100 kbit/s"]
+    serves = [float(back.split()[0]) for back in NARROW if transfer("STP", "100 kB", back) <= 2 * wide]
+    rows.append(
+        Row(
+            "narrowest way back that serves, of those tried", "kbit/s", 1, min(serves, default=0), 0.5, 1,
+            "words: 1 kbit/s does, by two times the time of a wide way back; half of it is no worse"
+        )
+    )
     said = [f"{size}: TCP {ours['TCP', size, '1 kbit/s']:.1f} s, STP {ours['STP', size, '1 kbit/s']:.1f} s" for size in SIZES]
     pages_said = f"Pages: TCP {pages['TCP']:.1f} s, STP {pages['STP']:.1f} s."
     return Reproduction(rows, draw(ours), ["1 kbit/s back. " + ", ".join(said) + f". {pages_said}"])

@@ -198,6 +198,7 @@ def grid(
     lost: Sequence[int] | None = None,
     packets: int = 20_000,
     queue_packets: int = 50,
+    errors_before_queue: bool = False,
     seeds: int = 1,
     rates_kbps: Sequence[float] = RATES_KBPS,
     rtts_ms: Sequence[float] = RTTS_MS,
@@ -209,6 +210,7 @@ def grid(
     all points of the grid would be off by the same few hundredths. The seeds of a pair in `links` depend on the pair only, so
     that its utilisation does not depend on the other pairs. With `lost` the packets of these numbers are lost, the SYN being 1,
     and no others. Each run lasts `packets` packets at the link's rate, 300 s at least and 2000 s at most, as the reference did.
+    With `errors_before_queue` packets are lost before the link, and take none of its time, as with ns-2's `lossmodel`.
     """
     pairs = None if links is None else list(links)
     rates = rates_kbps if pairs is None else [rate for rate, _ in pairs]
@@ -225,18 +227,21 @@ def grid(
     loss = (
         f'{{ kind = "bit-errors", bit_error_rate = {bit_error_rate} }}' if lost is None else f'{{ kind = "list", packets = {list(lost)} }}'
     )
+    here, there = "", f"loss = {loss}\nreverse = {{ loss = {{ kind = \"none\" }} }}\n"
+    path = '"n0", "link", "n1"'
+    if errors_before_queue:
+        here, there = there, ""
+        here, path = f'[links.errors]\nrate = "100 Gbit/s"\ndelay = "0 ms"\n{here}', '"n0", "errors", "link", "n1"'
     delays = f'"links.link.delay" = {texts(f"{rtt / 2:g} ms" for rtt in rtts)}'
     own_seeds = "" if pairs is None else f"seed = {[1 + 1000 * crc32(f'{rate:g} {rtt:g}'.encode()) for rate, rtt in pairs]}"
     return f"""host = "1999"\nduration = "300 s"
-[links.link]
+{here}[links.link]
 rate = "1 Mbit/s"
 delay = "100 ms"
 queue = {{ kind = "drop-tail", limit = "{queue_packets} packets" }}
-loss = {loss}
-reverse = {{ loss = {{ kind = "none" }} }}
-[[flows]]
+{there}[[flows]]
 name = "bulk"
-path = ["n0", "link", "n1"]
+path = [{path}]
 transport.kind = "tcp"
 transport.variant = "{variant}"
 transport.mss = "{packet_bytes - 40} B"

@@ -11,10 +11,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from beside import shared
 
 PAPERS = Path(__file__).resolve().parents[2] / "papers"
 sys.path.insert(0, str(PAPERS))
 
+import compared  # noqa: E402
 import harness  # noqa: E402
 import mutate  # noqa: E402
 from harness import Row, RowError, refuse  # noqa: E402
@@ -72,3 +74,20 @@ def test_every_entry_has_mutations() -> None:
 def test_wrong_on_purpose_is_noticed(entry: str, mutation: str) -> None:
     first, news, rows = mutate.noticed(entry, mutation)
     assert news, f"{mutation}: {first or f'no row of {rows} notices'}"
+
+
+def test_every_published_number_has_a_row_or_a_reason() -> None:
+    shared("papers/published.csv")
+    numbers = compared.published()
+    text = (PAPERS / "compared.md").read_text(encoding="utf-8")
+    told = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("|")][2:]
+    assert [(line[0], line[1], line[4]) for line in told] == [
+        (n.paper, n.item, f"{n.value:g} {n.unit}".strip()) for n in numbers
+    ]
+    entries = harness.entries()
+    for line, number in zip(told, numbers):
+        place = compared.row_of(number)
+        if place is None:
+            assert line[5] == "none" and line[6] == compared.reason(number)
+        else:
+            assert place[0] in entries and line[6] == f"{place[0]}: {place[1]}"
