@@ -40,7 +40,7 @@ def published() -> list[Number]:
 
 
 KERNEL = "a Linux kernel of 2002 (2.4.18) over NIST Net; `make compare` holds the simulator against one of today"
-DERIVED = "follows from tables 5, 8 and 11, from whose printed values python/tests/test_analysis.py works it out"
+DERIVED = "follows from tables 5, 8 and 11, from whose printed values the entries table_6, table_9 and table_12 work it out"
 #: Numbers that no row compares, by paper and item, or by paper, item and the beginning of the series.
 WITHOUT_ROW = {
     (TH, "table-6.4"): KERNEL,
