@@ -7,7 +7,7 @@
 
 use crate::flow::SplitConnection;
 use crate::gateway::{End, Fate, Gateway};
-use crate::kernel::{KernelSocket, Tuning};
+use crate::kernel::{KernelSocket, SocketTuning};
 use crate::sides::KernelSide;
 use skyhop_units::Time;
 use std::net::SocketAddr;
@@ -22,8 +22,11 @@ impl Gateway {
         to: SocketAddr,
     ) {
         let config = &self.config;
-        let tuning =
-            Tuning { congestion: config.congestion.as_deref(), buffer: config.memory / 4, rate: config.rate };
+        let tuning = SocketTuning {
+            congestion: config.congestion.as_deref(),
+            buffer: config.memory / 4,
+            rate: config.rate,
+        };
         if let Err(e) = socket.tune(&tuning) {
             self.log.push_back(format!("a connection towards users: {e}"));
         }

@@ -83,7 +83,7 @@ pub enum Quic {
 /// Treatment of users' UDP, except QUIC and DNS.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Udp {
+pub enum UdpRule {
     /// UDP passes beside the association.
     #[default]
     Pass,
@@ -133,7 +133,7 @@ pub struct Intercept {
     /// Limit of QUIC in each direction, if any.
     pub quic_rate: Option<Rate>,
     /// Treatment of users' other UDP.
-    pub udp: Udp,
+    pub udp: UdpRule,
     /// Treatment of users' queries to name servers.
     pub dns: Dns,
     /// The local port to which they are redirected.
@@ -145,7 +145,7 @@ pub struct Intercept {
 impl Intercept {
     /// Returns true if datagrams are intercepted too.
     pub fn takes_datagrams(&self) -> bool {
-        self.udp == Udp::Carry || self.quic == Quic::Carry || self.dns == Dns::Cache
+        self.udp == UdpRule::Carry || self.quic == Quic::Carry || self.dns == Dns::Cache
     }
 }
 
@@ -264,7 +264,7 @@ struct InterceptFile {
     #[serde(default)]
     quic: Quic,
     quic_rate: Option<Spanned<String>>,
-    udp: Option<Spanned<Udp>>,
+    udp: Option<Spanned<UdpRule>>,
     dns: Option<Spanned<Dns>>,
     port: Option<Spanned<i64>>,
     mark: Option<Spanned<i64>>,
@@ -701,7 +701,8 @@ fn intercept(text: &Text<'_>, role: Role, from: &InterceptFile) -> Result<Interc
     };
     // Datagrams of a hub's users arrive in their terminals' streams, and a hub alone has no far gateway to carry them to.
     if role != Role::Terminal {
-        let udp = from.udp.as_ref().filter(|udp| *udp.get_ref() != Udp::Pass).map(|udp| ("udp", udp.span()));
+        let udp =
+            from.udp.as_ref().filter(|udp| *udp.get_ref() != UdpRule::Pass).map(|udp| ("udp", udp.span()));
         let dns = from.dns.as_ref().filter(|dns| *dns.get_ref() != Dns::Pass).map(|dns| ("dns", dns.span()));
         if let Some((key, span)) = udp.or(dns) {
             let message =
@@ -739,7 +740,7 @@ fn intercept(text: &Text<'_>, role: Role, from: &InterceptFile) -> Result<Interc
         fail: from.fail,
         quic: from.quic,
         quic_rate,
-        udp: from.udp.as_ref().map_or(Udp::default(), |udp| *udp.get_ref()),
+        udp: from.udp.as_ref().map_or(UdpRule::default(), |udp| *udp.get_ref()),
         dns: from.dns.as_ref().map_or(Dns::default(), |dns| *dns.get_ref()),
         port: text.number("intercept.port", &from.port, 1..=65_535, i64::from(UDP_PORT) + 1)? as u16,
         mark: text.number("intercept.mark", &from.mark, 1..=i64::from(u32::MAX), i64::from(MARK))? as u32,

@@ -19,7 +19,7 @@ pub struct DatagramCounters {
 
 /// Counters of connections and bytes.
 #[derive(Debug, Clone, Default)]
-pub struct Counters {
+pub struct GatewayCounters {
     /// Connections that clients opened here.
     pub opened: u64,
     /// Connections that clients opened at the far end.
@@ -38,7 +38,7 @@ pub struct Counters {
     pub datagrams: DatagramCounters,
 }
 
-impl Counters {
+impl GatewayCounters {
     /// Counts a refused connection.
     pub fn refuse(&mut self, answer: Answer) {
         self.refused[usize::from(answer.number())] += 1;

@@ -12,7 +12,7 @@ use crate::usage::UsageFile;
 use crate::{routing, rules};
 use polling::{Event, Events, PollMode, Poller};
 use skyhop_live::batch::Batch;
-use skyhop_live::engine::Tap;
+use skyhop_live::engine::PacketTap;
 use skyhop_live::socket::{Carrier, Socket};
 use skyhop_splice::preamble::Destination;
 use skyhop_units::{Span, Time};
@@ -101,7 +101,7 @@ struct Daemon {
 pub fn run(
     path: PathBuf,
     config: Config,
-    tap: Option<Tap>,
+    tap: Option<PacketTap>,
     log: Box<dyn FnMut(&str)>,
 ) -> Result<(), DaemonError> {
     // Before any thread is started, so that all threads inherit it.

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 
 /// A server, and a query without its ID.
-type Question = (SocketAddr, Vec<u8>);
+type DnsQuestion = (SocketAddr, Vec<u8>);
 
 /// Limit of bytes in cached answers and queries.
 const BYTES_MOST: usize = 8 << 20;
@@ -66,11 +66,11 @@ pub struct DnsCounters {
 /// The cache.
 #[derive(Debug, Default)]
 pub struct DnsCache {
-    kept: BTreeMap<Question, Kept>,
-    ends: BTreeSet<(Time, Question)>,
+    kept: BTreeMap<DnsQuestion, Kept>,
+    ends: BTreeSet<(Time, DnsQuestion)>,
     bytes: usize,
-    open: BTreeMap<Question, OpenQuestion>,
-    numbers: BTreeMap<(SocketAddr, u16), Question>,
+    open: BTreeMap<DnsQuestion, OpenQuestion>,
+    numbers: BTreeMap<(SocketAddr, u16), DnsQuestion>,
     next_number: u16,
     pub counters: DnsCounters,
 }
@@ -139,7 +139,7 @@ impl DnsCache {
     /// Drops the unanswered queries to a server, and returns their clients.
     pub fn give_up(&mut self, server: SocketAddr) -> Vec<Asker> {
         let own = self.numbers.range((server, 0)..=(server, u16::MAX));
-        let questions: Vec<Question> = own.map(|(_, question)| question.clone()).collect();
+        let questions: Vec<DnsQuestion> = own.map(|(_, question)| question.clone()).collect();
         self.numbers.retain(|(of, _), _| *of != server);
         questions
             .into_iter()
@@ -153,7 +153,7 @@ impl DnsCache {
         self.kept.len()
     }
 
-    fn keep(&mut self, question: Question, kept: Kept) {
+    fn keep(&mut self, question: DnsQuestion, kept: Kept) {
         self.bytes += question.1.len() + kept.answer.len();
         self.ends.insert((kept.until, question.clone()));
         self.kept.insert(question, kept);

@@ -35,7 +35,7 @@ fn behind_name(message: &[u8], mut at: usize) -> Option<usize> {
 }
 
 /// A record after the question: its type, the offset of its time to live, and its data.
-struct Record {
+struct DnsRecord {
     section: usize,
     kind: u16,
     class: u16,
@@ -44,7 +44,7 @@ struct Record {
 }
 
 /// The records of a message. `None` if it is malformed.
-fn records(message: &[u8]) -> Option<Vec<Record>> {
+fn records(message: &[u8]) -> Option<Vec<DnsRecord>> {
     let mut at = question_end(message)?;
     let mut records = Vec::new();
     for section in 1..4 {
@@ -55,7 +55,7 @@ fn records(message: &[u8]) -> Option<Vec<Record>> {
             message.get(data.clone())?;
             at = data.end;
             let (kind, class) = (word(message, name_end)?, word(message, name_end + 2)?);
-            records.push(Record { section, kind, class, ttl_at: name_end + 4, data });
+            records.push(DnsRecord { section, kind, class, ttl_at: name_end + 4, data });
         }
     }
     Some(records)

@@ -5,7 +5,7 @@
 //! Leaves out waiting and the clock (`daemon`), and accepting connections (its listeners).
 
 use crate::config::{Config, Role};
-use crate::counters::Counters;
+use crate::counters::GatewayCounters;
 use crate::datagram_socket::DatagramSocket;
 use crate::dns::DnsCache;
 use crate::dscp::Dscp;
@@ -85,7 +85,7 @@ pub struct Gateway {
     pub engine: Engine,
     pub flows: Flows,
     pub peers: Peers,
-    pub counters: Counters,
+    pub counters: GatewayCounters,
     pub users: Users,
     /// Refused streams, and the time at which each is reset if the far end has not done so.
     refused: VecDeque<(Time, u32, u64)>,
@@ -146,7 +146,7 @@ impl Gateway {
             engine: Engine::new(now, engine_config(&config), Arc::new(SystemEntropy)),
             flows: Flows::default(),
             peers: Peers::new(now, &config, hub),
-            counters: Counters::default(),
+            counters: GatewayCounters::default(),
             users: Users::default(),
             refused: VecDeque::new(),
             waiting: VecDeque::new(),

@@ -199,7 +199,7 @@ impl KernelSocket {
     /// # Errors
     ///
     /// The kernel does not have that congestion control. The other settings are made as far as the process's privileges allow.
-    pub fn tune(&self, tuning: &Tuning<'_>) -> io::Result<()> {
+    pub fn tune(&self, tuning: &SocketTuning<'_>) -> io::Result<()> {
         // Exceeds the kernel's own limit with CAP_NET_ADMIN. Half of the accounted memory is data.
         let buffer = libc::c_int::try_from(tuning.buffer).unwrap_or(libc::c_int::MAX);
         set_integer(&self.socket, libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, buffer)
@@ -299,7 +299,7 @@ impl AsFd for KernelSocket {
 
 /// Settings of a connection that crosses the satellite link.
 #[derive(Debug, Clone, Copy)]
-pub struct Tuning<'a> {
+pub struct SocketTuning<'a> {
     /// Congestion control, if other than the kernel's default.
     pub congestion: Option<&'a str>,
     /// The send buffer, bytes.

@@ -67,7 +67,7 @@ mod usage;
 mod users;
 
 pub use config::{
-    Config, ConfigError, Dns, Fail, Forward, Intercept, Quic, Role, SourceAddress, Terminal, Udp,
+    Config, ConfigError, Dns, Fail, Forward, Intercept, Quic, Role, SourceAddress, Terminal, UdpRule,
 };
 pub use daemon::{DaemonError, run};
 pub use dscp::{Dscp, DscpRow, DscpTable};

@@ -13,18 +13,18 @@ pub type Found = ((usize, u64), Vec<SocketAddr>);
 const THREADS: usize = 8;
 const QUEUE: usize = 256;
 
-type Question = ((usize, u64), String, u16);
+type NameQuestion = ((usize, u64), String, u16);
 
 /// The resolver threads.
 pub struct Names {
-    ask: SyncSender<Question>,
+    ask: SyncSender<NameQuestion>,
     found: Receiver<Found>,
 }
 
 impl Names {
     /// Starts the threads; `wake` is called for each result.
     pub fn start(wake: impl Fn() + Send + Sync + 'static) -> std::io::Result<Self> {
-        let (ask, questions) = sync_channel::<Question>(QUEUE);
+        let (ask, questions) = sync_channel::<NameQuestion>(QUEUE);
         let (tell, found) = channel();
         let (questions, wake) = (Arc::new(Mutex::new(questions)), Arc::new(wake));
         for _ in 0..THREADS {
@@ -48,7 +48,7 @@ impl Names {
     }
 }
 
-fn answer(questions: &Mutex<Receiver<Question>>, tell: &Sender<Found>, wake: &dyn Fn()) {
+fn answer(questions: &Mutex<Receiver<NameQuestion>>, tell: &Sender<Found>, wake: &dyn Fn()) {
     loop {
         let question = questions.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).recv();
         let Ok((flow, name, port)) = question else { return };

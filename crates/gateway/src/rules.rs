@@ -4,7 +4,7 @@
 //! Differs from iptables scripts: it reads and writes only the table `inet skyhop`, and a killed gateway leaves at most that behind.
 //! Leaves out routes (`routing`).
 
-use crate::config::{Config, Dns, Fail, Intercept, Quic, Role, SourceAddress, Udp};
+use crate::config::{Config, Dns, Fail, Intercept, Quic, Role, SourceAddress, UdpRule};
 use crate::prefix::{Prefix, SPECIAL};
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
@@ -87,11 +87,11 @@ fn datagrams(intercept: &Intercept, out: &mut String) {
     let _ = writeln!(out, "    udp dport {} counter accept comment \"tunnels\"", ports(&tunnels));
     let dns = intercept.dns == Dns::Cache;
     match (intercept.udp, intercept.quic, dns) {
-        (Udp::Carry, Quic::Carry, _) => {}
-        (Udp::Carry, ..) => out.push_str("    udp dport 443 accept\n"),
-        (Udp::Pass, Quic::Carry, true) => out.push_str("    udp dport != { 53, 443 } accept\n"),
-        (Udp::Pass, Quic::Carry, false) => out.push_str("    udp dport != 443 accept\n"),
-        (Udp::Pass, ..) => out.push_str("    udp dport != 53 accept\n"),
+        (UdpRule::Carry, Quic::Carry, _) => {}
+        (UdpRule::Carry, ..) => out.push_str("    udp dport 443 accept\n"),
+        (UdpRule::Pass, Quic::Carry, true) => out.push_str("    udp dport != { 53, 443 } accept\n"),
+        (UdpRule::Pass, Quic::Carry, false) => out.push_str("    udp dport != 443 accept\n"),
+        (UdpRule::Pass, ..) => out.push_str("    udp dport != 53 accept\n"),
     }
     let (port, mark) = (intercept.port, intercept.mark);
     for (family, version) in [("ip", "ipv4"), ("ip6", "ipv6")] {

@@ -16,7 +16,7 @@ const PERIOD: Span = Span::from_millis(500);
 
 /// Bytes of datagrams of an association in this period.
 #[derive(Debug)]
-struct Load {
+struct UdpLoad {
     since: Time,
     bytes: u64,
     first: bool,
@@ -25,14 +25,14 @@ struct Load {
 /// The load and class of each association's datagrams.
 #[derive(Debug, Default)]
 pub struct UdpLoads {
-    loads: BTreeMap<u32, Load>,
+    loads: BTreeMap<u32, UdpLoad>,
 }
 
 impl UdpLoads {
     /// Counts a datagram of an association. Returns the new class of its datagrams if it changes.
     pub fn add(&mut self, now: Time, link: u32, bytes: usize, rate_bps: Option<f64>) -> Option<Class> {
         let is_new = !self.loads.contains_key(&link);
-        let load = self.loads.entry(link).or_insert(Load { since: now, bytes: 0, first: true });
+        let load = self.loads.entry(link).or_insert(UdpLoad { since: now, bytes: 0, first: true });
         load.bytes += bytes as u64;
         let age = now.since(load.since);
         if age < PERIOD {

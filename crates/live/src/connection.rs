@@ -5,7 +5,7 @@
 //! as large as use and the budgets of `memory` let them be.
 //! Leaves out the socket: packets are taken and given by `host`.
 
-use crate::memory::{LEAST_RECEIVED, LEAST_WRITTEN, Memory};
+use crate::memory::{HostMemory, LEAST_RECEIVED, LEAST_WRITTEN};
 use crate::seal::OVERHEAD;
 use bytes::Bytes;
 use skyhop_transport::stp::{self, Event, Reason};
@@ -163,7 +163,7 @@ pub(crate) struct Conn {
     pub unproven: bool,
     pub hints: u64,
     hint: Option<Hint>,
-    memory: Arc<Memory>,
+    memory: Arc<HostMemory>,
     most: Most,
     /// Bytes that are counted in `memory`.
     counted: u64,
@@ -174,7 +174,7 @@ impl Conn {
         machine: stp::Connection<Bytes>,
         peer: SocketAddr,
         overhead: u32,
-        memory: Arc<Memory>,
+        memory: Arc<HostMemory>,
         most: Most,
     ) -> Self {
         Conn {
@@ -260,7 +260,7 @@ impl Conn {
     }
 
     /// The connection belongs to an association whose budget is this.
-    pub fn count_in(&mut self, memory: Arc<Memory>) {
+    pub fn count_in(&mut self, memory: Arc<HostMemory>) {
         self.memory.recount(self.counted, 0);
         memory.recount(0, self.counted);
         self.memory = memory;

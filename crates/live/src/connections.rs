@@ -4,7 +4,7 @@
 //! Leaves out sending in a turn (`host`).
 
 use crate::connection::{Conn, Key, PeerChannel};
-use crate::memory::Memory;
+use crate::memory::HostMemory;
 use skyhop_units::Time;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -37,7 +37,7 @@ struct ConnSlot {
 /// The connections of a channel, and their budget.
 struct Channel {
     slots: BTreeSet<usize>,
-    memory: Arc<Memory>,
+    memory: Arc<HostMemory>,
 }
 
 /// The table.
@@ -48,12 +48,12 @@ pub(crate) struct Connections {
     channels: BTreeMap<PeerChannel, Channel>,
     timers: BTreeSet<(Time, usize)>,
     dirty: VecDeque<usize>,
-    memory: Arc<Memory>,
+    memory: Arc<HostMemory>,
 }
 
 impl Connections {
     /// A table whose connections share a budget.
-    pub fn new(memory: Arc<Memory>) -> Self {
+    pub fn new(memory: Arc<HostMemory>) -> Self {
         Connections {
             slots: Vec::new(),
             free: Vec::new(),
@@ -81,14 +81,14 @@ impl Connections {
     }
 
     /// The budget of all.
-    pub fn memory(&self) -> &Arc<Memory> {
+    pub fn memory(&self) -> &Arc<HostMemory> {
         &self.memory
     }
 
     /// The budget of a channel's connections.
-    pub fn memory_of(&self, channel: PeerChannel) -> Arc<Memory> {
+    pub fn memory_of(&self, channel: PeerChannel) -> Arc<HostMemory> {
         let known = self.channels.get(&channel).map(|channel| channel.memory.clone());
-        known.unwrap_or_else(|| Memory::share(&self.memory))
+        known.unwrap_or_else(|| HostMemory::share(&self.memory))
     }
 
     /// A slot for a connection.
@@ -235,7 +235,7 @@ mod tests {
 
     fn conn() -> Conn {
         let machine = stp::Connection::connect(stp::Config::default(), stp::Ends::default(), 1);
-        Conn::new(machine, peer(), 28, Memory::new(1 << 20), Most { received: 1 << 20, written: 1 << 20 })
+        Conn::new(machine, peer(), 28, HostMemory::new(1 << 20), Most { received: 1 << 20, written: 1 << 20 })
     }
 
     fn key(local_port: u16) -> Key {
@@ -244,7 +244,7 @@ mod tests {
 
     #[test]
     fn a_slot_is_used_again_and_the_name_before_finds_nothing() {
-        let mut table = Connections::new(Memory::new(1 << 20));
+        let mut table = Connections::new(HostMemory::new(1 << 20));
         let first = table.insert(conn());
         table.remove(first.slot);
         let second = table.insert(conn());
@@ -260,7 +260,7 @@ mod tests {
 
     #[test]
     fn a_connection_has_one_key_and_takes_it_along() {
-        let mut table = Connections::new(Memory::new(1 << 20));
+        let mut table = Connections::new(HostMemory::new(1 << 20));
         let slot = table.insert(conn()).slot;
         table.bind(slot, key(1));
         table.bind(slot, key(2));
@@ -274,7 +274,7 @@ mod tests {
     #[test]
     fn timers_come_in_order_once_and_a_new_one_takes_the_place_of_the_old() {
         let at = Time::from_nanos;
-        let mut table = Connections::new(Memory::new(1 << 20));
+        let mut table = Connections::new(HostMemory::new(1 << 20));
         let [a, b, c] = [(); 3].map(|()| table.insert(conn()).slot);
         table.set_timer(a, Some(at(30)));
         table.set_timer(b, Some(at(10)));
@@ -295,7 +295,7 @@ mod tests {
 
     #[test]
     fn who_is_touched_twice_has_one_turn_and_turns_come_in_order() {
-        let mut table = Connections::new(Memory::new(1 << 20));
+        let mut table = Connections::new(HostMemory::new(1 << 20));
         let [a, b] = [(); 2].map(|()| table.insert(conn()).slot);
         for slot in [b, a, b] {
             table.touch(slot);

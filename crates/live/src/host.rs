@@ -12,7 +12,7 @@ use crate::connection::{Conn, Failed, Key, Most, PeerChannel, Waiters};
 use crate::connections::{Connections, Name, SharedConn, lock};
 use crate::entropy::{Entropy, random};
 use crate::handshake::{ECHO_LEN, Hello, RefusalReason, parse_refusal, refusal_packet};
-use crate::memory::Memory;
+use crate::memory::HostMemory;
 use crate::openings::{Begun, Openings};
 use crate::options::{Notice, Options, Security};
 use crate::seal::HEADER_LEN;
@@ -100,7 +100,7 @@ impl StpHost {
         local: SocketAddr,
         entropy: Arc<dyn Entropy>,
     ) -> Self {
-        let connections = Connections::new(Memory::new(options.memory));
+        let connections = Connections::new(HostMemory::new(options.memory));
         let associations = match &options.security {
             Security::Sealed(config) => Some(Associations::new(now, (**config).clone(), entropy.clone())),
             Security::Insecure => None,

@@ -17,22 +17,22 @@ pub const MEMORY_LEAST: u64 = 256 << 10;
 
 /// A budget.
 #[derive(Debug)]
-pub(crate) struct Memory {
+pub(crate) struct HostMemory {
     max: u64,
     used: AtomicU64,
     /// The budget that this is a part of.
-    whole: Option<Arc<Memory>>,
+    whole: Option<Arc<HostMemory>>,
 }
 
-impl Memory {
+impl HostMemory {
     /// A host's budget.
     pub fn new(max: u64) -> Arc<Self> {
-        Arc::new(Memory { max, used: AtomicU64::new(0), whole: None })
+        Arc::new(HostMemory { max, used: AtomicU64::new(0), whole: None })
     }
 
     /// The budget of an association: three quarters of the host's, so that one cannot have it all.
     pub fn share(whole: &Arc<Self>) -> Arc<Self> {
-        Arc::new(Memory { max: whole.max / 4 * 3, used: AtomicU64::new(0), whole: Some(whole.clone()) })
+        Arc::new(HostMemory { max: whole.max / 4 * 3, used: AtomicU64::new(0), whole: Some(whole.clone()) })
     }
 
     /// Bytes held.
@@ -70,8 +70,8 @@ mod tests {
 
     #[test]
     fn an_association_has_a_share_and_counts_for_the_host() {
-        let host = Memory::new(1000);
-        let (one, other) = (Memory::share(&host), Memory::share(&host));
+        let host = HostMemory::new(1000);
+        let (one, other) = (HostMemory::share(&host), HostMemory::share(&host));
         one.recount(0, 700);
         assert_eq!((one.free(), other.free(), host.used()), (50, 300, 700));
         other.recount(0, 300);
@@ -82,7 +82,7 @@ mod tests {
 
     #[test]
     fn who_comes_later_finds_something() {
-        let host = Memory::new(512 << 20);
+        let host = HostMemory::new(512 << 20);
         let held: Vec<u64> = (0..40)
             .map(|_| {
                 let fair = host.fair();

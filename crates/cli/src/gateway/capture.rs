@@ -7,7 +7,7 @@
 
 use crate::failure::Failure;
 use skyhop_live::UDP_PORT;
-use skyhop_live::engine::{Tap, TappedPacket};
+use skyhop_live::engine::{PacketTap, TappedPacket};
 use skyhop_record::PcapngWriter;
 use skyhop_units::Bytes;
 use std::fs::OpenOptions;
@@ -20,7 +20,7 @@ use std::path::Path;
 const BLOCK: u64 = 48;
 
 /// A reader that writes `path`, which only its owner can read, until it is `most` bytes large.
-pub fn tap(path: &Path, most: Bytes) -> Result<Tap, Failure> {
+pub fn tap(path: &Path, most: Bytes) -> Result<PacketTap, Failure> {
     let failed = |e: &dyn std::fmt::Display| Failure::Scenario(format!("--capture: {}: {e}", path.display()));
     let file = OpenOptions::new().create(true).truncate(true).write(true).mode(0o600).open(path);
     let file = file.map_err(|e| failed(&e))?;

@@ -5,7 +5,7 @@
 //! Differs from bench/gateway.py: one command, two transfers, a picture.
 //! Leaves out competing flows and failures.
 
-use super::lab_hosts::{LabHosts, Row};
+use super::lab_hosts::{HostRow, LabHosts};
 use super::lab_transfers::{Download, LabServer, download, page};
 use crate::engine;
 use crate::failure::Failure;
@@ -67,7 +67,7 @@ const OBJECTS: usize = 10;
 const OBJECT: u64 = 10_000;
 
 /// Transfers without or with a gateway.
-struct Measured {
+struct LabMeasurement {
     download: Download,
     page_s: f64,
     /// Bytes over the satellite link down and back while the download went on.
@@ -79,7 +79,7 @@ pub fn run(args: &Lab) -> Result<(), Failure> {
     // This comes before other threads, which would keep their old privileges.
     become_able(None).map_err(crate::command::emulate::failed)?;
     engine::listen();
-    let mut lab = LabHosts::new(&Row(&HOSTS))?;
+    let mut lab = LabHosts::new(&HostRow(&HOSTS))?;
     emulate(&mut lab, args)?;
     let _server = LabServer::start(&lab, args.congestion.as_deref())?;
     let before = measure(&lab, args.size.get())?;
@@ -123,7 +123,7 @@ fn emulate(lab: &mut LabHosts, args: &Lab) -> Result<(), Failure> {
 /// A hub and a terminal.
 fn pair(lab: &mut LabHosts) -> Result<(), Failure> {
     lab.skyhop(HUB, &["gateway", "new", "hub.toml"])?;
-    let at = Row::address(HUB, 0);
+    let at = HostRow::address(HUB, 0);
     let words = ["gateway", "add", "home", "--hub", "hub.toml", "--at", &at, "--interface", "left"];
     lab.skyhop(HUB, &[&words[..], &["--prefix", "10.1.0.0/16"]].concat())?;
     lab.start(HUB, "hub", &["gateway", "run", "hub.toml"])?;
@@ -163,20 +163,20 @@ pub fn wait(
     Err(Failure::Run(format!("{what} is not there after 20 s")))
 }
 
-fn measure(lab: &LabHosts, size: u64) -> Result<Measured, Failure> {
+fn measure(lab: &LabHosts, size: u64) -> Result<LabMeasurement, Failure> {
     let go_on = || !engine::interrupted();
     let page_s = page(lab, OBJECTS, OBJECT)?;
     let before = lab.carried(TERMINAL, "right")?;
     let download = download(lab, size, &go_on)?;
     let after = lab.carried(TERMINAL, "right")?;
-    Ok(Measured { download, page_s, carried: [after[0] - before[0], after[1] - before[1]] })
+    Ok(LabMeasurement { download, page_s, carried: [after[0] - before[0], after[1] - before[1]] })
 }
 
-fn table(args: &Lab, before: &Measured, after: &Measured) -> String {
+fn table(args: &Lab, before: &LabMeasurement, after: &LabMeasurement) -> String {
     let with = if args.alone { "a hub alone" } else { "hub and terminal" };
     let size = args.size.get() as f64;
     let mut out = format!("{:<34}{:>16}{:>18}\n", "", "no gateway", with);
-    let mut row = |what: &str, value: &dyn Fn(&Measured) -> String| {
+    let mut row = |what: &str, value: &dyn Fn(&LabMeasurement) -> String| {
         let _ = writeln!(out, "{what:<34}{:>16}{:>18}", value(before), value(after));
     };
     row(&format!("download of {}", args.size), &|m| format!("{:.2} s", m.download.seconds));
@@ -191,7 +191,7 @@ fn table(args: &Lab, before: &Measured, after: &Measured) -> String {
     out
 }
 
-fn draw(args: &Lab, before: &Measured, after: &Measured) -> Result<(), Failure> {
+fn draw(args: &Lab, before: &LabMeasurement, after: &LabMeasurement) -> Result<(), Failure> {
     let with = if args.alone { "hub alone" } else { "hub and terminal" };
     let title = format!("{} over {}, {} round trip", args.size, args.rate, args.rtt);
     let chart =

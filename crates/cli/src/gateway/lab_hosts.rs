@@ -16,9 +16,9 @@ pub const DEVICES: [&str; 2] = ["left", "right"];
 
 /// Hosts in a row, each joined to the next by a wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Row<'a>(pub &'a [&'a str]);
+pub struct HostRow<'a>(pub &'a [&'a str]);
 
-impl Row<'_> {
+impl HostRow<'_> {
     /// The address of a host on the wire towards the one before it, or behind it (`side` 1).
     pub fn address(host: usize, side: usize) -> String {
         format!("10.{}.0.{}", host + side, 2 - side)
@@ -59,7 +59,7 @@ fn failed(what: &str, e: impl std::fmt::Display) -> Failure {
 
 impl LabHosts {
     /// Makes hosts of these names and the wires between them.
-    pub fn new(row: &Row<'_>) -> Result<Self, Failure> {
+    pub fn new(row: &HostRow<'_>) -> Result<Self, Failure> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let folder = std::env::temp_dir().join(format!("skyhop-lab-{}-{number}", std::process::id()));
@@ -85,7 +85,7 @@ impl LabHosts {
                 &["link", "add", "dev", right, "type", "veth", "peer", "name", left, "netns", &far],
             )?;
             for (host, side) in [(near, 1), (near + 1, 0)] {
-                let address = format!("{}/24", Row::address(host, side));
+                let address = format!("{}/24", HostRow::address(host, side));
                 lab.ip(host, &["address", "add", &address, "dev", DEVICES[side]])?;
                 lab.ip(host, &["link", "set", "dev", DEVICES[side], "up"])?;
             }
@@ -96,7 +96,7 @@ impl LabHosts {
             }
         }
         let last = row.0.len() - 1;
-        lab.ip(last, &["route", "add", "default", "via", &Row::address(last - 1, 1)])?;
+        lab.ip(last, &["route", "add", "default", "via", &HostRow::address(last - 1, 1)])?;
         Ok(lab)
     }
 
@@ -208,8 +208,8 @@ mod tests {
 
     #[test]
     fn every_host_of_a_row_has_a_way_to_every_other() {
-        let row = Row(&["user", "terminal", "satellite", "hub", "server"]);
-        assert_eq!((Row::address(0, 1), Row::address(4, 0)), ("10.1.0.1".into(), "10.4.0.2".into()));
+        let row = HostRow(&["user", "terminal", "satellite", "hub", "server"]);
+        assert_eq!((HostRow::address(0, 1), HostRow::address(4, 0)), ("10.1.0.1".into(), "10.4.0.2".into()));
         let routes = |host| {
             row.routes(host).into_iter().map(|(to, via)| format!("{to} via {via}")).collect::<Vec<_>>()
         };

@@ -5,7 +5,7 @@
 use super::capture;
 use crate::failure::Failure;
 use clap::Args;
-use skyhop_gateway::{Config, DaemonError, Dns, Fail, Quic, Role, SourceAddress, Udp, ruleset};
+use skyhop_gateway::{Config, DaemonError, Dns, Fail, Quic, Role, SourceAddress, UdpRule, ruleset};
 use skyhop_units::Bytes;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -95,7 +95,8 @@ pub fn check(file: &Path) -> Result<(), Failure> {
             _ => "passes outside".to_owned(),
         };
         let _ = writeln!(out, "  QUIC                {quic}");
-        let udp = if intercept.udp == Udp::Carry { "datagrams in the association" } else { "passes outside" };
+        let udp =
+            if intercept.udp == UdpRule::Carry { "datagrams in the association" } else { "passes outside" };
         let _ = writeln!(out, "  other UDP           {udp}");
         if intercept.dns == Dns::Cache {
             let _ = writeln!(out, "  DNS                 answered from a cache");

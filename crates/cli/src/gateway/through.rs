@@ -7,7 +7,7 @@
 //! Leaves out spoofing and caches, which no gateway does, and paths through satellites, which have no legs before a run.
 
 use super::lab::wait;
-use super::lab_hosts::{DEVICES, LabHosts, Row};
+use super::lab_hosts::{DEVICES, HostRow, LabHosts};
 use crate::engine;
 use crate::failure::Failure;
 use skyhop_compare::carrier::{FlowHosts, OpenFlow, Times};
@@ -24,7 +24,7 @@ use std::fmt::Write as _;
 use std::net::IpAddr;
 
 /// A leg of a flow's path: its links, and the names of its first and last node.
-struct Leg {
+struct LabLeg {
     hops: Vec<(usize, Direction)>,
     ends: [String; 2],
 }
@@ -32,7 +32,7 @@ struct Leg {
 /// A flow's path with its splices.
 pub struct SplitPath<'a> {
     flow: usize,
-    legs: Vec<Leg>,
+    legs: Vec<LabLeg>,
     splices: Vec<&'a Splice>,
 }
 
@@ -73,7 +73,7 @@ pub fn split_path(loaded: &Loaded) -> Result<Option<SplitPath<'_>>, Failure> {
             node = if *direction == Direction::Forward { link.b } else { link.a };
         }
         let ends = [first, network.nodes[node].clone()].map(|name| plain(&name));
-        legs.push(Leg { hops: hops[begin..end].to_vec(), ends });
+        legs.push(LabLeg { hops: hops[begin..end].to_vec(), ends });
         begin = end;
     }
     for crossing in &crossings[flow] {
@@ -127,7 +127,7 @@ pub fn measure(
         .collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let last = names.len() - 1;
-    let mut lab = LabHosts::new(&Row(&names))?;
+    let mut lab = LabHosts::new(&HostRow(&names))?;
     let law = contender.kernels().unwrap_or("cubic");
     for host in (0..=last).step_by(2) {
         let set = || buffers.sysctls().iter().try_for_each(|(name, value)| set_parameter(name, value));
@@ -147,7 +147,7 @@ pub fn measure(
     };
     let made = application_of(&loaded.scenario, &loaded.files, seed, path.flow);
     let application = made.map_err(|e| Failure::Scenario(loaded.problem(&e.key, &e.message).to_string()))?;
-    let address = |host, side| Row::address(host, side).parse::<IpAddr>().expect("an address");
+    let address = |host, side| HostRow::address(host, side).parse::<IpAddr>().expect("an address");
     let place = FlowHosts {
         flow: path.flow,
         contender,
@@ -171,7 +171,7 @@ fn emulate(
     lab: &mut LabHosts,
     loaded: &Loaded,
     flow: usize,
-    (number, leg): (usize, &Leg),
+    (number, leg): (usize, &LabLeg),
     seed: u64,
 ) -> Result<(), Failure> {
     let (host, file) = (2 * number + 1, format!("leg-{}.toml", number + 1));
@@ -187,7 +187,7 @@ fn emulate(
 }
 
 /// The scenario of a leg: its links, a flow of programs over them, and the flows that cross nothing else.
-fn leg_scenario(scenario: &Scenario, flow: usize, leg: &Leg) -> Scenario {
+fn leg_scenario(scenario: &Scenario, flow: usize, leg: &LabLeg) -> Scenario {
     let names: Vec<String> =
         leg.hops.iter().filter_map(|(link, _)| scenario.links.keys().nth(*link).cloned()).collect();
     let network = resolve(scenario).ok();
@@ -257,7 +257,7 @@ fn gateways(lab: &mut LabHosts, path: &SplitPath<'_>) -> Result<(), Failure> {
         });
     }
     lab.skyhop(far, &["gateway", "new", "hub.toml"])?;
-    let at = Row::address(far, 0);
+    let at = HostRow::address(far, 0);
     let words = ["gateway", "add", "home", "--hub", "hub.toml", "--at", &at, "--interface", DEVICES[0]];
     let users = ["--prefix", "10.1.0.0/24"];
     lab.skyhop(far, &[&words[..], &users].concat())?;

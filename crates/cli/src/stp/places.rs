@@ -14,16 +14,16 @@ pub const TRANSFERS_MAX: usize = 64;
 const SILENCE: Duration = Duration::from_secs(10);
 
 /// The place of a transfer.
-pub struct Place {
+pub struct TransferPlace {
     since: Mutex<Stopwatch>,
     lost: AtomicBool,
 }
 
 /// The places of a server.
 #[derive(Default)]
-pub struct Places(Mutex<Vec<Arc<Place>>>);
+pub struct TransferPlaces(Mutex<Vec<Arc<TransferPlace>>>);
 
-impl Place {
+impl TransferPlace {
     /// Data have moved.
     pub fn moved(&self) {
         *self.since.lock().unwrap_or_else(|p| p.into_inner()) = Stopwatch::start();
@@ -39,8 +39,8 @@ impl Place {
     }
 }
 
-impl Places {
-    fn lock(&self) -> MutexGuard<'_, Vec<Arc<Place>>> {
+impl TransferPlaces {
+    fn lock(&self) -> MutexGuard<'_, Vec<Arc<TransferPlace>>> {
         self.0.lock().unwrap_or_else(|p| p.into_inner())
     }
 
@@ -50,14 +50,15 @@ impl Places {
     }
 
     /// A place for a transfer.
-    pub fn take(&self) -> Arc<Place> {
-        let place = Arc::new(Place { since: Mutex::new(Stopwatch::start()), lost: AtomicBool::new(false) });
+    pub fn take(&self) -> Arc<TransferPlace> {
+        let place =
+            Arc::new(TransferPlace { since: Mutex::new(Stopwatch::start()), lost: AtomicBool::new(false) });
         self.lock().push(place.clone());
         place
     }
 
     /// The transfer has ended.
-    pub fn leave(&self, place: &Arc<Place>) {
+    pub fn leave(&self, place: &Arc<TransferPlace>) {
         self.lock().retain(|other| !Arc::ptr_eq(other, place));
     }
 

@@ -7,7 +7,7 @@
 use super::names::{plain_name, shown};
 use super::options::{Common, bind_failure};
 use super::parts::{self, PartialFile};
-use super::places::{Place, Places};
+use super::places::{TransferPlace, TransferPlaces};
 use super::report::line;
 use super::transfer::{
     Ask, Broken, Digest, Patient, ReceivedPrefix, Reply, Told, TransferRequest, hex, put_data, take_data,
@@ -80,7 +80,7 @@ pub fn run(args: &Serve) -> Result<(), Failure> {
     if !quiet {
         eprintln!("skyhop: listening at {}", endpoint.local_addr());
     }
-    let places = Places::default();
+    let places = TransferPlaces::default();
     let uploads = Uploads::default();
     let result = std::thread::scope(|scope| {
         loop {
@@ -124,7 +124,7 @@ fn handle(
     uploads: &Uploads,
     stream: &StpStream,
     peer: SocketAddr,
-    place: Option<&Arc<Place>>,
+    place: Option<&Arc<TransferPlace>>,
 ) -> Result<(), String> {
     let say = |why: String| format!("{peer}: {why}");
     let mut patient = Patient::new(stream).map_err(|e| say(e.to_string()))?;

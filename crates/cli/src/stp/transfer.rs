@@ -5,7 +5,7 @@
 //! Leaves out names with folders: a file goes into one folder, under one name.
 
 use super::names::is_shown;
-use super::places::Place;
+use super::places::TransferPlace;
 use crate::engine::interrupted;
 use crate::stopwatch::Stopwatch;
 use ring::digest::{Context, SHA256};
@@ -70,7 +70,7 @@ pub struct Patient<'a> {
     pub stream: &'a StpStream,
     limit: Option<Duration>,
     stop: Option<Arc<AtomicBool>>,
-    place: Option<Arc<Place>>,
+    place: Option<Arc<TransferPlace>>,
 }
 
 /// How certain it is that the peer knows a result.
@@ -103,7 +103,7 @@ impl<'a> Patient<'a> {
     }
 
     /// Lets calls fail once the place is lost, and tells it of progress.
-    pub fn at(&mut self, place: Arc<Place>) {
+    pub fn at(&mut self, place: Arc<TransferPlace>) {
         self.place = Some(place);
     }
 

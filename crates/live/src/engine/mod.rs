@@ -124,7 +124,7 @@ pub struct TappedPacket<'a> {
 }
 
 /// A reader of all packets.
-pub type Tap = Box<dyn FnMut(&TappedPacket<'_>)>;
+pub type PacketTap = Box<dyn FnMut(&TappedPacket<'_>)>;
 
 /// Largest number of small packets that wait to be sent.
 const OUTGOING_MAX: usize = 1024;
@@ -145,7 +145,7 @@ pub struct Engine {
     events: VecDeque<Event>,
     entropy: Arc<dyn Entropy>,
     swept_at: Time,
-    tap: Option<Tap>,
+    tap: Option<PacketTap>,
 }
 
 impl Engine {
@@ -189,7 +189,7 @@ impl Engine {
     }
 
     /// From now on all packets go to this reader too.
-    pub fn set_tap(&mut self, tap: Option<Tap>) {
+    pub fn set_tap(&mut self, tap: Option<PacketTap>) {
         self.tap = tap;
     }
 
