@@ -63,7 +63,8 @@ fn a_transfer_over_a_bad_path_is_read_whole() {
     assert_eq!(read.associations.get("1"), Some(&1), "HELLO");
     assert_eq!(read.associations.get("2"), Some(&1), "ANSWER");
     assert_eq!(read.associations.get("5"), Some(&relayed.altered), "SEALED");
-    assert_eq!(read.good, opened);
+    // Each end says BYE once, which is no STP packet; it may be lost.
+    assert!((opened - 2..=opened).contains(&read.good), "{} of {opened}", read.good);
     assert_eq!(read.wrong, 0);
     assert!(read.retransmissions >= 5, "{}", read.retransmissions);
     intact(&read, &sent);
@@ -100,7 +101,9 @@ fn a_capture_of_the_loopback_is_read_whole() {
     assert!(summaries.iter().all(|s| *s == summaries[0]));
     let Some(read) = Dissected::new(&folder, "plain.pcapng", server.port()) else { return };
     // The kernel sends many packets as one here; in the new capture each stands alone.
-    assert!(read.good > 2000 && read.frames == read.good + 2, "{} of {}", read.good, read.frames);
+    // Beside STP packets there are two of the handshake, and a BYE of each end.
+    assert!(read.good > 2000, "{} of {}", read.good, read.frames);
+    assert!((read.good + 2..=read.good + 4).contains(&read.frames), "{} of {}", read.good, read.frames);
     assert_eq!((read.wrong, read.associations.get("5")), (0, None));
     intact(&read, &sent);
 }
@@ -213,7 +216,7 @@ fn what_is_asked_wrongly_is_2_and_says_which_file() {
     for out in ["a.pcap", "keys.log"] {
         let done = decrypt(&folder, &["keys.log"], "a.pcap", out);
         assert_eq!(code(&done), 2);
-        assert!(stderr(&done).contains("which stays as it is"), "{}", stderr(&done));
+        assert!(stderr(&done).contains("which is not overwritten"), "{}", stderr(&done));
     }
     assert_eq!(fs::read(folder.path("a.pcap")).unwrap(), pcap());
     assert!(!folder.path("plain.pcapng").exists());
