@@ -93,9 +93,9 @@ fn killed_and_resumed(
             let told = stderr(&client);
             assert!(code(&client) == 1 || receives && code(&client) == 130, "{:?}: {told}", client.status);
             // A moment that repeated bytes have brought forward may lie before the first new data.
-            let early = receives && told.contains("what is held cannot be read: interrupted");
+            let early = receives && told.contains("the part held cannot be read: interrupted");
             assert!(
-                early || (told.contains("not all has arrived") && told.contains("--resume goes on")),
+                early || (told.contains("not all data have arrived") && told.contains("--resume continues")),
                 "{told}"
             );
         }

@@ -166,7 +166,7 @@ fn ctrl_c_ends_a_sweep_and_the_same_command_goes_on() {
     assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
     let out = child.wait_with_output().unwrap();
     assert_eq!(out.status.code(), Some(130), "{}", stderr(&out));
-    assert!(stderr(&out).contains("the same command goes on"), "{}", stderr(&out));
+    assert!(stderr(&out).contains("the same command continues"), "{}", stderr(&out));
     assert!((3..finished_parts(whole)).contains(&finished_parts(&parts)));
     let leftovers = fs::read_dir(parts.join("parts")).unwrap().filter(|entry| {
         let name = entry.as_ref().unwrap().file_name();

@@ -147,7 +147,7 @@ impl StpHost {
                 self.start(now, slot, PeerChannel::Sealed(instead));
                 continue;
             }
-            reset(&mut conn, "the peer was restarted, and knows nothing of this connection");
+            reset(&mut conn, "the peer was restarted, and this connection is lost");
             drop(conn);
             self.settle(slot);
             self.connections.touch(slot);

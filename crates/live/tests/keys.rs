@@ -63,7 +63,7 @@ fn a_private_key_wants_its_peers() {
     assert_eq!(read, others);
     assert!(!read.contains(&own));
     let e = Keys::read(&path, std::slice::from_ref(&path)).unwrap_err().to_string();
-    assert!(e.ends_with("is not a file of public keys"), "{e}");
+    assert!(e.contains("is a private key: --peer takes the public key of that host"), "{e}");
     let e = Keys::read(&path, &[folder.file("none")]).unwrap_err().to_string();
     assert!(e.contains("none does not exist"), "{e}");
     fs::set_permissions(&peers, fs::Permissions::from_mode(0o600)).unwrap();
