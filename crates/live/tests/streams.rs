@@ -144,7 +144,7 @@ fn what_goes_wrong_at_the_beginning_has_its_name() {
     });
     let e = StpStream::connect(address, options(Some(&ours))).err().expect("another protocol");
     assert_eq!(e.kind(), ErrorKind::InvalidData);
-    assert!(e.to_string().contains("does not speak this protocol"), "{e}");
+    assert!(e.to_string().contains("does not use this protocol"), "{e}");
     chatter.join().unwrap();
     // Sizes that cannot be.
     for mtu in [0, 575, 65_536] {
