@@ -294,7 +294,7 @@ fn a_wrong_table_is_told_with_its_line() {
     );
     let told = error(&space("file = \"towns.csv\"\nradius = \"1 km\""));
     assert!(
-        told.starts_with("t.toml:9: populations.users.radius: terminals at the places of a table"),
+        told.starts_with("t.toml:9: populations.users.radius: radius needs count, as terminals of a table have places of their own"),
         "{told}"
     );
     let missing = parse(space("file = \"twons.csv\"").as_bytes(), "t.toml", &[]).unwrap_err().to_string();

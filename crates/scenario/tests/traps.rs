@@ -213,7 +213,11 @@ fn a_promised_rate_that_the_link_does_not_have_is_told() {
         let stp = format!("transport = {{ kind = \"stp\", congestion = \"rate\", max_rate = \"{rate}\" }}");
         download(GEO, &format!("{stp}\n{BULK}"), "")
     };
-    one(&promised("100 Mbit/s"), "flows.0.transport.max_rate", &["links.satellite has 50 Mbit/s"]);
+    one(
+        &promised("100 Mbit/s"),
+        "flows.0.transport.max_rate",
+        &["is above the rate of links.satellite, 50 Mbit/s"],
+    );
     silent(&promised("50 Mbit/s"));
 }
 
