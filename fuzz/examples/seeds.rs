@@ -59,7 +59,7 @@ fn main() {
     plans();
 }
 
-/// What a gateway's stream begins with: the first byte says in which pieces it comes.
+/// The preamble of a gateway's stream; the first byte is the size of the pieces in which it comes.
 fn preambles() {
     let v4 = Destination::Address("192.0.2.7:443".parse().expect("an address"));
     let v6 = Destination::Address("[2001:db8::7]:443".parse().expect("an address"));

@@ -64,7 +64,7 @@ def reproduce() -> Reproduction:
 
 
 def settings() -> list[Row]:
-    """What the text says of the network and of TCP, as measured in a run."""
+    """The text's numbers of the network and of TCP, as measured in a run."""
     changes = {"constellation.preset": "teledesic", "routing.scheme": "multipath"}
     run = skyhop.run(SCENARIO, set=changes).summary
     used = [link[way] for link in run["links"].values() for way in ("forward", "reverse")]

@@ -128,7 +128,7 @@ class Endpoint:
 
     @property
     def memory_bytes(self) -> int:
-        """What its connections hold, written and received."""
+        """Bytes that its connections hold, written and received."""
         return self._endpoint.memory()
 
     def listen(self) -> None:

@@ -32,7 +32,7 @@ fn pause(milliseconds: u64) {
     std::thread::sleep(Duration::from_millis(milliseconds));
 }
 
-/// What asks for a file (2), or announces one (1).
+/// A request for a file (2), or an announcement of one (1).
 fn request(ask: u8, name: &str) -> Vec<u8> {
     let mut bytes = b"SKYSTP-1".to_vec();
     bytes.push(ask);

@@ -28,7 +28,7 @@ pub enum Responder {
     /// Answers HTTP requests.
     Http(Http),
     /// Sends one request and reads the reply.
-    Fetch(Fetch),
+    Fetch(ServerFetch),
 }
 
 /// The server's side of an HTTP connection.
@@ -43,7 +43,7 @@ pub struct Http {
 
 /// The client's side of one HTTP exchange.
 #[derive(Debug)]
-pub struct Fetch {
+pub struct ServerFetch {
     request: Vec<u8>,
     head: Vec<u8>,
     /// Bytes of the body that have not arrived, once the head has.
@@ -52,7 +52,7 @@ pub struct Fetch {
     pub wrong: bool,
 }
 
-impl Fetch {
+impl ServerFetch {
     /// A request to `host` for `bytes` zeros.
     pub fn new(host: &str, bytes: u64, persistent: bool) -> Self {
         let close = if persistent { "" } else { "Connection: close\r\n" };
@@ -290,13 +290,13 @@ mod tests {
 
     #[test]
     fn a_reply_is_here_with_its_last_byte() {
-        let mut fetch = Fetch::new("server", 5, true);
+        let mut fetch = ServerFetch::new("server", 5, true);
         fetch.take(b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\n1234");
         assert!(!fetch.done() && !fetch.wrong);
         fetch.take(b"5");
         assert!(fetch.done());
         for wrong in ["HTTP/1.1 404 Not Found\r\nContent-Length: 5\r\n\r\n", "hello\r\n\r\n"] {
-            let mut fetch = Fetch::new("server", 5, false);
+            let mut fetch = ServerFetch::new("server", 5, false);
             fetch.take(wrong.as_bytes());
             assert!(fetch.wrong && !fetch.done(), "{wrong}");
         }

@@ -5,7 +5,7 @@
 //! simulator opens them here. Differs from a host of the simulator: the peer's packets are bytes, with checksums that may be wrong.
 //! Leaves out UDP, port-unreachable messages, and IPv6 addresses outside 2001:db8::/96.
 
-use crate::answers::{Fetch, Responder};
+use crate::answers::{Responder, ServerFetch};
 use crate::plan::{EmulatedHost, HalfFlow};
 use skyhop_chance::{Seed, Stream};
 use skyhop_network::BuildError;
@@ -299,7 +299,7 @@ impl SimulatedHost {
                 let Some(exchanges) = &mut self.made.exchanges else { return };
                 *began = Some(now);
                 *left -= 1;
-                let fetch = Fetch::new(&self.made.peer, exchanges.reply(), exchanges.persistent());
+                let fetch = ServerFetch::new(&self.made.peer, exchanges.reply(), exchanges.persistent());
                 let idle = self
                     .talks
                     .iter_mut()

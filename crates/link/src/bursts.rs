@@ -25,7 +25,7 @@ struct Granted {
     slots: u32,
 }
 
-/// What is being sent.
+/// The cells or the packet on the transmitter.
 pub(crate) enum Load<T> {
     Packet(Next<T>),
     /// Cells of packets that a switch has cut.

@@ -132,7 +132,7 @@ impl Poisson {
     }
 }
 
-/// What became of the packets of each terminal: bytes that arrived, and the sum of their delays.
+/// The packets of each terminal: bytes that arrived, and the sum of their delays.
 #[derive(Default, Clone, Copy)]
 struct Carried {
     packets: u64,

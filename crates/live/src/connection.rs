@@ -242,7 +242,7 @@ impl Conn {
         }
     }
 
-    /// What a packet may add to what is held.
+    /// Bytes that a packet may add to those held.
     pub fn bound(&mut self) {
         let held = self.machine.held_bytes();
         let free = self.memory.free().max(LEAST_RECEIVED.saturating_sub(held));

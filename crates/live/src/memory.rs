@@ -1,4 +1,4 @@
-//! What connections hold in memory, counted against budgets: the host's, and each association's share of it.
+//! Memory that connections hold, counted against budgets: the host's, and each association's share of it.
 //!
 //! Follows Choudhury and Hahne 1998 (dynamic thresholds): who wants more may hold a quarter of what is free, so that whoever comes next
 //! finds something, and a host that is little used gives much to one.
@@ -8,11 +8,11 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What a connection may always hold of received data, bytes.
+/// Received data that a connection may always hold, bytes.
 pub(crate) const LEAST_RECEIVED: u64 = 64 << 10;
-/// What a connection that holds nothing written may always take, bytes.
+/// Written data that a connection without any may always take, bytes.
 pub(crate) const LEAST_WRITTEN: u64 = 16 << 10;
-/// What a host needs for one stream at least: both, and packets on their way.
+/// Least memory of a host: one stream's of both kinds, and packets in flight.
 pub const MEMORY_LEAST: u64 = 256 << 10;
 
 /// A budget.
@@ -46,7 +46,7 @@ impl HostMemory {
         self.whole.as_ref().map_or(own, |whole| own.min(whole.free()))
     }
 
-    /// What one who wants more may hold.
+    /// Bytes that a connection which wants more may hold.
     pub fn fair(&self) -> u64 {
         self.free() / 4
     }

@@ -43,7 +43,7 @@ pub(crate) type HeaderRequest = ((u32, u32), Packet);
 /// Bytes that a whole header has and a compressed one has not.
 pub(crate) const WHOLE_B: u32 = 37;
 
-/// What the far end of the wire makes of a packet.
+/// Outcome of a packet at the far end of the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Restored {
     /// The packet is lost, on the wire or by decompression.

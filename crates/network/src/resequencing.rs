@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, VecDeque};
 #[derive(Debug, Default)]
 pub(crate) struct Edges {
     /// By route and direction.
-    edges: BTreeMap<(u32, bool), Edge>,
+    edges: BTreeMap<(u32, bool), ResequencingEdge>,
     /// Numbers of the packets in the network, by frame.
     numbers: BTreeMap<u32, u64>,
     /// Packets that may leave.
@@ -21,7 +21,7 @@ pub(crate) struct Edges {
 }
 
 #[derive(Debug)]
-struct Edge {
+struct ResequencingEdge {
     /// Longest wait for the packets before a held one.
     wait: Span,
     /// Number of the next packet that enters, and of the next that leaves.
@@ -35,7 +35,10 @@ impl Edges {
     /// Puts an edge at both ends of a route.
     pub fn add(&mut self, route: u32, wait: Span) {
         for backward in [false, true] {
-            self.edges.insert((route, backward), Edge { wait, enters: 0, leaves: 0, held: BTreeMap::new() });
+            self.edges.insert(
+                (route, backward),
+                ResequencingEdge { wait, enters: 0, leaves: 0, held: BTreeMap::new() },
+            );
         }
     }
 
@@ -103,7 +106,7 @@ impl Edges {
     }
 }
 
-impl Edge {
+impl ResequencingEdge {
     /// Lets go what follows without a gap. Returns how many packets those were.
     fn release(&mut self, ready: &mut VecDeque<u32>) -> usize {
         let before = ready.len();

@@ -38,7 +38,7 @@ struct UplinkWire {
     at: Option<(u32, u32)>,
 }
 
-/// What is planned for a frame: the wire of each number, and its slots.
+/// The plan of a frame: the wire of each number, and its slots.
 type FramePlan = Vec<(u32, Assigned)>;
 
 /// The terminals of one controller.

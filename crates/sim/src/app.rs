@@ -10,8 +10,8 @@ use skyhop_chance::{Seed, Stream};
 use skyhop_network::{BuildError, bytes_of};
 use skyhop_scenario::{self as scenario, Files, Traffic};
 use skyhop_traffic::{
-    Application, Batches, Batching, Browsing, Bulk, Datagrams, Distribution, End, Fetch, Interpolation, Mah,
-    Measured, Pieces, Transfers, Web,
+    Application, Batches, Batching, Browsing, Bulk, Datagrams, Distribution, End, Fetch, FilePieces,
+    Interpolation, Mah, Measured, Transfers, Web,
 };
 use skyhop_units::{Bytes, Span};
 use std::collections::BTreeMap;
@@ -35,10 +35,10 @@ pub fn application_of(
 }
 
 /// Files that several flows fetch, by name.
-pub(crate) fn fetched(scenario: &scenario::Scenario) -> BTreeMap<String, Pieces> {
+pub(crate) fn fetched(scenario: &scenario::Scenario) -> BTreeMap<String, FilePieces> {
     let of = |flow: &scenario::Flow| match &flow.traffic {
         Traffic::Fetch { file, size, piece, .. } => {
-            Some((file.clone(), Pieces::new(size.get(), piece.get())))
+            Some((file.clone(), FilePieces::new(size.get(), piece.get())))
         }
         _ => None,
     };
@@ -90,7 +90,7 @@ pub(crate) fn application(
         }
         Traffic::Fetch { file, size, piece, request } => {
             let pieces = given.fetched.get(file).cloned();
-            let pieces = pieces.unwrap_or_else(|| Pieces::new(size.get(), piece.get()));
+            let pieces = pieces.unwrap_or_else(|| FilePieces::new(size.get(), piece.get()));
             (Application::Fetch(Box::new(Fetch::new(pieces, request.get()))), &[End::Server])
         }
         Traffic::Bulk { size, connections } => {

@@ -2,7 +2,7 @@
 
 use skyhop_chance::Seed;
 use skyhop_scenario::{Files, Scenario};
-use skyhop_traffic::Pieces;
+use skyhop_traffic::FilePieces;
 use std::collections::BTreeMap;
 
 /// A checked scenario, the files that it names, and the seed of the run.
@@ -12,5 +12,5 @@ pub(crate) struct RunInput<'a> {
     pub files: &'a Files,
     pub seed: Seed,
     /// Files that several flows fetch, by name.
-    pub fetched: &'a BTreeMap<String, Pieces>,
+    pub fetched: &'a BTreeMap<String, FilePieces>,
 }

@@ -32,7 +32,7 @@ impl std::fmt::Display for Destination {
     }
 }
 
-/// What a stream carries.
+/// Contents of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Carries {
     /// The bytes of a TCP connection.
@@ -45,7 +45,7 @@ pub enum Carries {
 /// The purpose of a stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Preamble {
-    /// What it carries.
+    /// Its contents.
     pub carries: Carries,
     /// Destination of the connection.
     pub destination: Destination,

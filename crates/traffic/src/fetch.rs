@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// The pieces of a file that nobody has asked for; the flows that fetch it share them.
 #[derive(Debug, Clone)]
-pub struct Pieces {
+pub struct FilePieces {
     left: Arc<Mutex<PiecesLeft>>,
     piece: u64,
 }
@@ -23,7 +23,7 @@ struct PiecesLeft {
     again: Vec<u64>,
 }
 
-impl Pieces {
+impl FilePieces {
     /// A file of `size` bytes in pieces of `piece` bytes, the last of which may be shorter.
     pub fn new(size: u64, piece: u64) -> Self {
         let left = PiecesLeft { bytes: size, again: Vec::new() };
@@ -50,7 +50,7 @@ impl Pieces {
 /// One flow that fetches pieces, over one connection.
 #[derive(Debug)]
 pub struct Fetch {
-    pieces: Pieces,
+    pieces: FilePieces,
     request: u64,
     /// The piece that was asked for: when, its length, and what has not arrived.
     asked: Option<(Time, u64, u64)>,
@@ -67,7 +67,7 @@ const CONNECTION: u32 = 0;
 
 impl Fetch {
     /// Fetches `pieces` with requests of `request` bytes.
-    pub fn new(pieces: Pieces, request: u64) -> Self {
+    pub fn new(pieces: FilePieces, request: u64) -> Self {
         Self {
             pieces,
             request: request.max(1),
@@ -191,7 +191,7 @@ mod tests {
 
     #[test]
     fn the_idle_source_is_asked_for_the_next_piece() {
-        let pieces = Pieces::new(250, 100);
+        let pieces = FilePieces::new(250, 100);
         let [mut quick, mut slow] = [0; 2].map(|_| Fetch::new(pieces.clone(), 30));
         quick.start(Time::ZERO);
         slow.start(Time::ZERO);
@@ -214,7 +214,7 @@ mod tests {
 
     #[test]
     fn a_piece_whose_source_breaks_off_comes_from_another() {
-        let pieces = Pieces::new(300, 100);
+        let pieces = FilePieces::new(300, 100);
         let [mut broken, mut whole] = [0; 2].map(|_| Fetch::new(pieces.clone(), 1));
         broken.start(Time::ZERO);
         whole.start(Time::ZERO);

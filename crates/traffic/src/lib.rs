@@ -26,7 +26,7 @@ pub use bulk::Bulk;
 pub use completions::{Completion, Completions};
 pub use datagrams::Datagrams;
 pub use distribution::Distribution;
-pub use fetch::{Fetch, Pieces};
+pub use fetch::{Fetch, FilePieces};
 pub use mah::Mah;
 pub use measured::{Interpolation, Measured};
 pub use ping::Ping;

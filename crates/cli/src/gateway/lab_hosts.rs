@@ -115,7 +115,7 @@ impl LabHosts {
         self.hosts[host].clone()
     }
 
-    /// What `ip` prints in a host.
+    /// Output of `ip` in a host.
     pub fn ip(&self, host: usize, words: &[&str]) -> Result<String, Failure> {
         let run = || Command::new("ip").args(words).output();
         let output = self.within(host, run)?.map_err(|e| match e.kind() {
@@ -168,7 +168,7 @@ impl LabHosts {
         self.folder.join(format!("{log}.log"))
     }
 
-    /// What a program has said, if it has ended though it should not.
+    /// Output of a program that has ended too early; `None` while it runs.
     pub fn ended(&mut self) -> Option<String> {
         let ended = |(log, child): &mut (String, Child)| child.try_wait().ok().flatten().map(|_| log.clone());
         let log = self.programs.iter_mut().find_map(ended)?;

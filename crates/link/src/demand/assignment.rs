@@ -1,4 +1,4 @@
-//! What terminals ask for and what they are given: the messages between requester and controller.
+//! Requests of terminals and the slots that they are given: the messages between requester and controller.
 //!
 //! Follows EN 301 545-2 for the categories.
 //! Leaves out their encoding.
