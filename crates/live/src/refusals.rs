@@ -1,5 +1,5 @@
-//! What speaks against a connection: the answer of a peer that seals to one that does not, ICMP, an interface that is too narrow, and
-//! what this host answers to those it does not take.
+//! Evidence against a connection (the answer of a peer that seals to one that does not, ICMP, an interface that is too narrow), and
+//! this host's answers to connections that it does not accept.
 //!
 //! Follows RFC 5927 for ICMP: a message counts for the connection whose packet it repeats, and only with a part of it that a stranger
 //! does not know. Differs: even then it is a hint, which holds if nothing comes from the peer for a while.

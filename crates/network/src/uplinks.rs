@@ -184,7 +184,7 @@ impl Uplinks {
                 let old = &mut self.groups[group as usize];
                 old.controller.leave(number);
                 old.wires[number as usize] = None;
-                // What it has asked for is not to be given to another with its number.
+                // Its requests must not be granted to another terminal that gets its number.
                 old.under_way.retain(|(_, of, _)| *of != number);
             }
             if let Some(place) = place {

@@ -159,7 +159,7 @@ pub fn measure(
     let end = Time::ZERO + loaded.scenario.duration;
     let times = Times { start: flow.start, stop: flow.stop.unwrap_or(Time::MAX), end };
     let mut measured = open.carry_out(clock, application, times, &|| !engine::interrupted());
-    // What holds the sender up is its own leg, and how a kernel's socket at the gateway gives its window is not what is compared.
+    // The sender is limited by its own leg: by the window of a kernel's socket at the gateway, which is not compared.
     measured.held = None;
     let ready = "the gateways were ready after the flow was to start: a later `start` gives them time";
     let objections = late.then(|| ready.to_owned()).into_iter().chain(lab.ended()).collect();

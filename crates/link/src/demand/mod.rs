@@ -40,7 +40,7 @@ pub struct FrameShape {
 
 impl FrameShape {
     /// The frame of carriers that have `rate` together; `None` if a carrier has no room for a slot, or for more than a million.
-    /// What remains of the frame after whole slots is spread between them.
+    /// The rest of the frame after whole slots is spread between them.
     pub fn new(rate: Rate, carriers: u32, frame: Span, slot: u32) -> Option<Self> {
         let bits = u128::from(rate.as_bps()) * u128::from(frame.as_nanos()) / u128::from(carriers.max(1));
         let slots = bits / (u128::from(slot) * 8 * SECOND).max(1);

@@ -333,7 +333,7 @@ impl<T: Copy> Ubr<T> {
         }
         let train = self.line.pop()?;
         if let Some(urgent) = &mut self.urgent {
-            // What it waited for a packet of the others is made up for; what was sent early gives no claim, and takes none.
+            // A wait for a packet of the others is made up for; cells sent early neither add to the claim nor reduce it.
             let span = urgent.cell_time * train.cells;
             let earliest = Time::ZERO + now.since(Time::ZERO + span + urgent.longest);
             urgent.due = urgent.due.clamp(earliest, now.max(earliest)) + span;
