@@ -8,6 +8,7 @@ mod common;
 use common::*;
 use skyhop_splice::{Close, Config, Event, Protocol, ServerOpening, Side};
 use skyhop_transport::tcp::{self, DelayedAck, State, Variant};
+use skyhop_units::Span;
 use skyhop_wire::{Flags, Packet};
 
 fn plain() -> tcp::Config {
@@ -235,4 +236,43 @@ fn each_side_has_parameters_of_its_own() {
     assert_eq!(data(&net, CLIENT, true)[0].1, 500);
     assert_eq!(data(&net, SERVER, false)[1].1, 1000);
     assert!(net.clean(CLIENT) && net.clean(SERVER));
+}
+
+/// A case of `properties.rs`: the window update that follows 310 bytes of room is lost, and a byte that probed the window is
+/// outstanding. Without the cut the timer goes on for ever and sends nothing.
+#[test]
+fn a_probe_that_is_outstanding_gets_through_a_window_below_half_of_the_largest() {
+    let reno = |mss, window| tcp::Config {
+        variant: Variant::Reno,
+        mss,
+        window,
+        delayed_ack: DelayedAck::None,
+        timestamps: false,
+        rto_max: Span::from_secs(4),
+        ..tcp::Config::default()
+    };
+    let satellite =
+        tcp::Config { delayed_ack: DelayedAck::OneShot(Span::from_millis(200)), ..reno(401, 2000) };
+    let pattern = |s: &str| s.bytes().map(|b| b == b'1').collect::<Vec<_>>();
+    let paths = [
+        Path {
+            delay_ms: 231,
+            pass: [pattern("10000"), pattern("100")],
+            late_ms: vec![36, 0, 0, 17, 13, 36, 0, 0, 52, 0, 37, 0, 0, 38, 32, 18],
+            twice: vec![false],
+        },
+        Path {
+            delay_ms: 181,
+            pass: [pattern("11010110"), pattern("1101100010101110101101001101100110010000")],
+            late_ms: vec![2, 15],
+            twice: vec![false],
+        },
+    ];
+    let config =
+        Config { give_up: Span::from_secs(100_000), ..Config::split(satellite, reno(1204, 2000), 15_773) };
+    let mut net = Net::new([reno(402, 2276), reno(1137, 2000)], config, paths, [0; 4]);
+    net.offer([20_853, 32_215]);
+    net.run();
+    assert_eq!(net.states(), [State::Closed; 2]);
+    assert_eq!([CLIENT, SERVER].map(|end| net.ends[1 - end].delivered()), [20_853, 32_215]);
 }

@@ -136,7 +136,7 @@ impl Sender {
         if next < self.flight.snd_max {
             next = self.flight.scoreboard.next_gap(next).min(self.flight.snd_max);
         }
-        let segment = self.peer.cut(self.segment_at(next));
+        let segment = self.peer.cut(self.segment_at(next), self.flight.snd_max);
         let end = segment.seq + segment.len as u64;
         let allowed = self.congestion.cwnd()
             + self.counting.limited_transmit(&self.config, self.flight.threshold, self.flight.mss);

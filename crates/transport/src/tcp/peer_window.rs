@@ -42,10 +42,12 @@ impl PeerWindow {
     }
 
     /// §3.8.6.2.1: allows less than a full segment if the window is too small for one but at least half of the largest.
+    /// A retransmission, which begins below `snd_max`, is cut to any window: its timer asks for an answer, and nothing else would.
     #[inline]
-    pub fn cut(&self, segment: NextSegment) -> NextSegment {
+    pub fn cut(&self, segment: NextSegment, snd_max: u64) -> NextSegment {
         let usable = self.edge.saturating_sub(segment.seq);
-        if usable > 0 && usable < segment.len as u64 && usable >= self.largest / 2 {
+        let enough = usable >= self.largest / 2 || segment.seq < snd_max;
+        if usable > 0 && usable < segment.len as u64 && enough {
             return NextSegment { len: usable as u32, fin: false, ..segment };
         }
         segment
@@ -104,11 +106,20 @@ mod tests {
         peer.set(1, 4000, 1);
         peer.set(1, 1000, 1);
         assert_eq!((peer.window, peer.edge), (1000, 4001));
-        let cut = |seq, len| peer.cut(NextSegment { seq, len, fin: true });
+        let cut = |seq, len| peer.cut(NextSegment { seq, len, fin: true }, seq);
         assert_eq!(cut(1001, 3000), NextSegment { seq: 1001, len: 3000, fin: true });
         assert_eq!(cut(2001, 3000), NextSegment { seq: 2001, len: 2000, fin: false });
         // 1999 bytes are less than half, and an empty window allows nothing.
         assert_eq!(cut(2002, 3000).len, 3000);
         assert_eq!(cut(4001, 3000).len, 3000);
+    }
+
+    #[test]
+    fn a_retransmission_is_cut_to_any_window() {
+        let mut peer = PeerWindow::default();
+        peer.set(1, 4000, 1);
+        let again = |seq| peer.cut(NextSegment { seq, len: 3000, fin: true }, 4002);
+        assert_eq!(again(4000), NextSegment { seq: 4000, len: 1, fin: false });
+        assert_eq!(again(4001).len, 3000, "an empty window allows nothing");
     }
 }

@@ -277,7 +277,7 @@ impl Sender {
         if let Some(seq) = self.counting.due.take()
             && seq < self.flight.snd_max
         {
-            let segment = self.peer.cut(self.segment_at(seq.max(self.flight.snd_una)));
+            let segment = self.peer.cut(self.segment_at(seq.max(self.flight.snd_una)), self.flight.snd_max);
             self.counting.retransmitted_to = segment.end();
             return Some(self.sent(now, segment));
         }
@@ -305,7 +305,7 @@ impl Sender {
         }
         let allowed = self.congestion.cwnd()
             + self.counting.limited_transmit(&self.config, self.flight.threshold, self.flight.mss);
-        let mut segment = self.peer.cut(self.segment_at(self.flight.snd_nxt));
+        let mut segment = self.peer.cut(self.segment_at(self.flight.snd_nxt), self.flight.snd_max);
         if self.path.seeking && self.flight.snd_nxt == self.flight.snd_max {
             match self
                 .probe_turn(now, (self.flight.snd_una.max(1) + allowed).saturating_sub(self.flight.snd_max))
@@ -347,7 +347,7 @@ impl Sender {
                 ProbeTurn::Pass => {}
             }
         }
-        let mut segment = self.peer.cut(self.segment_at(self.flight.snd_nxt));
+        let mut segment = self.peer.cut(self.segment_at(self.flight.snd_nxt), self.flight.snd_max);
         if !self.config.silly_window_avoidance {
             let limit = segment.seq + self.room_for_new();
             self.fit(&mut segment, limit);
