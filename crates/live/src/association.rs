@@ -1,8 +1,8 @@
 //! An open association: seals packets for the peer, and opens each of the peer's packets once.
 //!
 //! Follows RFC 4303 §3.4.3 for the order of steps: check the window, open, then mark.
-//! Differs: a responder's address is fixed when the handshake ends, and a packet from elsewhere is not the peer's; an initiator may
-//! move (`roaming`). Leaves out when it ends, which is `associations`'.
+//! Differs: a responder's address is fixed when the handshake ends, so packets from another address are dropped; an initiator may
+//! move (`roaming`). Leaves out the end of an association (`endings`).
 
 use crate::handshake::{Secrets, index_of, kind};
 use crate::keys::{PublicKey, hex};
@@ -29,13 +29,13 @@ pub struct Counters {
     pub garbage: u64,
     /// First packets.
     pub hellos: u64,
-    /// First packets that were seen before.
+    /// First packets that had been seen before.
     pub repeated_hellos: u64,
-    /// First packets of this host itself that somebody has sent back.
+    /// First packets of this host that were sent back to it.
     pub reflected_hellos: u64,
-    /// Associations that nobody used and that made room for others.
+    /// Unused associations that were ended to make room for others.
     pub evicted: u64,
-    /// First packets that were refused.
+    /// Refused first packets.
     pub refused: u64,
     /// First packets that were answered with a cookie.
     pub cookies: u64,
@@ -52,7 +52,7 @@ pub struct Sealing {
     pub epoch_bits: u32,
 }
 
-/// A new address of a peer that is not proven yet.
+/// A peer's new address, which is not proven yet.
 #[derive(Debug)]
 pub(crate) struct Moving {
     pub to: SocketAddr,
@@ -70,9 +70,9 @@ pub struct Association {
     pub heard_at: Time,
     /// True if there are connections or streams in it.
     pub(crate) used: bool,
-    /// When it is looked whether it was idle for too long.
+    /// Time of the next check for idleness.
     pub(crate) check_at: Option<Time>,
-    /// When the peer was last suspected of not knowing the association any more.
+    /// Time at which the peer was last suspected of having lost the association.
     pub(crate) doubted_at: Option<Time>,
     /// The unproven address to which the peer seems to have moved.
     pub(crate) moving: Option<Moving>,
@@ -130,7 +130,8 @@ impl Association {
         self.peer_index
     }
 
-    /// Returns true if a sealed packet that begins so may be one of this host's. Who has not seen one cannot say how it begins.
+    /// Returns true if `quote` is the beginning of a sealed packet that this host may have sent. Only a host that has seen such a packet
+    /// knows its index and counter.
     pub(crate) fn has_sent(&self, quote: &[u8]) -> bool {
         let counter =
             quote.get(4..HEADER_LEN).and_then(|counter| counter.try_into().ok()).map(u64::from_be_bytes);

@@ -1,10 +1,11 @@
-//! All associations of a host: opening, finding the one of a packet, and bounded memory under any load.
+//! All associations of a host: opening, assignment of packets, and bounded memory under any load.
 //!
-//! Follows RFC 9000 §8.1 (three times at most of what came in goes out before an address is proven; here it is never more than once) and
-//! RFC 9147 §5.1 (under load, a cookie before any work). Differs: an association is open for the responder when the first sealed
-//! packet arrives, so a first packet, replayed or not, does nothing but take one of a bounded number of slots for a while. A copy of it
-//! from another address needs a cookie, so that whoever hears it can neither take the place of its sender nor fill the host's memory.
-//! Leaves out sockets, clocks and randomness: datagrams, the time and entropy are handed in.
+//! Follows RFC 9000 §8.1 (a limit of the bytes sent to an unproven address: three times those received, here at most as many) and RFC
+//! 9147 §5.1 (under load, a cookie before any computation).
+//! Differs: an association is open for the responder when the first sealed packet arrives, so a first packet, replayed or not, only takes
+//! one of a bounded number of slots for a while. A copy of it from another address needs a cookie, so that an eavesdropper can neither
+//! displace its sender nor fill the host's memory.
+//! Leaves out sockets, clocks and randomness: the caller passes datagrams, the time and entropy.
 
 use crate::association::{Association, Counters, Sealing, key_log_line, sealed_index};
 use crate::control::{Message, STP_MIN};
@@ -36,13 +37,13 @@ pub struct Config {
     pub half_open_max: usize,
     /// Number of half-open associations, or of failures per second, from which cookies are required.
     pub cookie_above: usize,
-    /// Time for which an answered first packet is remembered.
+    /// Time for which an answered first packet is stored.
     pub half_open_timeout: Span,
-    /// Open associations at most. One that nobody uses makes room for another; if all are used, who comes later is refused.
+    /// Maximum number of open associations. An unused one makes room for another; if all are used, further peers are refused.
     pub associations_max: usize,
-    /// An association in which nothing was used and heard for so long is ended by its initiator, and by the responder after twice this.
+    /// Idle time after which the initiator ends an association without connections and streams; the responder does after twice this time.
     pub idle: Span,
-    /// The first packet is sent again after this, and after twice, four times this.
+    /// Interval after which the first packet is sent again; the following intervals are twice and four times as long.
     pub hello_interval: Span,
     /// Number of times the first packet is sent.
     pub hello_tries: u32,
@@ -116,14 +117,14 @@ pub enum Event {
         /// Reason.
         why: AssociationFailure,
     },
-    /// The peer has proven that it no longer knows the association, which is forgotten.
+    /// The peer has proven that it no longer knows the association, which was removed.
     Lost {
         /// Its number.
         id: u32,
-        /// The new association with the peer, in which it said so.
+        /// The new association with the peer, in which the proof arrived.
         instead: u32,
     },
-    /// The peer has ended the association, or it was the longest unused and made room. Nothing is sent in it any more.
+    /// The peer has ended the association, or it was unused for longest and made room for another. Nothing more is sent in it.
     Ended {
         /// Its number.
         id: u32,
@@ -153,8 +154,8 @@ struct Attempt {
     tries: u32,
     /// First packets sent in all.
     sent: u32,
-    /// Hints from unauthenticated packets, one for each first packet that was sent. One proves nothing, so the attempt goes on for a
-    /// while.
+    /// Hints from unauthenticated packets, one for each first packet that was sent. A single one proves nothing, so the attempt continues
+    /// for a while.
     hints: u32,
     /// True if the peer asked for a cookie.
     asked: bool,
@@ -186,26 +187,26 @@ pub struct Associations {
     pub(crate) open: BTreeMap<u32, Association>,
     half_open: BTreeMap<u32, HalfOpen>,
     half_open_since: VecDeque<(Time, u32)>,
-    /// The half-open ones by first packet and where it came from.
+    /// Half-open associations by first packet and its source address.
     by_hello: BTreeMap<([u8; 32], SocketAddr), u32>,
     /// First packets of open associations.
     opened: BTreeSet<[u8; 32]>,
     /// Open associations by the peer's address.
     by_peer: BTreeMap<SocketAddr, BTreeSet<u32>>,
-    /// When to look whether open associations are idle, the longest unheard first.
+    /// Times of the next checks of open associations for idleness, the earliest first.
     pub(crate) checks: BTreeSet<(Time, u32)>,
     attempts: BTreeMap<u32, Attempt>,
-    /// When attempts are due, and whom they are for.
+    /// Times at which attempts are due, with the association's number.
     due: BTreeSet<(Time, u32)>,
     by_target: BTreeMap<SocketAddr, BTreeSet<u32>>,
     /// First packets of attempts of this host.
     own: BTreeSet<[u8; 32]>,
-    /// Associations that are opened to ask for another one.
+    /// Associations opened to ask the peer about an earlier one.
     pub(crate) probes: BTreeMap<u32, Probe>,
     outgoing: VecDeque<(SocketAddr, Vec<u8>)>,
     pub(crate) events: VecDeque<Event>,
     pub(crate) counters: Counters,
-    /// Failed first packets and packets to be refused, in the second that began at this time.
+    /// Beginning of the current second, and the number of failed first packets and refused packets in it.
     pub(crate) failures: (Time, usize),
 }
 
@@ -215,9 +216,9 @@ const OUTGOING_MAX: usize = 1024;
 const EVENTS_MAX: usize = 256;
 /// Number of hints by which an attempt fails.
 const HINTS: u32 = 3;
-/// Address before all others, where a range of a table begins.
+/// The lowest address, at which a range of the table begins.
 const LOWEST: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
-/// After a hint the first packet is sent again this soon.
+/// Interval after a hint at which the first packet is sent again.
 const HINT_INTERVAL: Span = Span::from_millis(200);
 
 impl Associations {
@@ -261,7 +262,7 @@ impl Associations {
         self.config.keys = keys;
     }
 
-    /// Number of first packets that are remembered.
+    /// Number of stored first packets.
     pub fn half_open(&self) -> usize {
         self.half_open.len()
     }
@@ -291,7 +292,7 @@ impl Associations {
         self.by_peer.get(&peer).into_iter().flatten().copied()
     }
 
-    /// An open association with a peer that was heard of not long ago.
+    /// An open association with a peer from which a packet arrived recently.
     pub fn fresh(&self, now: Time, peer: SocketAddr) -> Option<u32> {
         let idle = self.config.idle;
         self.with(peer).find(|id| self.open.get(id).is_some_and(|a| now.since(a.heard_at) < idle))
@@ -320,7 +321,7 @@ impl Associations {
         }
     }
 
-    /// The peer of an association is at another address now.
+    /// Moves an association's peer to another address.
     pub(crate) fn move_to(&mut self, id: u32, peer: SocketAddr) {
         let Some(association) = self.open.get_mut(&id) else { return };
         let before = std::mem::replace(&mut association.peer, peer);
@@ -361,7 +362,7 @@ impl Associations {
         Some(attempt)
     }
 
-    /// The next first packet of an attempt leaves at `at`.
+    /// Schedules the next first packet of an attempt at `at`.
     fn schedule(&mut self, id: u32, at: Time) {
         let Some(attempt) = self.attempts.get_mut(&id) else { return };
         self.due.remove(&(attempt.send_at, id));
@@ -369,7 +370,7 @@ impl Associations {
         self.due.insert((at, id));
     }
 
-    /// A datagram from the network. If it is a good sealed packet, returns the association and where its contents are.
+    /// Handles a datagram from the network. Returns the association and the position of the contents if it is a valid sealed packet.
     pub fn handle_datagram(
         &mut self,
         now: Time,
@@ -401,7 +402,7 @@ impl Associations {
         None
     }
 
-    /// A host says that nothing listens where a packet that begins so was sent to.
+    /// Handles a host's report that nothing listens at the address to which a packet with this beginning was sent.
     pub fn handle_unreachable(&mut self, now: Time, to: SocketAddr, quote: &[u8]) {
         let ids = self.by_target.get(&to).into_iter().flatten();
         let meant = ids.copied().find(|id| self.attempts.get(id).is_some_and(|a| a.initiator.begins(quote)));
@@ -410,12 +411,12 @@ impl Associations {
         }
     }
 
-    /// The association with a peer of which a sealed packet begins so.
+    /// The association with a peer in which a sealed packet with this beginning was sent.
     pub(crate) fn that_sent(&self, to: SocketAddr, quote: &[u8]) -> Option<u32> {
         self.with(to).find(|id| self.open.get(id).is_some_and(|association| association.has_sent(quote)))
     }
 
-    /// The clock has reached [`Associations::poll_timeout`].
+    /// Handles the timers that are due.
     pub fn handle_timeout(&mut self, now: Time) {
         while let Some((since, id)) = self.half_open_since.front().copied() {
             if now.since(since) < self.config.half_open_timeout && self.half_open.contains_key(&id) {
@@ -494,7 +495,7 @@ impl Associations {
         if let Some(message) = Message::parse(&packet[contents.clone()]).filter(|_| is_message) {
             self.handle_message(id, from, message);
         }
-        // After the message, which may be the answer from there.
+        // After the message, which may be the answer to a challenge of that address.
         if newest && self.open.get(&id).is_some_and(|association| association.peer != from) {
             self.challenge(now, id, from);
         }
@@ -563,13 +564,13 @@ impl Associations {
             return;
         }
         if let Some(half_open) = self.by_hello.get(&(ephemeral, from)).and_then(|id| self.half_open.get(id)) {
-            // The answer was lost, or somebody plays the packet again: the same answer.
+            // The answer was lost, or the packet was replayed: the answer is repeated.
             self.counters.repeated_hellos += 1;
             let answer = half_open.answer.clone();
             self.send(from, answer);
             return;
         }
-        // Of two that send the same packet from different places either may be its author.
+        // If the same packet arrives from two addresses, either may belong to its sender.
         let copied =
             self.by_hello.range((ephemeral, LOWEST)..).next().is_some_and(|((of, _), _)| *of == ephemeral);
         let loaded = copied || self.half_open.len() >= self.config.cookie_above || self.overwhelmed(now);

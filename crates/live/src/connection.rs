@@ -1,9 +1,9 @@
 //! One connection of this host: the machine, the destination of its packets, and its waiting tasks.
 //!
 //! Follows HT §5.1.1; the machine is `skyhop_transport::stp::Connection`, handed real bytes.
-//! Differs: trouble that the network reports without proof ends a connection only if the peer stays silent too; windows and buffers are
-//! as large as use and the budgets of `memory` let them be.
-//! Leaves out the socket: packets are taken and given by `host`.
+//! Differs: an unproven error report of the network ends a connection only if the peer stays silent too; windows and buffers follow use,
+//! within the budgets of `memory`.
+//! Leaves out the socket: `host` takes and passes packets.
 
 use crate::memory::{HostMemory, LEAST_RECEIVED, LEAST_WRITTEN};
 use crate::seal::OVERHEAD;
@@ -109,14 +109,14 @@ struct Hint {
 
 /// Time without progress after a hint for which a connection continues.
 const HINT_PATIENCE: Span = Span::from_secs(3);
-/// Bytes that may be written before any use shows that more are needed.
+/// Bytes that may be written at the beginning, before use shows the need for more.
 const FIRST_WRITTEN: u64 = 256 << 10;
-/// Data dropped of a connection that the application has let go.
+/// Maximum number of bytes dropped from a connection that the application has released.
 const DROPPED_MAX: u64 = 4 << 20;
-/// Bytes that count for each packet held, beside its data.
+/// Bytes counted for each packet held, in addition to its data.
 const PACKET_COST: u64 = 96;
 
-/// The most that a connection may hold, whatever is free.
+/// Upper bounds of the memory of a connection, whatever is free.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Most {
     /// Received data, bytes.
@@ -125,8 +125,8 @@ pub(crate) struct Most {
     pub written: u64,
 }
 
-/// A connection. Its lock is taken by the host's thread when the connection has its turn, and by calls of the application; the host's
-/// own lock, if it is needed too, first.
+/// A connection. Its lock is taken by the host's thread in the connection's turn, and by calls of the application; if the host's own
+/// lock is needed too, that is taken first.
 pub(crate) struct Conn {
     pub machine: stp::Connection<Bytes>,
     /// Channel of its packets; `None` until the association is open.
@@ -151,15 +151,15 @@ pub(crate) struct Conn {
     pub finishers: Waiters,
     /// The timer that the host has set.
     pub timer: Option<Time>,
-    /// The host knows already that the application has done something.
+    /// True if the host has been informed of the application's latest call.
     pub told: bool,
-    /// The peer has connected, and not this host.
+    /// True if the peer has opened the connection.
     pub accepted: bool,
-    /// It waits to be taken by the application, or was taken.
+    /// True if the connection waits to be accepted by the application, or has been accepted.
     pub listed: bool,
-    /// The application has it, and takes what comes.
+    /// True if the application has the connection, and reads its data.
     pub offered: bool,
-    /// Without an association: the peer's address is not proven yet.
+    /// True for a connection without an association whose peer's address is not proven yet.
     pub unproven: bool,
     pub hints: u64,
     hint: Option<Hint>,
@@ -212,20 +212,20 @@ impl Conn {
     pub fn room(&self) -> u64 {
         let outstanding = self.outstanding();
         if self.unproven || outstanding == 0 {
-            // Nothing large for an address that nobody has proven; and something always, so that each goes on.
+            // Little for an unproven address, and always some, so that each connection proceeds.
             let fair = if self.unproven { 0 } else { self.buffer() };
             return fair.max(LEAST_WRITTEN).min(self.most.written).saturating_sub(outstanding);
         }
         self.buffer().saturating_sub(outstanding)
     }
 
-    /// Bytes that may be written and not acknowledged: so many that what is sent need not wait for the application, if they are free.
+    /// Maximum number of bytes written and not acknowledged: enough that sending does not wait for the application, if they are free.
     fn buffer(&self) -> u64 {
         let used = FIRST_WRITTEN + 2 * self.machine.in_flight();
         used.min(self.memory.fair() + self.outstanding().min(FIRST_WRITTEN / 4)).min(self.most.written)
     }
 
-    /// Grants a window for received data: what is fair now, and no more than `most`.
+    /// Grants a window for received data: the present fair share, and at most `most`.
     pub fn widen(&mut self, most: u64) {
         let window = self.memory.fair().max(LEAST_RECEIVED).min(most).min(self.most.received);
         let now = self.machine.receive_window();
@@ -235,21 +235,21 @@ impl Conn {
         }
     }
 
-    /// The application takes what comes, and has read some of it.
+    /// Grants a larger window after the application has read data.
     pub fn widen_by_use(&mut self) {
         if self.offered && !self.unproven {
             self.widen(u64::MAX);
         }
     }
 
-    /// Bytes that a packet may add to those held.
+    /// Limits the bytes that an arriving packet may add to those held.
     pub fn bound(&mut self) {
         let held = self.machine.held_bytes();
         let free = self.memory.free().max(LEAST_RECEIVED.saturating_sub(held));
         self.machine.hold_at_most(held + free.min(self.most.received));
     }
 
-    /// Counts anew what is held.
+    /// Updates the count of the bytes held.
     pub fn recount(&mut self) {
         let (sending, receiving) = self.machine.held();
         let now = self.outstanding()
@@ -259,7 +259,7 @@ impl Conn {
         self.counted = now;
     }
 
-    /// The connection belongs to an association whose budget is this.
+    /// Moves the connection to the budget of its association.
     pub fn count_in(&mut self, memory: Arc<HostMemory>) {
         self.memory.recount(self.counted, 0);
         memory.recount(0, self.counted);
@@ -271,7 +271,7 @@ impl Conn {
         self.written - self.machine.acknowledged().min(self.written)
     }
 
-    /// Takes the machine's events, and wakes those whom they concern.
+    /// Takes the machine's events, and wakes the tasks that they concern.
     pub fn take_events(&mut self) {
         while let Some(event) = self.machine.poll_event() {
             match event {
@@ -292,7 +292,7 @@ impl Conn {
             self.finishers.wake();
         }
         if !self.owned {
-            // Without a reader, data are dropped, so that the peer can finish; one that does not learns it.
+            // Without a reader, data are dropped so that the peer can finish; a peer that sends too much is reset.
             while let Some(data) = self.machine.read(usize::MAX) {
                 self.read_since += data.len() as u64;
             }
@@ -331,7 +331,7 @@ impl Conn {
         self.hint.as_ref().map(|hint| hint.since + HINT_PATIENCE)
     }
 
-    /// Checks a hint. `big` says that only acknowledged data refute it, because small packets pass.
+    /// Checks a hint. If `big`, only acknowledged data refute it, because small packets pass.
     pub fn judge_hint(&mut self, now: Time) {
         let Some(hint) = self.hint.take_if(|hint| now.since(hint.since) >= HINT_PATIENCE) else { return };
         let too_big = hint.failed.kind == io::ErrorKind::InvalidInput;
@@ -371,8 +371,7 @@ impl Conn {
         }
     }
 
-    /// A peer that answers what was sent to it has the address that it claims.
-    /// Returns true if it was not known before.
+    /// Marks the peer's address as proven once the peer has answered a packet sent to it. Returns true if it was unproven before.
     pub fn believe(&mut self, packet: &Packet<Bytes>) -> bool {
         let control = packet.control.as_ref();
         let answers = control.is_some_and(|c| c.stat.is_some() || c.ustat.is_some() || c.end_ack);

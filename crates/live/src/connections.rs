@@ -9,7 +9,7 @@ use skyhop_units::Time;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-/// A connection as its owner names it: a slot and the slot's generation.
+/// The name of a connection: a slot and the slot's generation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Name {
     pub slot: usize,
@@ -141,7 +141,7 @@ impl Connections {
         self.slots.iter().filter_map(|slot| slot.conn.as_ref())
     }
 
-    /// The connection's packets have this key, and no other any more.
+    /// Assigns a key to the connection's packets, in place of an earlier one.
     pub fn bind(&mut self, slot: usize, key: Key) {
         self.unbind(slot);
         let memory = self.memory_of(key.channel);
@@ -171,7 +171,7 @@ impl Connections {
         self.by_key.get(key).copied()
     }
 
-    /// The connection may have something to send: it gets a turn.
+    /// Gives a turn to a connection that may have something to send.
     pub fn touch(&mut self, slot: usize) {
         let touched = &mut self.slots[slot];
         if touched.conn.is_some() && !std::mem::replace(&mut touched.dirty, true) {
@@ -181,7 +181,7 @@ impl Connections {
 
     /// The slot whose turn is next.
     pub fn next_turn(&mut self) -> Option<usize> {
-        // The turn of a slot that was freed since is that of who has it now, who then has nothing to say: no harm.
+        // If the slot has been reused, its present connection gets the turn, and may have nothing to send.
         let slot = self.dirty.pop_front()?;
         self.slots[slot].dirty = false;
         Some(slot)

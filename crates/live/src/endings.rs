@@ -1,20 +1,21 @@
-//! Ends of associations: by their owner, by their peer, by disuse, and because another needs the room.
+//! Ends of associations: by their owner, by their peer, because they are idle, or to make room for another.
 //!
-//! Follows RFC 9000 §10.1 (idle timeout) and §10.2 (who ends says so) in purpose; the message is sealed, so that nobody else can say it.
-//! Differs: an association with connections or streams in it is never idle, since those have timers of their own.
-//! Leaves out a wait for answers: who hears nothing of the end learns of it from `lost` when it sends again.
+//! Follows the purpose of RFC 9000 §10.1 (idle timeout) and §10.2 (immediate close); the closing message is sealed, so that only the
+//! peer can send it.
+//! Differs: an association with connections or streams is never idle, since those have timers of their own.
+//! Leaves out an acknowledgment of the message: a peer that misses it learns of the end when it sends again (`lost`).
 
 use crate::associations::{Associations, Event};
 use crate::control::Message;
 use skyhop_units::Time;
 
 impl Associations {
-    /// Says if an association has connections or streams. One that has none may make room for others, and ends when it is idle.
+    /// Records whether an association has connections or streams. One without any may make room for others, and ends when it is idle.
     pub fn set_used(&mut self, now: Time, id: u32, used: bool) {
         let Some(association) = self.open.get_mut(&id).filter(|a| a.used != used) else { return };
         association.used = used;
         if !used {
-            // It is as if it had been heard of now: its owner may want it again.
+            // The idle time begins now, since its owner may use it again.
             association.heard_at = association.heard_at.max(now);
         }
         self.check(id);
@@ -33,7 +34,7 @@ impl Associations {
         }
     }
 
-    /// Notes when an association would have been idle for long.
+    /// Schedules an association's next check for idleness.
     pub(crate) fn check(&mut self, id: u32) {
         let idle = self.config.idle;
         let Some(association) = self.open.get_mut(&id) else { return };
@@ -46,7 +47,7 @@ impl Associations {
         }
     }
 
-    /// Ends associations that were idle for long.
+    /// Ends associations whose idle time is over.
     pub(crate) fn sweep(&mut self, now: Time) {
         while let Some((_, id)) = self.checks.first().copied().filter(|(at, _)| *at <= now) {
             let noted = self.open.get(&id).and_then(|association| association.check_at);
@@ -58,7 +59,7 @@ impl Associations {
         }
     }
 
-    /// Makes room for one more: the one that nobody uses and that was unheard for longest goes. False if all are used.
+    /// Makes room for one more association by ending the unused one that was silent for longest. Returns false if all are used.
     pub(crate) fn make_room(&mut self) -> bool {
         while self.open.len() >= self.config.associations_max {
             let Some((noted, id)) = self.checks.first().copied() else { return false };
@@ -72,12 +73,12 @@ impl Associations {
         true
     }
 
-    /// Returns true if there is no room for one more, and nobody who could make it.
+    /// Returns true if there is no room for one more association, and no unused one could make it.
     pub(crate) fn is_full(&self) -> bool {
         self.open.len() >= self.config.associations_max && self.checks.is_empty()
     }
 
-    /// The peer forgets an association. What is still under way in it may come, and is answered.
+    /// Handles the peer's message that it ends an association. Packets still in flight may arrive, and are answered.
     pub(crate) fn handle_bye(&mut self, id: u32) {
         if self.open.get(&id).is_some_and(|association| !association.used) {
             self.forget(id);

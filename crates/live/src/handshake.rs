@@ -243,7 +243,7 @@ impl Initiator {
         self.message.starts_with(echo)
     }
 
-    /// Returns true if the first packet begins so, and so far that its ephemeral key can be told.
+    /// Returns true if `quote` is the beginning of the first packet and includes its ephemeral key.
     pub fn begins(&self, quote: &[u8]) -> bool {
         let packet = self.packet();
         let told = packet.len() - self.message.len() + ECHO_LEN;
@@ -251,12 +251,12 @@ impl Initiator {
         len >= told && packet[..len] == quote[..len]
     }
 
-    /// The ephemeral key: names this attempt.
+    /// The ephemeral key, which identifies this attempt.
     pub fn ephemeral(&self) -> [u8; 32] {
         self.message[..32].try_into().expect("Noise begins with it")
     }
 
-    /// Takes the responder's cookie.
+    /// Stores the responder's cookie for the next first packet.
     pub fn take_cookie(&mut self, cookie: [u8; COOKIE_LEN]) {
         self.cookie = Some(cookie);
     }

@@ -1,10 +1,10 @@
 //! A host's associations and connections, stepped by a driver: it takes datagrams and the time, and returns batches of packets.
 //!
-//! Follows HT §5.1.1 for what goes to whom; a BGN that nobody waits for is answered by an END.
-//! Differs: without an association at most three times what came from an address goes there before it is proven, a BGN counts once, and
-//! of many unproven ones the application hears when they are proven. Over UDP the port of UDP is the listener's, and STP's may be
-//! another: somebody in between has forwarded it.
-//! Leaves out the socket and the thread, which are `driver`'s, and what speaks against a connection (`refusals`).
+//! Follows HT §5.1.1 for the assignment of packets; a BGN without a listener is answered by an END.
+//! Differs: without an association, at most three times the bytes received from an address are sent there before it is proven, a BGN
+//! counts once, and if many addresses are unproven the application gets their connections when they are proven. Over UDP the listener
+//! has UDP's port; STP's port may differ from it behind a port forwarding.
+//! Leaves out the socket and the thread (`driver`), and evidence against a connection (`refusals`).
 
 use crate::associations::{self, Associations};
 use crate::batch::Batch;
@@ -66,18 +66,18 @@ pub(crate) struct StpHost {
     pub lateness: Lateness,
 }
 
-/// Refusals and such that wait to be sent.
+/// Maximum number of refusals and other answers that wait to be sent.
 pub(crate) const OUTGOING_MAX: usize = 1024;
-/// Connections of unproven addresses at most; the oldest goes when another comes.
+/// Maximum number of connections of unproven addresses; a further one replaces the oldest.
 const UNPROVEN_MAX: usize = 1024;
-/// Up to so many are handed to the application before they are proven.
+/// Number of such connections up to which the application gets them before their addresses are proven.
 const UNPROVEN_FEW: usize = 16;
-/// Received data of a connection of an unproven address, bytes: of one that is alone, of one of a few, and of one of many. A peer may send
-/// the second before it has an answer.
+/// Receive window of a connection of an unproven address, bytes: if it is the only one, one of a few, and one of many. A peer may send
+/// the second amount before it has an answer.
 const UNPROVEN_WINDOWS: [u64; 3] = [16 << 20, 96 << 10, 4 << 10];
-/// Received data of a connection that the application has not taken, bytes, and the same if many wait.
+/// Receive window of a connection that the application has not accepted, bytes, and the same if many wait.
 const WAITING_WINDOW: (u64, u64) = (1 << 20, 64 << 10);
-/// Packets of a connection before it is another's turn.
+/// Packets that a connection sends in a turn.
 const TURN: usize = 64;
 /// Size of a shared allocation, bytes.
 const ARENA: usize = 64 << 10;
@@ -189,7 +189,7 @@ impl StpHost {
         u32::from_be_bytes(random(&*self.entropy))
     }
 
-    /// The connection knows where its packets go.
+    /// Assigns a channel to a connection, for its packets.
     pub(crate) fn start(&mut self, now: Time, slot: usize, channel: PeerChannel) {
         let Some(mut conn) = self.connections.locked(slot) else { return };
         // Writers that waited for the connection to open may write now.
@@ -208,7 +208,7 @@ impl StpHost {
         }
     }
 
-    /// A connection goes, and its association may be used by none any more.
+    /// Removes a connection, and marks its association as unused if it was the last one.
     fn remove(&mut self, now: Time, slot: usize) {
         let channel = self.connections.locked(slot).and_then(|conn| conn.channel);
         self.connections.remove(slot);
@@ -219,13 +219,13 @@ impl StpHost {
         }
     }
 
-    /// A connection that the application takes, and its peer's address. `None` if it has failed meanwhile.
+    /// Passes a connection to the application, with its peer's address; `None` if it has failed in the meantime.
     pub fn accept(&mut self) -> Option<(Name, SharedConn, SocketAddr)> {
         while let Some(name) = self.accepted.pop_front() {
             let Some(shared) = self.connections.named(name).cloned() else { continue };
             let mut conn = lock(&shared);
             if conn.failed.is_some() {
-                // It was refused, for its version or by its own END, before anybody took it.
+                // It was refused, for its version or by its own END, before the application accepted it.
                 drop(conn);
                 self.let_go(name);
                 continue;
@@ -386,11 +386,11 @@ impl StpHost {
         Some(name.slot)
     }
 
-    /// The application may take a connection, if it has not been told of it before.
+    /// Lists a connection for the application to accept, unless it was listed before.
     fn offer(&mut self, slot: usize) {
         let Some(mut conn) = self.connections.locked(slot) else { return };
         if conn.listed {
-            // It was taken before it was proven.
+            // It was accepted before its address was proven.
             conn.widen_by_use();
             return;
         }
@@ -409,7 +409,7 @@ impl StpHost {
         self.accepters.wake();
     }
 
-    /// Refuses a connection that nobody has taken.
+    /// Refuses a connection that the application has not accepted.
     fn break_off(&mut self, name: Name) {
         if let Some(mut conn) = self.connections.locked(name.slot) {
             conn.machine.reset();
@@ -418,7 +418,7 @@ impl StpHost {
         self.connections.touch(name.slot);
     }
 
-    /// Keeps the connections of unproven addresses few. Whoever claims one address after another takes the places of no others.
+    /// Limits the number of connections of unproven addresses. A host that claims many addresses takes no places of proven ones.
     fn note_unproven(&mut self, now: Time, name: Name, begun: Begun) {
         let connections = &self.connections;
         let still = |name: Name| connections.named(name).is_some_and(|conn| lock(conn).unproven);
@@ -432,7 +432,7 @@ impl StpHost {
                 let message = "the peer has not proven its address, and others came".into();
                 conn.fail(Failed { kind: io::ErrorKind::TimedOut, message });
             }
-            // If it is there after all, it says BGN again.
+            // A peer that does have the address repeats its BGN.
             self.openings.forget(&begun);
             self.remove(now, oldest.slot);
         }
@@ -536,7 +536,7 @@ impl StpHost {
         true
     }
 
-    /// A connection's turn to send. Returns true if it may have more.
+    /// Serves a connection's turn to send. Returns true if it may have more.
     fn send_turn(&mut self, now: Time, slot: usize, batch: &mut Batch) -> bool {
         let Some(shared) = self.connections.get(slot).cloned() else { return false };
         let mut conn = lock(&shared);
@@ -591,14 +591,14 @@ impl StpHost {
             drop(conn);
             return self.remove(now, slot);
         }
-        // A timer in the past would be a loop without rest.
+        // A timer in the past would make the loop run without rest.
         let due = due.map(|at| at.max(now + Span::from_micros(20)));
         conn.timer = due;
         drop(conn);
         self.connections.set_timer(slot, due);
     }
 
-    /// Ends all associations: nothing is sent in them any more.
+    /// Ends all associations; nothing more is sent in them.
     pub fn say_goodbye(&mut self) {
         let Some(associations) = &mut self.associations else { return };
         associations.end_all();
@@ -626,19 +626,19 @@ impl StpHost {
         self.accepters.wake();
     }
 
-    /// The application has done something with a connection.
+    /// Handles a call of the application on a connection.
     pub fn handle_told(&mut self, name: Name) {
         if self.connections.named(name).is_some() {
             self.connections.touch(name.slot);
         }
     }
 
-    /// The application has let go of a connection.
+    /// Handles the release of a connection by the application.
     pub fn let_go(&mut self, name: Name) {
         let Some(mut conn) = self.connections.named(name).map(|conn| lock(conn)) else { return };
         conn.owned = false;
         if conn.machine.readable() > 0 {
-            // As in TCP, the peer learns that not all data were read.
+            // As in TCP, the connection is reset, because not all data were read.
             conn.machine.reset();
         } else {
             conn.machine.shutdown();

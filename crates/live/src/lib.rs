@@ -19,21 +19,21 @@
 //! | `replay`
 //! the window of counters seen |
 //! | `association` | one open association |
-//! | `associations` | all of a host, those half open too |
-//! | `key_log` | packets of a capture opened with secrets that were kept |
-//! | `control` | what hosts say to each other beside STP |
-//! | `endings` | ends of associations, by use or said |
+//! | `associations` | all associations of a host, including half-open ones |
+//! | `key_log` | decryption of captures with logged secrets |
+//! | `control` | control messages between hosts, besides STP |
+//! | `endings` | ends of associations |
 //! | `lost` | a peer that was restarted |
 //! | `roaming` | a peer whose address changes |
 //! | `options`
 //! options of an endpoint |
 //! | `socket` | UDP, or IP itself |
-//! | `batch` | packets that the kernel takes together |
-//! | `memory` | budgets of what connections hold |
-//! | `connection` | a machine and who waits for it |
-//! | `connections` | all of a host: names, keys, timers, turns |
+//! | `batch` | packets sent in one call of the kernel |
+//! | `memory` | budgets for the memory of connections |
+//! | `connection` | one connection: its machine and its waiting tasks |
+//! | `connections` | all connections of a host: names, keys, timers, turns |
 //! | `openings` | the counts of BGNs, sent and seen |
-//! | `refusals` | what speaks against a connection: answers without proof, ICMP |
+//! | `refusals` | evidence against a connection: unproven answers, ICMP |
 //! | `host` | all connections of a socket, stepped |
 //! | `engine`
 //! a host with associations that carry streams, for another driver |

@@ -1,18 +1,18 @@
 //! Memory that connections hold, counted against budgets: the host's, and each association's share of it.
 //!
-//! Follows Choudhury and Hahne 1998 (dynamic thresholds): who wants more may hold a quarter of what is free, so that whoever comes next
-//! finds something, and a host that is little used gives much to one.
-//! Differs: a connection that holds little may always hold a little, so that each goes on. Counters are atomic, not locked: applications
-//! write while the host's thread is at work.
+//! Follows Choudhury and Hahne 1998 (dynamic thresholds): a connection may hold a quarter of the free memory, so that later ones find
+//! some, and a host with few connections gives much to each.
+//! Differs: a connection may always hold a minimum, so that each proceeds. Counters are atomic, not locked, since applications write
+//! while the host's thread works.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Received data that a connection may always hold, bytes.
 pub(crate) const LEAST_RECEIVED: u64 = 64 << 10;
-/// Written data that a connection without any may always take, bytes.
+/// Written data that a connection may always hold, bytes.
 pub(crate) const LEAST_WRITTEN: u64 = 16 << 10;
-/// Least memory of a host: one stream's of both kinds, and packets in flight.
+/// Minimum memory of a host: the written and received data of one stream, and packets in flight.
 pub const MEMORY_LEAST: u64 = 256 << 10;
 
 /// A budget.
@@ -20,7 +20,7 @@ pub const MEMORY_LEAST: u64 = 256 << 10;
 pub(crate) struct HostMemory {
     max: u64,
     used: AtomicU64,
-    /// The budget that this is a part of.
+    /// The budget of which this one is a part.
     whole: Option<Arc<HostMemory>>,
 }
 
@@ -30,7 +30,7 @@ impl HostMemory {
         Arc::new(HostMemory { max, used: AtomicU64::new(0), whole: None })
     }
 
-    /// The budget of an association: three quarters of the host's, so that one cannot have it all.
+    /// The budget of an association: three quarters of the host's, so that one association cannot use up the whole.
     pub fn share(whole: &Arc<Self>) -> Arc<Self> {
         Arc::new(HostMemory { max: whole.max / 4 * 3, used: AtomicU64::new(0), whole: Some(whole.clone()) })
     }
@@ -46,12 +46,12 @@ impl HostMemory {
         self.whole.as_ref().map_or(own, |whole| own.min(whole.free()))
     }
 
-    /// Bytes that a connection which wants more may hold.
+    /// Bytes that a connection may hold beyond its minimum.
     pub fn fair(&self) -> u64 {
         self.free() / 4
     }
 
-    /// A holder of `before` bytes holds `now`.
+    /// Changes the count of a holder from `before` bytes to `now`.
     pub fn recount(&self, before: u64, now: u64) {
         if now >= before {
             self.used.fetch_add(now - before, Ordering::Relaxed);

@@ -44,7 +44,7 @@ impl Openings {
         self.count
     }
 
-    /// A BGN may come once more.
+    /// Allows a BGN to arrive once more.
     pub fn forget(&mut self, begun: &Begun) {
         self.seen.remove(begun);
     }

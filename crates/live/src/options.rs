@@ -71,10 +71,9 @@ pub struct Options {
     pub mtu: u32,
     /// Packet size at which the search for the path's MTU begins; without it `mtu` is assumed for the path.
     pub mtu_base: Option<u32>,
-    /// Most bytes that may be written to a connection and not yet be acknowledged; more waits. So many are taken only as far as use shows
-    /// that they are needed.
+    /// Largest number of bytes written to a connection and not acknowledged; further writes wait. The buffer grows up to this with use.
     pub send_buffer: usize,
-    /// Most bytes that all connections hold together, written or received; beyond it each may hold a little.
+    /// Largest number of bytes that all connections hold together, written or received; beyond it each may hold a minimum.
     pub memory: u64,
     /// The kernel's buffers, bytes.
     pub socket_buffer: usize,
@@ -99,7 +98,7 @@ impl Options {
         Options {
             security,
             carrier: Carrier::Udp,
-            // A sleeping thread wakes late; within this the machine makes up for it.
+            // A sleeping thread wakes late; the machine compensates for lateness up to this.
             stp: stp::Config { granularity: Span::from_millis(1), ..stp::Config::default() },
             mtu: 1500,
             // Every IPv6 path carries that much, and nearly every IPv4 path.

@@ -1,9 +1,10 @@
 //! Evidence against a connection (the answer of a peer that seals to one that does not, ICMP, an interface that is too narrow), and
 //! this host's answers to connections that it does not accept.
 //!
-//! Follows RFC 5927 for ICMP: a message counts for the connection whose packet it repeats, and only with a part of it that a stranger
-//! does not know. Differs: even then it is a hint, which holds if nothing comes from the peer for a while.
-//! Leaves out associations that do not come about, which are `associations`'.
+//! Follows RFC 5927 for ICMP: a message counts for the connection whose packet it quotes, and only if it quotes a part of the packet
+//! that an attacker cannot guess.
+//! Differs: even then it is a hint, which counts if nothing arrives from the peer for a while.
+//! Leaves out associations that cannot be opened (`associations`).
 
 use crate::connection::{Conn, Failed, Key, PeerChannel};
 use crate::handshake::RefusalReason;
@@ -18,7 +19,7 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 
 impl StpHost {
-    /// Answers a BGN that nobody waits for. The answer is shorter than the BGN.
+    /// Answers a BGN without a listener. The answer is shorter than the BGN.
     pub(crate) fn refuse(&mut self, key: &Key, from: SocketAddr, reply_from: Option<IpAddr>) {
         if self.outgoing.len() >= OUTGOING_MAX {
             return;
@@ -48,7 +49,7 @@ impl StpHost {
         self.outgoing.push_back((from, reply_from, bytes));
     }
 
-    /// A peer that seals says so. One such packet proves nothing, three of them will do.
+    /// Handles a peer's notice that it encrypts. One such packet proves nothing; three are taken as evidence.
     pub(crate) fn handle_refusal(&mut self, from: SocketAddr, echo: &[u8], reason: RefusalReason) {
         for slot in self.connections.slots_of(PeerChannel::Plain(from)) {
             let Some(mut conn) = self.connections.locked(slot).filter(|conn| !conn.connected) else {
@@ -92,7 +93,7 @@ impl StpHost {
         }
     }
 
-    /// The channel that has sent the packet that a message of ICMP repeats. Who has not seen that packet cannot repeat it.
+    /// The channel in which the packet quoted by an ICMP message was sent. Only a host that has seen the packet can quote it.
     fn channel_that_sent(&self, trouble: &Trouble) -> Option<PeerChannel> {
         if let Some(associations) = &self.associations {
             return associations.that_sent(trouble.to, &trouble.quote).map(PeerChannel::Sealed);
@@ -103,8 +104,8 @@ impl StpHost {
         self.connections.find(&Key { channel, local_port, remote_port, instance }).map(|_| channel)
     }
 
-    /// The interface does not carry datagrams of so many bytes to a peer: that needs no proof. Nor does it matter while the
-    /// size is but tried.
+    /// Handles the interface's report that it does not carry datagrams of so many bytes to a peer. It needs no proof, and is ignored while
+    /// the size is only probed.
     pub fn handle_too_big(&mut self, peer: SocketAddr, len: usize) {
         let mtu = self.options.least_mtu();
         if len as u32 + if peer.is_ipv4() { 28 } else { 48 } > mtu {
@@ -125,7 +126,7 @@ impl StpHost {
         }
     }
 
-    /// Something without proof that speaks against the connections of a channel.
+    /// Records unproven evidence against the connections of a channel.
     pub(crate) fn hint(&mut self, now: Time, channel: PeerChannel, kind: io::ErrorKind, message: &str) {
         for slot in self.connections.slots_of(channel) {
             if let Some(mut conn) = self.connections.locked(slot) {
@@ -136,8 +137,8 @@ impl StpHost {
         }
     }
 
-    /// The peer knows nothing of an association any more, and so of none of its connections. Those of which it has never known begin
-    /// anew in another association.
+    /// Handles a peer's loss of an association with all of its connections. Connections of which the peer never knew begin again in another
+    /// association.
     pub(crate) fn lose(&mut self, now: Time, id: u32, instead: u32) {
         for slot in self.connections.slots_of(PeerChannel::Sealed(id)) {
             let Some(conn) = self.connections.get(slot).cloned() else { continue };
@@ -154,13 +155,13 @@ impl StpHost {
         }
     }
 
-    /// The peer has ended an association. What it still owes may be on its way, and a connection whose peer says nothing more fails.
+    /// Handles the end of an association by the peer. Its last packets may still be in flight; a connection whose peer stays silent fails.
     pub(crate) fn handle_ended(&mut self, now: Time, id: u32) {
         let message = "the peer has ended its association with this host";
         self.hint(now, PeerChannel::Sealed(id), io::ErrorKind::ConnectionReset, message);
     }
 
-    /// A connection's packets can go nowhere any more.
+    /// Fails a connection whose packets can no longer be sent.
     pub(crate) fn strand(&mut self, slot: usize) {
         if let Some(mut conn) = self.connections.locked(slot) {
             reset(&mut conn, "the association with the peer is over");

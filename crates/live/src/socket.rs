@@ -60,12 +60,12 @@ pub struct Part {
     pub fragments: bool,
 }
 
-/// A message of ICMP about a datagram that was sent. Anyone may make one up, so it has what it repeats of that datagram.
+/// A message of ICMP about a datagram that was sent. Anyone can forge one, so the part of the datagram that it quotes is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trouble {
     /// Address that the datagram was for.
     pub to: SocketAddr,
-    /// Beginning of the datagram, as far as the message repeats it.
+    /// Beginning of the datagram, as far as the message quotes it.
     pub quote: Vec<u8>,
     /// The message.
     pub kind: TroubleKind,
@@ -80,10 +80,10 @@ pub enum TroubleKind {
     TooBig(u32),
 }
 
-/// Bytes of a datagram of which more need not be known.
+/// Number of quoted bytes of a datagram that are read.
 const QUOTE_MAX: usize = 256;
 
-/// A bound socket that never waits.
+/// A bound non-blocking socket.
 pub struct Socket {
     io: socket2::Socket,
     state: UdpSocketState,
@@ -264,7 +264,7 @@ impl Socket {
             // SAFETY: the kernel has filled them in.
             let told = unsafe { address(&to).zip(reported(&message)) };
             let Some((mut to, (kind, by))) = told else { continue };
-            // Other hosts than the peer have no say in what listens there.
+            // Only the peer itself can report that nothing listens at its port.
             if kind == TroubleKind::Unreachable && by != Some(to.ip()) {
                 continue;
             }

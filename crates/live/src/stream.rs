@@ -137,8 +137,8 @@ impl Endpoint {
         false
     }
 
-    /// Tells all peers that this host is done with them, once no packet is owed any more: they need not wait until it was silent for
-    /// long. Connections that are still open fail. False if something was still owed after `timeout`; the peers are told all the same.
+    /// Ends all associations once no answer is outstanding, and informs the peers, so that they need not wait for a timeout. Connections
+    /// that are still open fail. Returns false if an answer was still outstanding after `timeout`; the peers are informed all the same.
     pub fn close(self, timeout: Duration) -> bool {
         let rested = self.wait_at_rest(timeout);
         let shared = &self.handle.0;
@@ -165,7 +165,7 @@ impl Endpoint {
         self.handle.0.lock().associations.as_ref().map_or(0, |associations| associations.len())
     }
 
-    /// How punctual this endpoint's thread has been so far: a machine that is too busy shows here, and not in the protocol.
+    /// Lateness of this endpoint's timers so far: it shows a machine that is too busy, which the protocol's counters do not.
     pub fn lateness(&self) -> Lateness {
         self.handle.0.lock().lateness
     }
