@@ -7,14 +7,14 @@ use skyhop_units::{Span, Time};
 pub(in super::super) struct PollAnswer {
     pub sent_at: Time,
     pub rtt: Span,
-    /// SDs sent before it, including repeats.
+    /// SDs sent before the POLL, including repeats.
     pub sent: u64,
-    /// Different SDs that had arrived when it arrived, and the receiver's clock at that time, in microseconds.
+    /// Different SDs that had arrived when the POLL arrived, and the receiver's clock at that time, in microseconds.
     pub arrived: u64,
     pub clock_us: u64,
     /// Unnecessary repeats of packets that were only late.
     pub needless: u64,
-    /// VT(S) when it was sent.
+    /// VT(S) when the POLL was sent.
     pub next: u64,
     /// Network-layer bytes of a packet.
     pub size: f64,

@@ -1,9 +1,9 @@
-//! The path's rate, learnt from what arrives and how fast; less of it when a queue stands.
+//! A rate that follows delay: estimated from the rate at which packets arrive, and reduced when a queue persists.
 //!
-//! Follows HT §5.3's wish (back off when the round trip lengthens), Swift's target (a queue that a slower flow tolerates longer) and
-//! RFC 9959 §4 (a jump is proven first). docs/stp.md §8.3 has the rules with their numbers, why they converge and why they are fair.
-//! Differs from BBR: no rate is kept against a standing queue, and losses count where they grow with the rate.
-//! Leaves out the window beside flows that fill the queue (`compete`).
+//! Follows HT §5.3 (back off when the round trip lengthens), Swift (the tolerated queue is longer for a slower flow) and RFC 9959 §4
+//! (a saved rate is confirmed before it is used). docs/stp.md §8.3 has the rules and constants, and why they converge and are fair.
+//! Differs from BBR: the rate falls while a queue persists, and losses count if they grow with the rate.
+//! Leaves out the window that competes with flows that fill the queue (`compete`).
 
 use super::super::config::Config;
 use super::AnswerSignals;
@@ -14,36 +14,36 @@ use super::samples::{PollSample, PollSamples};
 use super::start::{OpeningTrains, StartTrain, TRAINS, TrainResult};
 use skyhop_units::{Span, Time};
 
-/// Least share of a rate that must arrive for the path to count as carrying it.
+/// Minimum share of a rate that must arrive for the rate to count as carried by the path.
 const CARRIED: f64 = 0.85;
-/// A queue's target: this many round trips over the square root of the window in packets.
+/// Target delay of the queue: this many round trips divided by the square root of the window in packets.
 const TARGET: f64 = 2.0;
-/// Gain of the rate towards its target, for a queue below and above it: the part of the difference that one round trip makes up for.
+/// Share of the difference from the target delay that the rate corrects in one round trip, for a queue below and above the target.
 const PULL: (f64, f64) = (0.5, 1.0);
-/// A train's length beside the one before: if its parts agreed, and if not.
+/// Factor of a train's length over the preceding train: if the parts of that one agreed, and if not.
 const LONGER: (u64, u64) = (12, 4);
 /// Factor that bounds the rate after a check found that round trips have grown because of a queue.
 const QUEUED: f64 = 0.7;
-/// A channel that loses more: what is lost where nothing waited may be chance.
+/// Share of losses on the channel above which a loss without a queue may be due to chance.
 const LOSSY: f64 = 0.005;
-/// Round trips without any queue after which there is no rival, on such a channel.
+/// Round trips without a queue after which no other flow is assumed to compete, on such a channel.
 const ALONE: f64 = 8.0;
-/// The rate's steps while no queue shows.
+/// Factors of successive increases of the rate while there is no queue.
 const STEPS: [f64; 4] = [1.1, 1.3, 1.6, 2.0];
-/// Time for which the highest rate is remembered.
+/// Time for which the highest confirmed rate is remembered.
 const MEMORY: Span = Span::from_secs(30);
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum RatePhase {
-    /// The rate is unknown: the first packets leave together.
+    /// The rate is unknown: the first packets are sent together.
     Start,
-    /// A longer train, at this rate; bytes of it that have not been acknowledged.
+    /// A longer train tests `rate` until `until`; `left` bytes may still be in flight.
     Proof { train: StartTrain, rate: f64, left: f64, until: Time },
-    /// The rate goes up to `aim`, or until a queue shows; `step` says how fast.
+    /// The rate increases up to `aim`, or until there is a queue; `step` is an index of [`STEPS`].
     Ramp { aim: Option<f64>, since: Time, step: usize },
-    /// The rate follows what arrives and the size of the queue.
+    /// The rate follows the arrival rate and the queue's delay.
     Cruise { since: Time },
-    /// The rate follows CUBIC. Losses are counted by round trips; a check of the queue lasts until `look`.
+    /// The rate follows CUBIC's window. Until `look` the rate is lower, to check that the queue drains; `deep` if a loss came with a queue.
     Compete { cubic: CubicWindow, look: Option<Time>, deep: bool },
 }
 
@@ -53,27 +53,29 @@ pub(in super::super) struct Delay {
     opening: OpeningTrains,
     phase: RatePhase,
     rate: f64,
-    /// The highest rate that has arrived without a queue, and when.
+    /// The highest rate that has arrived without a queue, and the time of that, called the confirmed rate.
     proven: (f64, Time),
-    /// Packets that may be in flight at a rate that is not proven.
+    /// Maximum number of bytes in flight while the rate is not confirmed.
     cap: f64,
-    /// Calm round trips before the rate climbs again.
+    /// Round trips without losses before the rate increases again.
     climbs_wait: u32,
-    /// The highest rate ever proven, and when: it is tried again where the path seems to have become wide again.
+    /// The highest rate confirmed within [`MEMORY`], and the time of that: it is tried again if the path's rate seems to have returned.
     memory: (f64, Time),
-    /// The rate before a step of the round trip that is being looked at.
+    /// The rate before the round trip grew by a step, while the cause of the step is unknown.
     held: Option<f64>,
-    /// The rate at which packets came out of the standing queue.
+    /// The rate at which packets left the persistent queue.
     share: Option<f64>,
     floor: Floor,
     samples: PollSamples,
     losses: LossJudge,
     rival: Rival,
-    /// Time of the last judged round trip.
+    /// Time at which a round trip was last judged.
     round: Time,
-    /// The first number sent at the rate on trial, and the packets lost since.
+    /// The first number sent at the rate on trial, and the packets lost from there on.
     trial: (u64, f64),
+    /// True if POLLs were unanswered since the last answer.
     silent: bool,
+    /// The configured minimum and maximum rate.
     bounds: (f64, f64),
     queue_target: Span,
     poll_interval_min: Span,
@@ -114,14 +116,14 @@ impl Delay {
             RatePhase::Start => self.opening.cwnd,
             RatePhase::Proof { left, .. } => left,
             RatePhase::Compete { cubic, .. } => cubic.window * self.mss,
-            // Answers come a few times a round trip, and what is lost needs another one. Over a path that is shorter than the
-            // distance of POLLs, it is that distance which has to be filled.
+            // A few answers arrive in a round trip, and a repair takes another round trip. On a path shorter than the interval of POLLs
+            // the window must cover that interval.
             _ => {
                 let rtt = self.floor.seconds().max(self.poll_interval_min.as_secs_f64());
-                // While a queue drains it is its rate that counts, over the round trip through it: a window of less would leave a gap
-                // behind the queue, and one of more would fill a path that has become narrower before that is heard of.
+                // While a queue drains, the window is the rate out of the queue times the round trip through it. A smaller window would
+                // leave a gap behind the queue; a larger one would fill a path whose rate has fallen before the sender knows of it.
                 let through = self.samples.last_rtt().map_or(rtt, |rtt| rtt.as_secs_f64());
-                // The wait of an answer on the way back is not in this queue, and is counted nevertheless.
+                // An answer's wait on the return path is not a part of this queue, but the window must cover it.
                 let waited = self.samples.waited();
                 let window = match self.share.filter(|_| self.held.is_none()) {
                     Some(share) => share * (1.7 * through.max(rtt) + waited),
@@ -175,23 +177,23 @@ impl Delay {
         self.set_rate(rate);
     }
 
-    /// POLLs go unanswered: what is known is kept for when they are again.
+    /// Handles POLLs without an answer: the estimates are kept until answers arrive again.
     pub fn on_silence(&mut self) {
         self.opening.cwnd = (self.opening.cwnd / 2.0).max(2.0 * self.mss);
         self.silent = true;
     }
 
-    /// Queue that is tolerated, seconds, apart from jitter.
+    /// Target delay of the queue, seconds, including jitter.
     fn target(&self) -> f64 {
         self.fair_target() + self.allowance()
     }
 
-    /// Jitter of round trips without a queue, seconds.
+    /// Part of the target that jitter of round trips without a queue needs, seconds.
     fn allowance(&self) -> f64 {
         1.5 * self.samples.unrest()
     }
 
-    /// Queue that is tolerated, seconds: less for a faster flow, so that all flows converge to the same rate.
+    /// Target delay without jitter, seconds: shorter for a faster flow, so that all flows converge to the same rate.
     fn fair_target(&self) -> f64 {
         let floor = self.floor.seconds();
         let window = (self.rate * floor / self.mss).max(1.0);
@@ -199,7 +201,7 @@ impl Delay {
         (fair * self.losses.scale).max(0.001)
     }
 
-    /// The queue that POLLs sent since `from` have seen, seconds.
+    /// Queue's delay as measured by POLLs sent since `from`, seconds.
     fn queue(&self, from: Time) -> Option<f64> {
         let floor = self.floor.get()?;
         let late = self.samples.last()?.sent_at;
@@ -208,15 +210,15 @@ impl Delay {
         Some(self.samples.least_rtt(from, 64)?.saturating_sub(floor).as_secs_f64())
     }
 
-    /// Returns true if no POLL that left since `from` has seen a queue.
+    /// Returns true if no POLL sent since `from` has measured a queue.
     fn empty(&self, from: Time) -> bool {
         let seen = self.samples.most_rtt(from, 64).zip(self.floor.get());
-        // Jitter of a queue that is filled and emptied is no excuse: a quarter of it is.
+        // A queue that fills and drains causes jitter too, so only a part of the jitter is subtracted.
         let little = 0.001 + self.floor.seconds() / 256.0 + 0.5 * self.samples.unrest();
         seen.is_some_and(|(rtt, floor)| rtt.saturating_sub(floor).as_secs_f64() < little)
     }
 
-    /// The queue at the end of a climb: what the last two POLLs have both seen.
+    /// Queue's delay at the end of an increase, seconds: the smaller measurement of the last two POLLs.
     fn rising(&self, since: Time) -> f64 {
         let seen = self.samples.least_rtt(since, 2).zip(self.floor.get());
         seen.map_or(0.0, |(rtt, floor)| rtt.saturating_sub(floor).as_secs_f64())
@@ -258,7 +260,7 @@ impl Delay {
         self.rate < CARRIED * before
     }
 
-    /// While round trips have grown by a step, and may be a queue, a quarter of the rate; all of it if the path has become longer.
+    /// Reduces the rate to a quarter while the cause of a longer round trip is unknown, and restores it if the path has become longer.
     fn hold(&mut self, risen: bool) {
         match (self.held, self.floor.steps()) {
             (None, true) => {
@@ -270,7 +272,8 @@ impl Delay {
                 if risen {
                     self.set_rate(rate);
                 } else {
-                    // A queue, which leaves to this flow the part of its rate that arrives. A quarter's share says nothing of the whole's.
+                    // The cause was a queue: this flow's share of the path is the part of its rate that arrives. The samples at a quarter
+                    // of the rate are dropped, since they do not show the share at the whole rate.
                     let short =
                         self.samples.latest(Span::from_secs_f64(0.4 * self.floor.seconds()), Time::ZERO);
                     let part = short.map_or(0.5, |sample| sample.arrives() / sample.leaves().max(1.0));
@@ -282,7 +285,8 @@ impl Delay {
         }
     }
 
-    /// After silence: half of the rate that was proven for a round trip, then that (RFC 9959 §4).
+    /// Restarts after unanswered POLLs, with half of the confirmed rate for a round trip, then with all of it (RFC 9959 §4). Returns
+    /// false if the phase continues as it was.
     fn resume(&mut self, signals: &AnswerSignals) -> bool {
         let rate = match self.phase {
             RatePhase::Start => return false,
@@ -291,7 +295,7 @@ impl Delay {
                 return true;
             }
             RatePhase::Proof { rate, .. } => rate,
-            // POLLs were lost, and the data between them were not.
+            // Only POLLs were lost: most data between them have arrived.
             _ if self.samples.last_two().is_some_and(|two| 2 * two.arrived > two.sent) => return false,
             RatePhase::Ramp { aim: Some(aim), .. } => aim.max(self.proven.0),
             _ => self.proven.0.max(self.rate / 2.0),
@@ -301,7 +305,7 @@ impl Delay {
         true
     }
 
-    /// The safe retreat of RFC 9959 §4.5: a rate on trial ends as soon as reports say that much of it is lost, be POLLs lost with it.
+    /// The safe retreat of RFC 9959 §4.5: a trial of a rate ends once reports of loss exceed the bound, even if POLLs were lost as well.
     fn overshoots(&mut self, signals: &AnswerSignals) -> bool {
         let AnswerSignals { now, feedback, .. } = *signals;
         // Losses of an outage say nothing about the rate.
@@ -316,7 +320,7 @@ impl Delay {
         *lost += feedback.lost as f64 / self.mss;
         let (lost, sent) = (*lost, (last - *first + 1) as f64);
         let part = (lost / sent).min(0.9);
-        // Where packets pass each other, reports name late ones.
+        // If the path reorders packets, reports include packets that are only late.
         let too_much = !self.samples.reorders()
             && self.losses.beyond(lost, sent)
             && part > 1.0 - CARRIED + self.losses.usual();
@@ -331,7 +335,7 @@ impl Delay {
     fn start(&mut self, signals: &AnswerSignals) {
         let Some(answer) = self.samples.last().copied() else { return };
         if signals.feedback.lost > 0 {
-            // RFC 9959 §4: what was saved counts only if the first data come through without loss.
+            // RFC 9959 §4: a saved rate is used only if the first data arrive without loss.
             self.opening.saved = None;
         }
         if self.opening.first == u64::MAX {
@@ -345,14 +349,14 @@ impl Delay {
             end: self.opening.first + self.opening.first_packets,
             leaves_in: 0.0,
         };
-        let said = train.read(&self.samples);
+        let result = train.read(&self.samples);
         let rtt = answer.rtt;
         let alike = self.opening.saved.filter(|saved| {
             rtt.as_nanos() >= saved.rtt.as_nanos() / 2 && rtt.as_nanos() <= saved.rtt.as_nanos() * 10
         });
         let saved = alike.map(|saved| saved.rate.as_bps() as f64 / 8.0);
-        match (said, saved) {
-            // A path that spaces packets to less than half of what was saved has become narrower.
+        match (result, saved) {
+            // The path's rate has fallen if packets arrive at less than half of the saved rate.
             (TrainResult::Rate(rate), Some(saved)) if 2.0 * rate > saved => {
                 self.ramp(signals, rate.min(saved / 2.0), Some(rate.max(saved)), 0);
             }
@@ -374,7 +378,7 @@ impl Delay {
         }
     }
 
-    /// The next train leaves, faster than the path is thought to be.
+    /// Sends the next train, faster than the estimated rate of the path.
     fn train(&mut self, signals: &AnswerSignals, packets: u64, rate: f64, sure: bool) {
         let floor = self.floor.seconds();
         let (packets, pace) = self.opening.next(packets, rate, floor, sure);
@@ -396,22 +400,23 @@ impl Delay {
         let all = answer.next >= train.end
             || (answer.next == signals.next && !signals.busy)
             || signals.now >= until;
-        let said = train.read(&self.samples);
+        let result = train.read(&self.samples);
         let packets = train.packets();
         let floor = self.floor.seconds();
-        // A train that fills the path has said all that a train can.
+        // A longer train would give no better estimate once a train fills the path.
         let long = |rate: f64| packets as f64 * self.mss > rate * floor / 4.0;
         let crowded = self.trial.1 > 0.25 * packets as f64;
-        match said {
-            // A train that keeps the path busy need not have ended; of a short one the end tells who else has come.
+        match result {
+            // The result of a train that keeps the path busy is used before its end; a short one is read to the end, which shows
+            // other flows.
             TrainResult::Rate(rate) if train.leaves_in > floor / 4.0 => self.believe(signals, packets, rate),
             _ if !all => {}
             TrainResult::Rate(rate) => self.believe(signals, packets, rate),
-            // Others have come at the same time: what came through, and no more.
+            // Other flows started at the same time: half of the rate that arrived.
             TrainResult::Unsure(Some(rate)) | TrainResult::More(rate) if crowded => {
                 self.believe(signals, packets, rate / 2.0)
             }
-            // Too few come through in order to be measured: from what a round trip has carried, doubling.
+            // Too few packets arrived in order for a measurement: the rate doubles, beginning with the train's bytes in a round trip.
             TrainResult::Unsure(None) if crowded || self.opening.trains > TRAINS => {
                 self.ramp(signals, packets as f64 * self.mss / floor, None, STEPS.len() - 1);
             }
@@ -441,7 +446,7 @@ impl Delay {
         let floor = self.floor.seconds();
         let grain = (floor / 3.0).max(4.0 * self.samples.unrest());
         let Some(sample) = self.samples.latest(Span::from_secs_f64(grain), since) else {
-            // A queue that stands before this rate's packets have come back is of our making too.
+            // The increase also ends if a queue persists before packets sent at this rate are acknowledged.
             let limit = (floor / 4.0).max(self.queue_target.as_secs_f64()).max(2.0 * self.target());
             if self.queue(Time::ZERO).is_some_and(|queue| queue > limit) {
                 let arrives = self.samples.latest(Span::from_secs_f64(grain), Time::ZERO);
@@ -454,13 +459,13 @@ impl Delay {
         let queue = self.rising(since);
         let limit = 0.5 * self.fair_target() + self.allowance();
         if self.losses.judge(now, &sample, self.empty(sample.sent_from)) {
-            // The climb's own doing: the next one waits longer.
+            // The increase caused the losses: the next one waits longer.
             self.climbs_wait = (2 * self.climbs_wait).clamp(4, 32);
             let arrives = self.carried(&sample).min(self.rate);
             self.proven.0 = self.proven.0.min(arrives);
             return self.cruise(now, 0.95 * arrives);
         }
-        // Half or more of the rate that this step has added arrives, or a queue takes it.
+        // At least half of the rate added by this step must arrive, unless there is no queue that could hold it.
         let most = aim.map_or(STEPS[step], |_| 2.0);
         let added = arrives >= self.rate * (1.0 + most) / (2.0 * most) || queue < 0.25 * limit;
         if queue > limit || (!(added && arrives >= CARRIED * leaves) && leaves > CARRIED * self.rate) {
@@ -482,7 +487,7 @@ impl Delay {
                 Some(aim) => ((2.0 * self.rate).min(aim), Some(aim)),
                 None => (STEPS[next] * self.rate, None),
             };
-            // A rate that was proven before a fall is tried again at once.
+            // A rate that was confirmed before the path's rate fell is tried again at once.
             self.ramp(signals, rate, aim, next);
         } else if !busy {
             self.cruise(now, self.rate);
@@ -501,10 +506,10 @@ impl Delay {
         sample.arrives() / (1.0 - self.losses.usual())
     }
 
-    /// A rate at which the queue goes to its target within a few round trips, if `rate` is what the path gives to this flow.
+    /// Rate at which the queue reaches its target within a few round trips, if `rate` is this flow's share of the path.
     fn drained(&self, signals: &AnswerSignals, rate: f64) -> f64 {
         let (Some(answer), Some(floor)) = (self.samples.last(), self.floor.get()) else { return rate };
-        // Bytes sent since that POLL that would not have come out by now, even without a queue.
+        // Time that the bytes sent since that POLL need to leave the bottleneck, without the time that has passed.
         let left = signals.sent.saturating_sub(answer.sent) as f64 * answer.size / rate.max(1.0);
         let coming = left - signals.now.since(answer.sent_at).as_secs_f64();
         let seen = self
@@ -537,7 +542,7 @@ impl Delay {
         let free = queue < target / 2.0;
         let settled = sample.sent_from >= since;
         if !free {
-            // The rate out of a queue is this flow's share of the path.
+            // The rate at which this flow's packets leave a queue is its share of the path.
             let short = self.samples.latest(Span::from_secs_f64(0.4 * floor), Time::ZERO);
             let share = short.map_or(arrives, |sample| self.carried(&sample));
             if queue > target {
@@ -545,10 +550,10 @@ impl Delay {
             }
             self.set_rate(self.drained(signals, share));
         } else if let Some(share) = self.share.take() {
-            // The queue is gone: what came out of it is what the path takes.
+            // The queue has drained: its packets left at the path's rate.
             self.set_rate(share);
         } else if settled && busy && self.rival.calm_for() >= self.climbs_wait {
-            // Nothing is held back: what leaves is what the path takes, and it may take more.
+            // There is no queue: the path carries the present rate, and may carry more.
             self.prove_rate(now, arrives.min(leaves));
             if arrives >= CARRIED * leaves && leaves >= CARRIED * self.rate {
                 self.ramp(signals, STEPS[0] * self.rate, None, 0);
@@ -556,7 +561,7 @@ impl Delay {
         }
     }
 
-    /// Once a round trip: losses, and a queue that stands. Returns whether the phase has changed.
+    /// Judges losses and the queue once in a round trip. Returns true if the phase has changed.
     fn judge(&mut self, signals: &AnswerSignals, sample: &PollSample, queue: f64, target: f64) -> bool {
         let now = signals.now;
         let floor = self.floor.seconds();
@@ -576,14 +581,15 @@ impl Delay {
         false
     }
 
-    /// Losses that the rate has made: the channel carries what arrives, and if that happens again, another flow takes the rest.
+    /// Reduces the rate after losses from congestion, to the arrival rate; after repeated losses it begins to compete with other flows.
     fn congested(&mut self, signals: &AnswerSignals, sample: &PollSample) {
         let arrives = self.carried(sample);
         self.proven.0 = self.proven.0.min(arrives);
         if self.rival.lost() {
             self.rivals(signals.now, 0.7 * self.rate, false);
         } else {
-            // No less than RFC 9438 leaves: what arrived may have been little for want of data. The queue's law may have cut already.
+            // At least the share that RFC 9438 keeps, since the arrival rate may be low for lack of data, and the queue's delay may
+            // have reduced the rate already.
             self.cruise(signals.now, (0.85 * arrives).max(0.7 * self.rate));
         }
     }
@@ -611,7 +617,7 @@ impl Delay {
             self.round = now;
             let empty = self.empty(sample.sent_from);
             let _ = self.losses.judge(now, &sample, empty);
-            // Where nothing waited, on a channel that loses, it takes more than chance.
+            // Without a queue, on a channel with errors, only losses beyond chance count.
             let lost = self.losses.any(&sample)
                 && (!(chance && empty) || self.losses.beyond(sample.lost() as f64, sample.sent as f64));
             if lost && sample.sent_from >= cubic.cut_at() {
@@ -623,7 +629,7 @@ impl Delay {
         let small = queue < 0.5 * self.target();
         let free = cubic.window > 1.5 * cubic.w_max && small;
         let emptied = look.is_some() && small;
-        // No queue for so long: nobody fills one.
+        // After so many round trips without a queue no other flow fills it.
         let while_alone = Span::from_secs_f64(ALONE * rtt);
         let begun = Time::from_nanos(now.as_nanos().saturating_sub(while_alone.as_nanos()));
         let alone = chance && cubic.cut_at() < begun && self.empty(begun);
@@ -635,7 +641,7 @@ impl Delay {
         look = look.filter(|until| now < *until);
         let mut rate = 1.05 * cubic.window * self.mss / rtt;
         if look.is_some() {
-            // A look: whether the queue goes when this flow gives way.
+            // Check that the queue drains when this flow sends less.
             rate *= 0.75;
         }
         self.phase = RatePhase::Compete { cubic, look, deep };
@@ -659,7 +665,7 @@ mod tests {
         Time::from_nanos(n * 1_000_000)
     }
 
-    /// An answer to a POLL that left at `sent_ms`, when so many packets had left and arrived.
+    /// An answer to a POLL that was sent at `sent_ms`, when so many packets had been sent and had arrived.
     fn answer(sent_ms: u64, rtt_ms: u64, sent: u64, arrived: u64) -> AnswerSignals {
         let answer = PollAnswer {
             sent_at: ms(sent_ms),
@@ -693,7 +699,7 @@ mod tests {
         delay
     }
 
-    /// docs/stp.md §8.3: until a rate is known, each byte acknowledged opens the window by one.
+    /// docs/stp.md §8.3: until the rate is known, the window grows by each acknowledged byte.
     #[test]
     fn the_start_opens_the_window_by_what_arrives() {
         let mut delay = Delay::new(&Config { initial_window: 10_000, ..Config::default() });
@@ -717,8 +723,7 @@ mod tests {
         }
     }
 
-    /// docs/stp.md §8.3: with six packets a round trip and three POLLs, a sample takes several round trips, and the rate rises all
-    /// the same.
+    /// docs/stp.md §8.3: with six packets and three POLLs in a round trip, a sample takes several round trips; the rate still rises.
     #[test]
     fn a_low_rate_is_not_a_trap() {
         let mut delay = cruising(10_000.0);
@@ -728,7 +733,7 @@ mod tests {
         assert!(delay.rate > 10_500.0, "{}", delay.rate);
     }
 
-    /// docs/stp.md §8.3: silence takes nothing of what was proven; half of it is tried, and then that.
+    /// docs/stp.md §8.3: unanswered POLLs do not change the confirmed rate; half of it is tried, then all of it.
     #[test]
     fn after_silence_the_proven_rate_is_tried() {
         let mut delay = cruising(1e6);
@@ -745,7 +750,7 @@ mod tests {
         );
     }
 
-    /// docs/stp.md §8.3: a slower flow tolerates a longer queue, as the root of the rates, so that there is one equilibrium: equal rates.
+    /// docs/stp.md §8.3: the target delay is inversely proportional to the square root of the rate, so the only equilibrium is equal rates.
     #[test]
     fn the_target_falls_as_the_root_of_the_rate() {
         let target = |rate: f64| {
@@ -758,8 +763,8 @@ mod tests {
         assert!((slow / fast - 2.0).abs() < 0.01 && fast > 0.01, "{slow} {fast}");
     }
 
-    /// docs/stp.md §8.3: flows of one fluid queue, each with its share of what comes out of it and its own target, heard of a round
-    /// trip late.
+    /// docs/stp.md §8.3: flows through one fluid queue, each with its share of the output and its own target, and feedback delayed by a
+    /// round trip.
     #[test]
     fn the_fluid_model_comes_to_equal_rates() {
         let (path, d) = (12.5e6, 0.6);

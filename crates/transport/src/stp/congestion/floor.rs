@@ -1,23 +1,26 @@
-//! The round trip without a queue, and how it is told from one that has grown.
+//! The round trip without a queue, called the floor, and how a longer path is distinguished from a queue.
 //!
-//! Follows docs/stp.md §8.3: the smallest of the last thirty seconds, or fifty round trips if that is longer; a step up is believed
-//! within two. Differs from a filter by time alone: after a handover round trips are long and even, and what is sent arrives;
-//! beside a queue they go on growing. Leaves out what is done about a queue (`delay`).
+//! Follows docs/stp.md §8.3: the smallest round trip of the last thirty seconds, or of fifty round trips if that is longer; a longer
+//! path is accepted within two round trips.
+//! Differs from a minimum over time alone: after a handover round trips are longer but even, and packets arrive at the rate at which
+//! they were sent; with a queue round trips continue to grow.
+//! Leaves out the reaction to a queue (`delay`).
 
 use super::samples::PollSamples;
 use skyhop_units::{Span, Time};
 
-/// Shortest time for which a smallest round trip is believed.
+/// Minimum time for which the smallest round trip is used.
 const LIFE: Span = Span::from_secs(30);
-/// Steps up after which a longer round trip is taken for a growing queue.
+/// Further increases after which longer round trips are attributed to a queue.
 const STEPS: u32 = 1;
 
-/// Round trips for which a step is observed before that.
+/// Round trips before the floor expires in which the queue is drained, so that the floor can be measured again.
 const LOOK: u64 = 6;
 
-/// Round trips between looks, after one that has found a queue.
+/// Round trips after a queue was found in which a jump is attributed to that queue.
 const APART: f64 = 20.0;
 
+/// Time for which `least` is used as the floor.
 fn life(least: Span) -> Span {
     LIFE.max(Span::from_nanos(least.as_nanos().saturating_mul(50)))
 }
@@ -26,11 +29,11 @@ fn life(least: Span) -> Span {
 pub(super) struct Floor {
     least: Option<(Span, Time)>,
     last: Option<Span>,
-    /// Departure of the first POLL that took longer by a step, and the steps since.
+    /// Departure of the first POLL whose round trip was longer by a step, and the number of increases since.
     step: Option<(Time, u32)>,
-    /// Round trips have grown too often: a queue, until they are short again.
+    /// True after too many increases: longer round trips are attributed to a queue until they are short again.
     grows: bool,
-    /// Time at which a check last found a queue.
+    /// Time at which a step was last attributed to a queue.
     queued: Option<Time>,
 }
 
@@ -43,7 +46,7 @@ impl Floor {
         self.get().map_or(0.1, |rtt| rtt.as_secs_f64()).max(1e-4)
     }
 
-    /// Returns true if it is about to be forgotten: its own queue has to go for it to be seen again.
+    /// Returns true if the floor is about to expire: this flow must drain its queue so that the floor can be measured again.
     pub fn due(&self, now: Time) -> bool {
         self.least.is_some_and(|(least, at)| {
             now.since(at)
@@ -51,7 +54,7 @@ impl Floor {
         })
     }
 
-    /// The way back is longer or shorter than was thought, by microseconds.
+    /// Adapts to a return path that is longer than assumed by `moved` microseconds, or shorter if it is negative.
     pub fn shift(&mut self, moved: i64) {
         let moves = |rtt: &mut Span| {
             let us = (rtt.as_nanos() / 1000) as i64 + moved;
@@ -63,17 +66,18 @@ impl Floor {
         }
     }
 
-    /// The path is another one, with this round trip.
+    /// Starts again with the round trip of a new path.
     pub fn restart(&mut self, now: Time, rtt: Span) {
         self.least = Some((rtt, now));
     }
 
-    /// Returns true if a step is being looked at.
+    /// Returns true if the round trip has grown by a step whose cause is unknown.
     pub fn steps(&self) -> bool {
         self.step.is_some()
     }
 
-    /// A round trip of a POLL that left at `sent_at`, whose answer is the last of `samples`. Returns whether the floor has risen by a step.
+    /// Adds the round trip of a POLL that was sent at `sent_at`, whose answer is the last of `samples`. Returns true if the floor has risen
+    /// because the path is longer.
     pub fn add(&mut self, now: Time, sent_at: Time, rtt: Span, samples: &PollSamples) -> bool {
         let before = self.last.replace(rtt).unwrap_or(rtt).as_secs_f64();
         let Some((least, at)) = self.least else {
@@ -108,12 +112,13 @@ impl Floor {
         false
     }
 
-    /// Returns true if a look has found a queue of late: the next jump is that queue's.
+    /// Returns true if a step was attributed to a queue recently, so that the next one is too.
     fn rests(&self, now: Time, least: f64) -> bool {
         self.queued.is_some_and(|at| now.since(at).as_secs_f64() < APART * least)
     }
 
-    /// It stands: what was sent over half of a new round trip took as long, and arrived as fast as it was sent.
+    /// Raises the floor if the path is longer: for half of a new round trip the round trips were even, and packets arrived at the rate
+    /// at which they were sent. Returns true if it did.
     fn confirm(&mut self, now: Time, since: Time, samples: &PollSamples) -> bool {
         let (Some(low), Some(high)) = (samples.least_rtt(since, 64), samples.most_rtt(since, 64)) else {
             return false;
@@ -139,7 +144,7 @@ mod tests {
     use super::super::answer::PollAnswer;
     use super::*;
 
-    /// Feeds round trips of POLLs that leave every `every` ms; returns the floor and after how many of them it rose.
+    /// Adds round trips of POLLs that are sent every `every` ms; returns the floor, and the number of round trips before it rose.
     fn feed(rtts: &[(u64, usize)], every: u64) -> (f64, Option<usize>) {
         let (mut floor, mut samples) = (Floor::default(), PollSamples::default());
         let (mut at, mut risen, mut count) = (0u64, None, 0);
@@ -168,7 +173,7 @@ mod tests {
         (floor.seconds(), risen)
     }
 
-    /// docs/stp.md §8.3: a handover from 40 to 600 ms is believed within two of the new round trips, and from 600 to 40 at once.
+    /// docs/stp.md §8.3: a handover from 40 to 600 ms is accepted within two of the new round trips, and one from 600 to 40 at once.
     #[test]
     fn a_step_is_believed_and_a_queue_is_not() {
         let (floor, risen) = feed(&[(40, 50), (600, 60)], 20);

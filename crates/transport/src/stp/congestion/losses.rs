@@ -1,32 +1,32 @@
-//! Losses of the channel, and losses of our own making.
+//! Losses due to channel errors, distinguished from losses due to congestion.
 //!
-//! Follows docs/stp.md §8.3: loss that grows with the rate is congestion, loss that does not is the channel.
-//! Differs from a threshold: a sample is held against what the channel has lost of late, within what chance explains, and what a
-//! lower rate loses just as much of is the channel's.
-//! Leaves out what is done about them (`delay`).
+//! Follows docs/stp.md §8.3: losses that grow with the rate are due to congestion, others to the channel.
+//! Differs from a threshold: a sample is compared with the recent loss of the channel and the deviation expected by chance; if a lower
+//! rate has the same share of losses, the channel has it.
+//! Leaves out the reaction to losses (`delay`).
 
 use super::samples::PollSample;
 use skyhop_units::Time;
 
-/// A sample's packets that say something of losses.
+/// Minimum number of packets in a sample that is judged.
 const ENOUGH: u64 = 20;
-/// Loss beyond the channel's own that counts as congestion.
+/// Share of losses in addition to the channel's that counts as congestion.
 const BEYOND: f64 = 0.02;
-/// Packets after which an old one counts half.
+/// Number of packets after which the weight of an earlier packet is halved.
 const HALF: f64 = 5000.0;
-/// The least part of its target that losses leave to a queue.
+/// Lower bound of [`LossJudge::scale`].
 const LEAST_SCALE: f64 = 0.25;
 
 #[derive(Debug)]
 pub(super) struct LossJudge {
-    /// Packets lost and sent where nothing spoke for congestion.
+    /// Weighted numbers of packets lost and sent without signs of congestion.
     lost: f64,
     sent: f64,
-    /// Packets lost and sent while a queue stood.
+    /// Weighted numbers of packets lost and sent while there was a queue.
     queued: (f64, f64),
-    /// Time at which the rate was last cut for losses.
+    /// Time of the last reduction for losses.
     cut: Option<Time>,
-    /// Part of its target that a queue may have, by the losses while one stood.
+    /// Factor of the queue's target delay; losses while there is a queue lower it.
     pub scale: f64,
 }
 
@@ -37,12 +37,12 @@ impl Default for LossJudge {
 }
 
 impl LossJudge {
-    /// The part that the channel loses.
+    /// Share of packets that the channel loses.
     pub fn usual(&self) -> f64 {
         if self.sent < 50.0 { 0.0 } else { (self.lost / self.sent).min(0.5) }
     }
 
-    /// Returns true if `lost` of `sent` packets are more than the channel loses by chance.
+    /// Returns true if `lost` of `sent` packets exceed the losses of the channel by more than chance explains.
     pub fn beyond(&self, lost: f64, sent: f64) -> bool {
         let usual = sent * (self.lost + 1.0) / (self.sent + 20.0);
         lost - usual > 3.0 * usual.sqrt() + 3.0
@@ -53,7 +53,7 @@ impl LossJudge {
         (self.lost, self.sent) = (self.lost * old + lost, self.sent * old + sent);
     }
 
-    /// Judges a sample, where `free` says that no queue stood at any time. Returns true if its losses are congestion.
+    /// Judges a sample; `free` if there was no queue at any time. Returns true if its losses are due to congestion.
     pub fn judge(&mut self, now: Time, sample: &PollSample, free: bool) -> bool {
         if sample.sent < ENOUGH || self.cut.is_some_and(|at| sample.sent_from < at) {
             return false;
@@ -61,7 +61,7 @@ impl LossJudge {
         let (lost, sent) = (sample.lost() as f64, sample.sent as f64);
         let part = lost / sent;
         if free || part < 0.5 * self.usual() {
-            // Where nothing waits nothing overflows: so it is the channel.
+            // A loss without a queue is due to the channel.
             if free && self.cut.take().is_some() && part > self.usual() + BEYOND {
                 (self.lost, self.sent) = (0.0, 0.0);
                 self.scale = 1.0;
@@ -80,7 +80,7 @@ impl LossJudge {
         false
     }
 
-    /// A little, but again and again while a queue stands: an AQM that wants it shorter.
+    /// Lowers the target delay for few but repeated losses while there is a queue, which an AQM causes to shorten it.
     fn in_queue(&mut self, lost: f64, sent: f64) {
         let old = (-sent / HALF).exp2();
         (self.queued.0, self.queued.1) = (self.queued.0 * old + lost, self.queued.1 * old + sent);
@@ -92,7 +92,7 @@ impl LossJudge {
         }
     }
 
-    /// Returns true if a sample has lost more than the channel does: any packet, if that loses none.
+    /// Returns true if a sample has more losses than the channel usually has; if that has none, any loss counts.
     pub fn any(&self, sample: &PollSample) -> bool {
         let usual = sample.sent as f64 * self.usual();
         sample.lost() as f64 > usual + 2.0 * usual.sqrt()
@@ -123,8 +123,8 @@ mod tests {
         samples.last_two().expect("two answers")
     }
 
-    /// docs/stp.md §8.3: what is lost where nothing waits is the channel's and lowers no rate; as much of it beside a queue is no
-    /// congestion, and more is.
+    /// docs/stp.md §8.3: losses without a queue are due to the channel and do not lower the rate; with a queue the same share is no
+    /// congestion, a larger one is.
     #[test]
     fn loss_that_grows_is_congestion_and_loss_that_does_not_is_the_channel() {
         let mut losses = LossJudge::default();

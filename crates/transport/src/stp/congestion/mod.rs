@@ -21,7 +21,7 @@ use delay::Delay;
 use skyhop_units::{Span, Time};
 use window::WindowControl;
 
-/// Contents of an answer, as a controller needs them.
+/// The state after an answer, as a controller needs it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct AnswerSignals {
     pub now: Time,
@@ -35,7 +35,7 @@ pub(super) struct AnswerSignals {
     pub sent: u64,
     /// Bytes of data in flight.
     pub in_flight: u64,
-    /// Data wait for the controller, and not the controller for data.
+    /// True if data wait for the controller, false if the application has no more.
     pub busy: bool,
 }
 
@@ -52,7 +52,7 @@ impl CongestionController {
         match (config.congestion, provisioned) {
             (Congestion::Window, _) => Self::Window(WindowControl::new(config)),
             (Congestion::Rate, Some(rate)) => Self::Rate(rate),
-            // A rate of zero promises nothing, and the path's rate has to be found.
+            // With a rate of zero nothing is promised, so the path's rate must be measured.
             (Congestion::Rate | Congestion::Delay, _) => Self::Delay(Box::new(Delay::new(config))),
         }
     }
@@ -66,7 +66,7 @@ impl CongestionController {
         }
     }
 
-    /// The pace, in network-layer bytes per second. `None`: what is allowed is spread over the round trip.
+    /// The pace, in network-layer bytes per second; `None` if the window is spread over the round trip.
     pub fn rate(&self) -> Option<f64> {
         match self {
             Self::Window(_) => None,
@@ -83,7 +83,7 @@ impl CongestionController {
         }
     }
 
-    /// Returns true if the first packets are to be measured as a train.
+    /// Returns true if the first packets are sent as a train to measure the path.
     pub fn measures_trains(&self) -> bool {
         matches!(self, Self::Delay(delay) if delay.rate().is_none())
     }

@@ -1,19 +1,19 @@
-//! Samples between answered POLLs: how much was sent, how much has arrived, and when.
+//! Samples between answered POLLs: packets sent and arrived, and the times of both.
 //!
-//! Follows docs/stp.md §8.3: a sample spans as many answered POLLs as make enough time and enough packets, whichever is later.
-//! Differs from one sample for each answer: a low rate, or a lost answer, makes samples longer, and never makes there be none.
-//! Leaves out what is concluded (`delay`).
+//! Follows docs/stp.md §8.3: a sample covers as many answered POLLs as it takes for the minimum duration and number of packets.
+//! Differs from one sample for each answer: at a low rate, or if answers are lost, samples are longer, but never missing.
+//! Leaves out the conclusions (`delay`).
 
 use super::answer::PollAnswer;
 use super::way_back::WayBack;
 use skyhop_units::{Span, Time};
 use std::collections::VecDeque;
 
-/// A sample of fewer packets says too little.
+/// Minimum number of packets in a sample.
 pub(super) const ENOUGH: u64 = 8;
-/// Round trips that tell of jitter.
+/// Number of round trips from which jitter is computed.
 const UNREST: usize = 16;
-/// Answers remembered at most.
+/// Maximum number of stored answers.
 const MOST: usize = 64;
 
 /// Packets sent and arrived between two answered POLLs.
@@ -22,9 +22,9 @@ pub(super) struct PollSample {
     pub sent_from: Time,
     pub sent: u64,
     pub arrived: u64,
-    /// Packets that may still be on their way, where packets overtake each other.
+    /// Packets that may still be in flight, if the path reorders packets.
     pub late: u64,
-    /// Time in which they left, and in which they arrived, seconds.
+    /// Durations in which the packets were sent, and in which they arrived, seconds.
     pub left_in: f64,
     pub arrived_in: f64,
     size: f64,
@@ -43,17 +43,17 @@ impl PollSample {
         }
     }
 
-    /// Network-layer bytes a second that arrived.
+    /// Rate at which packets arrived, network-layer bytes per second.
     pub fn arrives(&self) -> f64 {
         self.arrived as f64 * self.size / self.arrived_in.max(1e-6)
     }
 
-    /// Network-layer bytes a second that left.
+    /// Rate at which packets were sent, network-layer bytes per second.
     pub fn leaves(&self) -> f64 {
         self.sent as f64 * self.size / self.left_in.max(1e-6)
     }
 
-    /// Packets that did not arrive, and are not on their way behind later ones.
+    /// Packets that did not arrive, without those that may be late.
     pub fn lost(&self) -> u64 {
         self.sent.saturating_sub(self.arrived + self.late)
     }
@@ -66,9 +66,9 @@ pub(super) struct PollSamples {
 }
 
 impl PollSamples {
-    /// Returns how much longer than believed the way back has become, microseconds.
+    /// Adds an answer. Returns the change of the return path's delay, microseconds.
     pub fn add(&mut self, answer: PollAnswer) -> i64 {
-        // A clock or a count that has gone back belongs to another receiver: no sample spans the change.
+        // If a clock or a count decreases, the receiver is a new one: no sample covers both.
         let fits = self.answers.back().is_none_or(|last| {
             answer.sent_at >= last.sent_at && answer.clock_us >= last.clock_us && answer.sent >= last.sent
         });
@@ -84,7 +84,7 @@ impl PollSamples {
         moved
     }
 
-    /// The path is another one since the last answer.
+    /// Starts again with the last answer, after a change of the path.
     pub fn restart(&mut self) {
         self.forget();
         if let Some(last) = self.answers.back() {
@@ -92,7 +92,7 @@ impl PollSamples {
         }
     }
 
-    /// Round trip of an answer without the queue on the way back.
+    /// Round trip of an answer, without its wait on the return path.
     pub fn rtt(&self, answer: &PollAnswer) -> Span {
         answer.rtt.saturating_sub(self.way_back.waited(answer))
     }
@@ -102,7 +102,7 @@ impl PollSamples {
         self.answers.back().map(|last| self.rtt(last))
     }
 
-    /// Wait of the last answer on the way back, seconds.
+    /// Wait of the last answer on the return path, seconds.
     pub fn waited(&self) -> f64 {
         self.answers.back().map_or(0.0, |last| self.way_back.waited(last).as_secs_f64())
     }
@@ -115,7 +115,7 @@ impl PollSamples {
         self.answers.back()
     }
 
-    /// The shortest sample that ends with the last answer, was sent in `span` or more, at or after `from`, and has enough packets.
+    /// The shortest sample that ends with the last answer, covers at least `span` from `from` on, and has [`ENOUGH`] packets.
     pub fn latest(&self, span: Span, from: Time) -> Option<PollSample> {
         let last = self.answers.back()?;
         self.answers
@@ -127,7 +127,7 @@ impl PollSamples {
             .map(|answer| self.with_late(PollSample::between(answer, last)))
     }
 
-    /// Where packets overtake each other, those that left within the spread of round trips before the last POLL may be late.
+    /// On a path that reorders packets, those sent within the spread of round trips before the last POLL may be late.
     fn with_late(&self, mut sample: PollSample) -> PollSample {
         if self.reorders() {
             let spread = 4.0 * self.unrest();
@@ -136,24 +136,24 @@ impl PollSamples {
         sample
     }
 
-    /// Returns true if packets that were taken for lost have turned out to be late.
+    /// Returns true if packets that were reported lost arrived late.
     pub fn reorders(&self) -> bool {
         self.answers.front().zip(self.answers.back()).is_some_and(|(one, two)| two.needless > one.needless)
     }
 
-    /// The smallest round trip of POLLs that left since `from`, of the last `most` at most.
+    /// The smallest round trip of POLLs sent since `from`, among the last `most`.
     pub fn least_rtt(&self, from: Time, most: usize) -> Option<Span> {
         let late = self.answers.iter().rev().take(most).take_while(|answer| answer.sent_at >= from);
         late.map(|answer| self.rtt(answer)).min()
     }
 
-    /// The largest round trip, in the same way.
+    /// The largest round trip of these POLLs.
     pub fn most_rtt(&self, from: Time, most: usize) -> Option<Span> {
         let late = self.answers.iter().rev().take(most).take_while(|answer| answer.sent_at >= from);
         late.map(|answer| self.rtt(answer)).max()
     }
 
-    /// Departure of the first POLL at or behind this number.
+    /// Departure of the first POLL at or after this number.
     pub fn begun(&self, first: u64) -> Option<Time> {
         self.answers.iter().find(|answer| answer.next >= first).map(|answer| answer.sent_at)
     }
@@ -164,7 +164,7 @@ impl PollSamples {
         self.answers.iter().filter(within)
     }
 
-    /// The parts of a train: samples of neighbours that left with these numbers behind them, until then.
+    /// The parts of a train: samples between successive POLLs with numbers from `first` to `end`, sent until `until`.
     pub fn parts(&self, first: u64, end: u64, until: Time) -> impl Iterator<Item = PollSample> {
         let of_it = self.train(first, end, until);
         let pairs = of_it.clone().zip(of_it.skip(1));
@@ -186,7 +186,7 @@ impl PollSamples {
         Some(PollSample::between(one, two))
     }
 
-    /// Jitter of neighbouring round trips beyond a steady change, seconds: the median of the last few, as one jump is no jitter.
+    /// Jitter of successive round trips without their linear trend, seconds: the median of the last few, so that one jump does not count.
     pub fn unrest(&self) -> f64 {
         let mut late = self.answers.iter().rev().map(|answer| self.rtt(answer).as_secs_f64());
         let (mut differ, mut count) = ([0.0; UNREST], 0);
