@@ -1,23 +1,23 @@
-//! PartSent in slots that are granted: bytes leave in bursts, packets are cut to fill them.
+//! Transmission in granted slots: bytes leave in bursts, and packets are cut to fill them.
 //!
-//! Follows RLE of DVB-RCS2 (ETSI EN 301 545-2) in cutting packets across slots and frames, and AAL5 where packets are cells.
-//! Differs: neither fragments nor frames have headers here; what a slot carries is stated.
-//! Leaves out slots for single packets, and repair of a packet of which a burst was lost.
+//! Follows RLE of DVB-RCS2 (ETSI EN 301 545-2), which cuts packets across slots and frames, and AAL5 if packets are cells.
+//! Differs: fragments and frames have no headers; the scenario states the payload of a slot.
+//! Leaves out slots for single packets, and repair of a packet that has lost a burst.
 
 use super::queue::Next;
 use skyhop_units::{Span, Time};
 use std::collections::VecDeque;
 
-/// The slots in which a link sends.
+/// The size and duration of the slots in which a link sends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SlotShape {
-    /// Bytes that a slot carries.
+    /// Payload of a slot, bytes.
     pub bytes: u32,
     /// Duration of a slot.
     pub time: Span,
 }
 
-/// Slots in a row.
+/// Consecutive slots.
 #[derive(Debug, Clone, Copy)]
 struct Granted {
     /// Start of the first of them.
@@ -39,18 +39,18 @@ pub(crate) struct PartSent<T> {
     pub size: u32,
     /// Start of its first slot.
     pub began: Time,
-    /// True if it cannot be put together at the far end any more.
+    /// True if the far end can no longer reassemble it.
     pub spoilt: bool,
 }
 
-/// A load whose last byte leaves.
+/// A packet or train whose last byte leaves.
 pub(crate) struct Departed<T> {
     pub sending: PartSent<T>,
     /// End of its last slot.
     pub leaves: Time,
 }
 
-/// The slots that a link has been granted, and the packet that it is sending in them.
+/// The slots granted to a link, and the packet that it is sending in them.
 pub(crate) struct SlotBursts<T> {
     shape: SlotShape,
     granted: VecDeque<Granted>,
@@ -59,7 +59,7 @@ pub(crate) struct SlotBursts<T> {
     pub came: u64,
     /// Slots in which something was sent.
     pub used: u64,
-    /// Packets accepted so far, and the sum of the times that they have been in the link until `known`, ns.
+    /// Packets accepted so far, and the sum of the times that they have spent in the link until `known`, ns.
     accepted: u64,
     inside_ns: u128,
     known: Time,
@@ -86,7 +86,7 @@ impl<T> SlotBursts<T> {
         self.known = self.known.max(now);
     }
 
-    /// Counts `span` more for `count` packets that leave.
+    /// Adds `span` to the sum for each of `count` packets that leave.
     pub fn stay(&mut self, span: Span, count: usize) {
         self.inside_ns += u128::from(span.as_nanos()) * count as u128;
     }
@@ -102,7 +102,7 @@ impl<T> SlotBursts<T> {
         (self.accepted > 0).then(|| (self.inside_ns as f64 / 1e9 / self.accepted as f64, self.accepted))
     }
 
-    /// Adds `slots` from `begins` on, which is not before the end of those granted before.
+    /// Adds `slots` from `begins` on, which is not before the end of the slots granted earlier.
     pub fn grant(&mut self, begins: Time, slots: u32) {
         self.granted.push_back(Granted { begins, slots });
     }
@@ -111,12 +111,12 @@ impl<T> SlotBursts<T> {
         self.sending.as_ref()
     }
 
-    /// Bytes of the packet being sent that have not left.
+    /// Remaining bytes of the packet being sent.
     pub fn left(&self) -> u64 {
         self.sending.as_ref().map_or(0, |sending| u64::from(sending.left))
     }
 
-    /// Spoils the packet that is being sent: a part of it went elsewhere.
+    /// Marks the packet being sent as incomplete, because a part of it went to another receiver.
     pub fn spoil(&mut self) {
         if let Some(sending) = &mut self.sending {
             sending.spoilt = true;
@@ -128,7 +128,7 @@ impl<T> SlotBursts<T> {
         self.granted.clear();
     }
 
-    /// Takes back all slots, and the packet that is being sent, whose rest will not be.
+    /// Takes back all slots, and the packet being sent, whose remainder is dropped.
     pub fn cut(&mut self) -> Option<PartSent<T>> {
         self.revoke();
         self.sending.take()
@@ -154,8 +154,8 @@ impl<T> SlotBursts<T> {
         }
     }
 
-    /// Sends in the slot that begins at `at`, which is the next one. `next` gives what comes after what is being sent, with its size,
-    /// and `gone` takes what has left. Returns the time in which something was sent.
+    /// Sends in the next slot, which begins at `at`. `next` returns the following packet with its size, and `gone` takes each packet whose
+    /// last byte has left. Returns the part of the slot that was used.
     pub fn send(
         &mut self,
         at: Time,

@@ -1,8 +1,8 @@
-//! A link that sends in slots: what it is granted, what it has to send, and what leaves.
+//! A link that sends in granted slots.
 //!
-//! Follows [`crate::bursts`] for how packets fill slots.
+//! Follows [`crate::bursts`] for the transmission of packets in slots.
 //! Differs from other links: its transmitter never starts on its own.
-//! Leaves out who grants slots, and when.
+//! Leaves out the assignment of slots ([`crate::demand`]).
 
 use crate::bursts::{Departed, Load, SlotBursts, SlotShape};
 use crate::queue::Next;
@@ -10,13 +10,13 @@ use crate::{Link, Medium};
 use skyhop_units::Time;
 
 impl<T: Copy> Link<T> {
-    /// Makes the link send in slots of this shape that [`Link::grant`] gives it, and nothing otherwise.
+    /// Makes the link send only in slots of this shape, which [`Link::grant`] grants.
     pub fn send_in_slots(&mut self, shape: SlotShape) {
         self.bursts = Some(Box::new(SlotBursts::new(shape)));
         (self.held, self.wakes_to_send) = (true, true);
     }
 
-    /// Grants `slots` in a row from `begins` on; grants are in order of time.
+    /// Grants consecutive `slots` from `begins` on; grants are in order of time.
     pub fn grant(&mut self, now: Time, begins: Time, slots: u32, medium: &impl Medium) {
         self.advance(now, medium);
         if let Some(bursts) = self.bursts.as_mut().filter(|_| slots > 0) {
@@ -24,15 +24,15 @@ impl<T: Copy> Link<T> {
         }
     }
 
-    /// Of a link that sends in slots: bytes that wait or are to be sent of the packet being sent, and bytes accepted so far.
+    /// For a link that sends in slots: waiting bytes, including the remainder of the packet being sent, and bytes accepted so far.
     pub fn demand(&mut self, now: Time, medium: &impl Medium) -> (u64, u64) {
         self.advance(now, medium);
         let Some(bursts) = &self.bursts else { return (0, 0) };
         (self.queue.bytes() + bursts.left(), bursts.came)
     }
 
-    /// Of a link that sends in slots: mean time of a packet in it until its last byte leaves, up to `now`, s, and the packets that
-    /// have come; `None` without any.
+    /// For a link that sends in slots: mean time from a packet's acceptance until its last byte leaves, up to `now`, s, and the number of
+    /// accepted packets; `None` without any.
     pub fn access_delay(&mut self, now: Time, medium: &impl Medium) -> Option<(f64, u64)> {
         self.advance(now, medium);
         self.pass(now);
@@ -71,7 +71,7 @@ impl<T: Copy> Link<T> {
         }
     }
 
-    /// Sends in the slots that have begun by `now`; on a link that sends in none, nothing.
+    /// Sends in the slots that have begun by `now`; does nothing on a link without slots.
     #[inline(never)]
     pub(crate) fn burst(&mut self, now: Time, medium: &impl Medium) {
         let Some(mut bursts) = self.bursts.take_if(|bursts| bursts.next_slot().is_some_and(|at| at <= now))
@@ -100,7 +100,7 @@ impl<T: Copy> Link<T> {
                 Some((Load::Packet(next), size))
             };
             let used = bursts.send(at, next, |left| departed.push(left));
-            // Those that leave do so at the end of the slot.
+            // Packets leave at the end of the slot.
             bursts.stay(used, departed.len());
             self.stats.busy += used;
             for Departed { sending, leaves } in departed.drain(..) {
@@ -113,7 +113,7 @@ impl<T: Copy> Link<T> {
         self.bursts = Some(bursts);
     }
 
-    /// Lets a packet leave whose first byte was sent at `at`, on a link that sends in slots.
+    /// Completes a packet whose first byte was sent at `at`, on a link that sends in slots.
     pub(crate) fn leave(
         &mut self,
         at: Time,

@@ -1,21 +1,21 @@
-//! Header compression on a wire, at both of its ends: what a lost packet does to the headers after it, and how they are repaired.
+//! Header compression on a wire, at both of its ends: the effect of a lost packet on the headers after it, and their repair.
 //!
-//! Follows RFC 1144 §4 (after a loss headers cannot be restored until a whole one comes) and RFC 2507 §10.1 and §10.2: the differences
-//! of a header that fits nothing are applied again, as if the lost packet had had the same (`twice`); and the far end asks for a whole
-//! header over the way back (`requests`).
-//! Differs: the checksum finds every header that was restored wrongly. A packet's length is fixed when it enters the queue: where a
-//! request finds packets waiting, the first that leaves has the whole header, and the bytes that this adds follow as a message.
+//! Follows RFC 1144 §4 (after a loss headers cannot be restored until a full one arrives) and RFC 2507 §10.1 and §10.2: if a header
+//! fails its check, its differences are applied twice, as if the lost packet had had the same ones (`twice`); and the far end requests
+//! a full header on the reverse direction (`requests`).
+//! Differs: the checksum finds every wrongly restored header. A packet's length is fixed when it enters the queue: if packets wait when a
+//! request arrives, the first to leave has the full header, and its additional bytes follow as a message.
 //! Leaves out a store of packets whose headers may be restored later.
 
 use skyhop_units::{Span, Time};
 use skyhop_wire::{Compressor, DeltaFields, Packet};
 use std::collections::BTreeMap;
 
-/// Times that a header's differences are applied at most: two lost packets.
+/// Largest number of times that a header's differences are applied, for two lost packets.
 const MOST_TIMES: u32 = 3;
 /// Bytes of a request: type, count, kind and number of the connection, and the framing's type (RFC 2507 §10.2).
 pub(crate) const REQUEST_B: u32 = 5;
-/// A request without an answer is made again after that.
+/// Interval after which an unanswered request is repeated.
 const ASK_AGAIN: Span = Span::from_secs(1);
 
 /// Header compression on a wire.
@@ -24,23 +24,23 @@ pub(crate) struct Compression {
     pub twice: bool,
     pub requests: bool,
     compressor: Compressor,
-    /// Compressed packets in the queue or on their way, with the differences that they carry.
+    /// Compressed packets in the queue or in flight, with the differences in their headers.
     under_way: BTreeMap<u32, Option<DeltaFields>>,
-    /// Connections, by account and number, that have lost a packet, and when a whole header was asked for.
+    /// Connections, by account and number, that have lost a packet, and the time at which a full header was requested.
     broken: BTreeMap<(u32, u32), Option<Time>>,
     /// The last headers that were restored, if differences may be applied again.
     restored: BTreeMap<(u32, u32), DeltaFields>,
-    /// Connections whose packets have whole headers if they leave from then on, until one has arrived.
+    /// Connections whose packets have full headers from this time on, until one has arrived.
     whole_from: BTreeMap<(u32, u32), Time>,
-    /// Messages on this wire: requests to the compressor of the other direction, about a packet of a connection; `None` is what a
-    /// whole header adds.
+    /// Messages on this wire: requests to the compressor of the other direction, with a packet of the connection; `None` for the additional
+    /// bytes of a full header.
     messages: BTreeMap<u32, Option<HeaderRequest>>,
 }
 
-/// A request for a whole header: the connection, and a packet of it.
+/// A request for a full header: the connection, and a packet of it.
 pub(crate) type HeaderRequest = ((u32, u32), Packet);
 
-/// Bytes that a whole header has and a compressed one has not.
+/// Additional bytes of a full header over a compressed one.
 pub(crate) const WHOLE_B: u32 = 37;
 
 /// Outcome of a packet at the far end of the wire.
@@ -48,7 +48,7 @@ pub(crate) const WHOLE_B: u32 = 37;
 pub(crate) struct Restored {
     /// The packet is lost, on the wire or by decompression.
     pub lost: bool,
-    /// A whole header is to be asked for.
+    /// A full header must be requested.
     pub asks: bool,
 }
 
@@ -57,7 +57,7 @@ impl Compression {
         Self { twice, requests, ..Self::default() }
     }
 
-    /// Length of the packet with its header compressed, bytes; `None` if it cannot be.
+    /// Length of the packet with a compressed header, bytes; `None` if the header cannot be compressed.
     pub fn compressed_len(&self, packet: &Packet) -> Option<u32> {
         self.compressor.compressed_len(packet)
     }
@@ -73,7 +73,7 @@ impl Compression {
         self.compressor.sent(packet);
     }
 
-    /// A packet that began to leave at `left` has reached the end of the wire, or was lost on it.
+    /// Handles a packet, sent from `left` on, that has reached the end of the wire or was lost on it.
     pub fn arrives(
         &mut self,
         [now, left]: [Time; 2],
@@ -114,7 +114,7 @@ impl Compression {
         Restored { lost: true, asks }
     }
 
-    /// Returns true if the differences, applied once more for each of one or two lost packets, give the header.
+    /// Returns true if the differences, applied once more for one or two lost packets, restore the header.
     fn fits_again(&self, connection: (u32, u32), carried: Option<DeltaFields>, packet: &Packet) -> bool {
         let known = self.restored.get(&connection).zip(carried).zip(DeltaFields::of(packet));
         known.is_some_and(|((last, carried), header)| {
@@ -127,7 +127,7 @@ impl Compression {
         self.messages.insert(id, message);
     }
 
-    /// The message that `id` is, if it is one. It ends here.
+    /// Removes and returns the message with number `id`, if there is one.
     pub fn take_message(&mut self, id: u32) -> Option<Option<HeaderRequest>> {
         if self.messages.is_empty() { None } else { self.messages.remove(&id) }
     }
@@ -137,7 +137,7 @@ impl Compression {
         self.messages.contains_key(&id)
     }
 
-    /// The far end asks for a whole header: the next packet goes uncompressed, and so does the first of those that wait.
+    /// Handles a request for a full header: the next packet goes uncompressed, and so does the first of the waiting ones.
     pub fn refresh(&mut self, now: Time, (connection, packet): HeaderRequest) {
         self.compressor.forget(&packet);
         self.whole_from.insert(connection, now);

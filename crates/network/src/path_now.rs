@@ -1,6 +1,6 @@
-//! A path at an instant as one link, for a record of a run that others can replay.
+//! A path at an instant, described as one link, for the trace of a run.
 //!
-//! Differs from the path: one rate, the smallest, and one delay, of propagation. Leaves out queues and random losses.
+//! Differs from the path: the smallest rate and the sum of propagation delays stand for all links. Leaves out queues and random losses.
 
 use crate::links::Links;
 use crate::network::Network;
@@ -13,7 +13,7 @@ use skyhop_units::{Rate, Span, Time};
 pub enum PathNow {
     /// Packets get through.
     There {
-        /// The smallest rate on it.
+        /// The smallest rate on the path.
         rate: Rate,
         /// One-way delay of propagation.
         delay: Span,
@@ -25,7 +25,7 @@ pub enum PathNow {
 }
 
 impl Network {
-    /// A direction of a route now; `None` if its links are chosen anew for each packet.
+    /// The present state of a direction of a route; `None` if links are chosen for each packet.
     pub fn path_now(&mut self, route: u32, backward: bool, now: Time) -> Option<PathNow> {
         let way = &self.packets.routes[route as usize].way;
         let wires = match (way, &mut self.links.space) {

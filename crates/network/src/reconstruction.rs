@@ -1,23 +1,23 @@
-//! Reconstruction of acknowledgments behind a link that few of them cross: those that are missing are sent again, evenly in time.
+//! Reconstruction of acknowledgments behind a link with a filter: missing ones are generated again, evenly spaced.
 //!
-//! Follows RFC 3449 §5.3.3: a gap in the acknowledgments of a connection wider than `every` bytes is filled, and what fills it takes
-//! the time that acknowledgments have lately been apart, so that the sender's clock is that of the far end again.
-//! Differs: the time apart is a mean with a weight of an eighth, as that of round trips is (the RFC leaves the filter open).
-//! Leaves out acknowledgments with SACK blocks, ECE or a mark, and duplicates: they pass, behind what is held.
+//! Follows RFC 3449 §5.3.3: a gap of more than `every` bytes in the acknowledgments of a connection is filled over the mean interval
+//! between recent acknowledgments, which restores the sender's acknowledgment clock.
+//! Differs: the interval is a mean with a weight of one eighth, as for round trips (the RFC leaves the filter open).
+//! Leaves out acknowledgments with SACK blocks, ECE or a mark, and duplicates: they pass, behind held ones.
 
 use skyhop_link::Ack;
 use skyhop_units::{Span, Time};
 use std::collections::{BTreeMap, VecDeque};
 
-/// The most acknowledgments that one gap is filled with; a wider one is a new connection's, or a repaired loss's.
+/// Largest number of acknowledgments for one gap; a wider gap belongs to a new connection or a repaired loss.
 const MOST: u32 = 64;
 
 /// The reconstructor at the far end of a link.
 #[derive(Debug)]
 pub(crate) struct Reconstructor {
-    /// Bytes that an acknowledgment is to cover.
+    /// Bytes that an acknowledgment covers after reconstruction.
     every: u32,
-    /// By connection and direction.
+    /// State by connection and direction.
     streams: BTreeMap<(u32, u32, bool), AckStream>,
 }
 
@@ -25,12 +25,12 @@ pub(crate) struct Reconstructor {
 struct AckStream {
     /// Number and time of the latest acknowledgment.
     last: (u32, Time),
-    /// Mean time between acknowledgments that bring anything.
+    /// Mean time between acknowledgments of new data.
     apart: Option<Span>,
     held: VecDeque<(Time, u32)>,
 }
 
-/// Acknowledgments that are to be made beside one that arrived, in order.
+/// Acknowledgments to be generated before one that arrived, in order.
 #[derive(Debug, PartialEq, Eq, Default)]
 pub(crate) struct Missing {
     /// Numbers, and times at which they leave.
@@ -44,7 +44,7 @@ impl Reconstructor {
         Self { every, streams: BTreeMap::new() }
     }
 
-    /// An acknowledgment has arrived: those that are missing before it. `None` if it may pass.
+    /// Handles an acknowledgment that has arrived: returns those missing before it, or `None` if it may pass.
     pub fn handle(&mut self, now: Time, stream: (u32, u32, bool), ack: Ack) -> Option<Missing> {
         let (number, plain) = match ack {
             Ack::No => return None,
@@ -84,14 +84,14 @@ impl Reconstructor {
         }
     }
 
-    /// The next frame that goes on by `now`.
+    /// The next frame that is due by `now`.
     pub fn poll(&mut self, now: Time) -> Option<u32> {
         let due =
             self.streams.values_mut().filter(|stream| stream.held.front().is_some_and(|(at, _)| *at <= now));
         due.min_by_key(|stream| stream.held[0].0)?.held.pop_front().map(|(_, id)| id)
     }
 
-    /// Time of the next.
+    /// Time at which the next frame is due.
     pub fn poll_timeout(&self) -> Option<Time> {
         self.streams.values().filter_map(|stream| stream.held.front()).map(|(at, _)| *at).min()
     }

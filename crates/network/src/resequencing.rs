@@ -1,17 +1,17 @@
 //! Resequencing at the edge of the network: a flow's packets leave it in the order in which they entered.
 //!
-//! Follows WP's remark that several paths can be compensated for at terrestrial gateways, and RFC 2890 §2.2 for how: numbers from
-//! the entrance, a buffer at the exit, and a time after which a gap is given up.
-//! Differs: the number is beside the packet, and takes no bytes of a tunnel's header.
-//! Leaves out a limit of the buffer; what comes after its gap was given up leaves at once.
+//! Follows WP's remark that terrestrial gateways can compensate for several paths, and RFC 2890 §2.2 for the method: sequence numbers
+//! from the entrance, a buffer at the exit, and a timeout of gaps.
+//! Differs: the number is stored beside the packet, and takes no bytes of a tunnel's header.
+//! Leaves out a limit of the buffer; a packet that arrives after the timeout of its gap leaves at once.
 
 use skyhop_units::{Span, Time};
 use std::collections::{BTreeMap, VecDeque};
 
-/// The edges of all flows that have one.
+/// The edges of all flows with resequencing.
 #[derive(Debug, Default)]
 pub(crate) struct Edges {
-    /// By route and direction.
+    /// Edges by route and direction.
     edges: BTreeMap<(u32, bool), ResequencingEdge>,
     /// Numbers of the packets in the network, by frame.
     numbers: BTreeMap<u32, u64>,
@@ -22,12 +22,12 @@ pub(crate) struct Edges {
 
 #[derive(Debug)]
 struct ResequencingEdge {
-    /// Longest wait for the packets before a held one.
+    /// Longest time for which a packet waits for those before it.
     wait: Span,
     /// Number of the next packet that enters, and of the next that leaves.
     enters: u64,
     leaves: u64,
-    /// Packets behind a gap, by number: frame, and the time at which they are let go.
+    /// Packets behind a gap, by number: frame, and the time at which they are released.
     held: BTreeMap<u64, (u32, Time)>,
 }
 
@@ -42,7 +42,7 @@ impl Edges {
         }
     }
 
-    /// A packet enters the network.
+    /// Numbers a packet that enters the network.
     pub fn enter(&mut self, id: u32, route: u32, backward: bool) {
         if let Some(edge) = self.edges.get_mut(&(route, backward)) {
             self.numbers.insert(id, edge.enters);
@@ -50,12 +50,12 @@ impl Edges {
         }
     }
 
-    /// Frame `id` is another packet now, which has no number: a copy, or a router's error.
+    /// Removes the number of frame `id`, which has become another packet: a copy, or a router's error.
     pub fn forget(&mut self, id: u32) {
         self.numbers.remove(&id);
     }
 
-    /// A packet has reached the end of its route.
+    /// Handles a packet at the end of its route.
     pub fn leave(&mut self, now: Time, id: u32, route: u32, backward: bool) {
         let Some(edge) = self.edges.get_mut(&(route, backward)) else { return self.ready.push_back(id) };
         match self.numbers.remove(&id) {
@@ -73,7 +73,7 @@ impl Edges {
         }
     }
 
-    /// Gives up the gaps before packets that have waited long enough.
+    /// Gives up gaps whose timeout has expired.
     pub fn handle_timeout(&mut self, now: Time) {
         for edge in self.edges.values_mut() {
             let due = edge.held.iter().rev().find(|(_, (_, at))| *at <= now);
@@ -107,7 +107,7 @@ impl Edges {
 }
 
 impl ResequencingEdge {
-    /// Lets go what follows without a gap. Returns how many packets those were.
+    /// Releases the packets that follow without a gap. Returns their number.
     fn release(&mut self, ready: &mut VecDeque<u32>) -> usize {
         let before = ready.len();
         while let Some((id, _)) = self.held.remove(&self.leaves) {

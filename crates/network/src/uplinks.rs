@@ -1,10 +1,10 @@
 //! Uplinks on demand: terminals' links that send in slots, the requests for them, and a controller for each uplink, satellite or beam.
 //!
-//! Follows `skyhop_link::demand` for requests and plans; the time of a request is that of the link to its far end, a satellite or a
-//! gateway, and of the way from there to the controller.
-//! Differs: frames begin everywhere at the same instant, where terminals send ahead by their delay; a frame for which the controller
-//! has not planned, as the way has become longer by one, has no slots.
-//! Leaves out the capacity that requests and plans take, and their loss.
+//! Follows `skyhop_link::demand` for requests and plans; a request takes the delay of the link to its far end, a satellite or a gateway,
+//! and the delay from there to the controller.
+//! Differs: frames begin everywhere at the same instant, where real terminals send earlier by their delay; a frame without a plan, because
+//! the delay has grown by a frame, has no slots.
+//! Leaves out the capacity used by requests and plans, and their loss.
 
 use crate::error::BuildError;
 use crate::wire::Wire;
@@ -34,7 +34,7 @@ struct UplinkWire {
     beam: Option<u32>,
     requester: Requester,
     categories: Categories,
-    /// Its group, and its number there.
+    /// Its group, and its number in the group.
     at: Option<(u32, u32)>,
 }
 
@@ -53,7 +53,7 @@ struct UplinkGroup {
     planned: VecDeque<(u64, FramePlan)>,
 }
 
-/// Slots of an uplink so far.
+/// Counts of an uplink's slots so far.
 #[derive(Default, Clone, Copy)]
 struct UplinkTally {
     frames: u64,
@@ -229,7 +229,7 @@ impl Uplinks {
         if let Some((_, frame)) = group.planned.pop_front_if(|(frame, _)| *frame == group.frame) {
             for window in layout(&shape, frame.iter().map(|(_, assigned)| assigned.all())) {
                 let (wire, _) = frame[window.terminal as usize];
-                // A terminal that has left, or come back, does not know of the slots.
+                // A terminal that has left or rejoined does not know of the slots.
                 if group.wires[window.terminal as usize] != Some(wire) {
                     continue;
                 }
@@ -276,7 +276,7 @@ impl Uplinks {
         }
         let of = |(number, assigned): (usize, Assigned)| (group.wires[number].unwrap_or(u32::MAX), assigned);
         let frame = group.frame + frames(longest, &shape).max(1);
-        // A shorter way overtakes a plan that is under way; the later one holds.
+        // On a shorter path a plan can overtake an earlier one; the later plan is used.
         group.planned.retain(|(planned, _)| *planned < frame);
         group.planned.push_back((frame, planned.into_iter().enumerate().map(of).collect()));
         group.frame += 1;
@@ -316,7 +316,7 @@ impl Uplinks {
     }
 }
 
-/// Frames that begin within `way`, the last of them at its end or after it.
+/// Number of frames that begin within the delay `way`, the last one at its end or later.
 fn frames(way: Span, shape: &FrameShape) -> u64 {
     way.as_nanos().div_ceil(shape.frame.as_nanos())
 }

@@ -1,4 +1,4 @@
-//! Requests of terminals and the slots that they are given: the messages between requester and controller.
+//! Requests of terminals and the slots assigned to them: the messages between requester and controller.
 //!
 //! Follows EN 301 545-2 for the categories.
 //! Leaves out their encoding.
@@ -6,9 +6,9 @@
 /// A request for capacity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Request {
-    /// This rate, bit/s, until another request or the end of its persistence.
+    /// A rate, bit/s, until another request or the end of its persistence.
     Rate(u64),
-    /// So many more slots.
+    /// A number of additional slots.
     Volume(u64),
 }
 
@@ -17,9 +17,9 @@ pub enum Request {
 pub struct Assigned {
     /// Constant assignment.
     pub constant: u32,
-    /// By the rate that it has requested.
+    /// Slots for the requested rate.
     pub rate_based: u32,
-    /// By the volume that it has requested.
+    /// Slots for the requested volume.
     pub volume_based: u32,
     /// Free capacity.
     pub free: u32,

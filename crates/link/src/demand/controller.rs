@@ -1,8 +1,8 @@
-//! The controller of an uplink: it hears requests, and plans one frame after the other.
+//! The controller of an uplink: it receives requests, and plans one frame after the other.
 //!
-//! Follows EN 301 545-2 for the order of categories: constant, by rate, by volume, free. Rates that exceed the capacity are all
-//! scaled down, and what remains of fractions goes to those who have missed most, as in OpenSAND's `DamaCtrlRcsLegacy`.
-//! Differs: volumes share what is left evenly (max-min), where OpenSAND serves the largest first.
+//! Follows EN 301 545-2 for the order of categories: constant, by rate, by volume, free. If rates exceed the capacity, all are scaled
+//! down, and slots left by fractions go to the terminals with the largest deficit, as in OpenSAND's `DamaCtrlRcsLegacy`.
+//! Differs: volumes share the remaining slots evenly (max-min), where OpenSAND serves the largest first.
 //! Leaves out priorities and minimum rates of terminals.
 
 use super::assignment::{Assigned, Request};
@@ -11,7 +11,7 @@ use super::{Categories, Fraction, FrameShape};
 #[derive(Debug, Clone)]
 struct Terminal {
     categories: Categories,
-    /// Requested rate, bit/s, and the frames for which it still holds.
+    /// Requested rate, bit/s, and the number of frames for which it remains valid.
     rate: (u64, u32),
     /// Requested slots that are not yet assigned.
     backlog: u64,
@@ -20,7 +20,7 @@ struct Terminal {
     constant: Fraction,
     rate_based: Fraction,
     free: Fraction,
-    /// Parts of slots that it has missed while rates exceeded the capacity.
+    /// Deficit, in slots, from frames in which rates exceeded the capacity.
     missed: f64,
 }
 
@@ -30,12 +30,12 @@ pub struct Controller {
     shape: FrameShape,
     persistence: u32,
     terminals: Vec<Option<Terminal>>,
-    /// Terminal that comes first where slots cannot be divided evenly.
+    /// Terminal that is served first if slots cannot be divided evenly.
     turn: usize,
 }
 
 impl Controller {
-    /// A controller that heeds a requested rate for `persistence` frames.
+    /// A controller for which a requested rate is valid for `persistence` frames.
     pub fn new(shape: FrameShape, persistence: u32) -> Self {
         Self { shape, persistence, terminals: Vec::new(), turn: 0 }
     }
@@ -75,7 +75,7 @@ impl Controller {
         self.terminals.iter().all(Option::is_none)
     }
 
-    /// Hears a request; one of a terminal that has left is ignored.
+    /// Handles a request; one of a dismissed terminal is ignored.
     pub fn handle_request(&mut self, terminal: u32, request: Request) {
         let Some(Some(terminal)) = self.terminals.get_mut(terminal as usize) else { return };
         let slots = |bytes: u64| self.shape.slots_of(bytes);
@@ -170,7 +170,7 @@ impl Controller {
         let wants = |number: usize, room: &[u32]| {
             u32::try_from(backlog(&self.terminals[number])).unwrap_or(u32::MAX).min(room[number])
         };
-        // The smallest first, so that each has an even share of what those before it have left.
+        // The smallest first, so that each gets an even share of the slots left by those before it.
         let mut order: Vec<usize> = self.in_turn().filter(|number| wants(*number, room) > 0).collect();
         order.sort_by_key(|number| wants(*number, room));
         let count = order.len();

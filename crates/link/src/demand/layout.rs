@@ -1,12 +1,12 @@
-//! The places of terminals in a frame: who sends when, and on which carrier.
+//! The places of terminals in a frame: the slots and the carrier of each.
 //!
 //! Follows McNaughton's wrap-around rule (1959): terminals one after the other along the carriers, and on the next carrier from its
-//! beginning; a terminal with no more slots than a carrier has never sends on two at a time.
+//! beginning; a terminal with at most as many slots as a carrier never sends on two carriers at once.
 //! Leaves out guard times and hops between frequencies, which cost nothing here.
 
 use super::FrameShape;
 
-/// Slots in a row on one carrier.
+/// Consecutive slots on one carrier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Window {
     /// Number of the terminal.
@@ -19,8 +19,8 @@ pub struct Window {
     pub slots: u32,
 }
 
-/// Windows of all terminals with slots, each terminal's in order of time. `assigned` are the slots of each terminal: no more than a
-/// carrier has, and together no more than all have.
+/// Windows of all terminals with slots, in order of time for each terminal. `assigned` has the number of slots of each terminal: at most
+/// those of a carrier, and together at most those of all carriers.
 pub fn layout(shape: &FrameShape, assigned: impl IntoIterator<Item = u32>) -> Vec<Window> {
     let mut windows = Vec::new();
     let (mut carrier, mut first) = (0, 0);

@@ -2,11 +2,11 @@
 //!
 //! Follows ETSI EN 301 545-2 (DVB-RCS2) for the frame, the categories of capacity and their order; the requests are those of OpenSAND
 //! and of SNS3.
-//! Differs: a frame is one superframe of slots of one size, and all terminals agree when it begins.
+//! Differs: a frame is one superframe of slots of one size, which begins at the same time for all terminals.
 //! Leaves out the capacity that requests take, random access, log-on, and changes of modulation.
 //!
-//! Both ends are machines without a clock: a [`Requester`] at each terminal says what it wants, a [`Controller`] plans the frames, and
-//! [`layout`] says when in a frame each terminal sends.
+//! Both ends are machines without a clock: a [`Requester`] at each terminal requests capacity, a [`Controller`] plans the frames, and
+//! [`layout`] gives each terminal its place in a frame.
 
 mod assignment;
 mod controller;
@@ -20,19 +20,19 @@ pub use requester::Requester;
 
 use skyhop_units::{Bytes, Rate, Span};
 
-/// Nanoseconds of a second, by which rates times spans become bits.
+/// Nanoseconds in a second: the divisor of rates times spans.
 const SECOND: u128 = 1_000_000_000;
 
-/// The frame of an uplink: carriers side by side, each a row of slots.
+/// The frame of an uplink: parallel carriers, each with consecutive slots.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FrameShape {
     /// Duration of a frame.
     pub frame: Span,
-    /// Bytes that a slot carries.
+    /// Payload of a slot, bytes.
     pub slot: u32,
-    /// Carriers; a terminal sends on one at a time.
+    /// Number of carriers; a terminal sends on one at a time.
     pub carriers: u32,
-    /// Slots of each carrier.
+    /// Number of slots of each carrier.
     pub slots: u32,
     /// Duration of a slot.
     pub slot_time: Span,
@@ -49,7 +49,7 @@ impl FrameShape {
         Some(Self { frame, slot, carriers: carriers.max(1), slots, slot_time })
     }
 
-    /// Slots of all carriers.
+    /// Number of slots of all carriers.
     pub fn all_slots(&self) -> u32 {
         self.carriers * self.slots
     }
@@ -59,38 +59,38 @@ impl FrameShape {
         f64::from(self.all_slots()) * f64::from(self.slot) * 8.0 / self.frame.as_secs_f64()
     }
 
-    /// Slots that hold `bytes`.
+    /// Number of slots for `bytes`.
     pub fn slots_of(&self, bytes: u64) -> u64 {
         bytes.div_ceil(u64::from(self.slot))
     }
 }
 
-/// The capacity that a terminal may have, by category; none of a category that is left out.
+/// The largest capacity of a terminal, by category; a category that is left out has none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Categories {
-    /// Most of all categories together: the rate of the terminal.
+    /// Limit of all categories together: the rate of the terminal.
     pub most: Rate,
     /// Constant assignment (CRA), whether it is used or not.
     pub constant: Option<Rate>,
-    /// Most that is assigned by rate, as requested (RBDC).
+    /// Limit of capacity by requested rate (RBDC).
     pub rate_based: Option<Rate>,
-    /// Most that may be requested and not yet assigned by volume (VBDC).
+    /// Limit of the volume requested and not yet assigned (VBDC).
     pub volume_based: Option<Bytes>,
-    /// Most that is assigned without a request, of what nobody has requested (FCA).
+    /// Limit of free capacity, which is assigned without a request (FCA).
     pub free: Option<Rate>,
 }
 
-/// A program whose law of requests an uplink has.
+/// The program whose algorithm for requests an uplink uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Law {
-    /// OpenSAND's "legacy" agent: the rate of arrivals, and what waits over the time from a request to its slots.
+    /// OpenSAND's "legacy" agent: the rate of arrivals, plus the waiting bytes over the time from a request to its slots.
     #[default]
     OpenSand,
-    /// SNS3's request manager: the rate of arrivals, and what waited before them over the time between requests.
+    /// SNS3's request manager: the rate of arrivals, plus the earlier waiting bytes over the time between requests.
     Sns3,
 }
 
-/// A rate as whole slots of each frame: the fraction that is left goes to the next frame.
+/// Converts a rate to whole slots in each frame; the remaining fraction is carried over to the next frame.
 #[derive(Debug, Clone, Copy, Default)]
 struct Fraction(u128);
 

@@ -1,9 +1,9 @@
-//! The requests of a terminal: a rate, or a volume, by what waits and what has come.
+//! The requests of a terminal, for a rate or a volume, computed from its queue and its arrivals.
 //!
 //! Follows OpenSAND's `DamaAgentRcsLegacy` and SNS3's `SatRequestManager` for the rate, with K = 1.
-//! Differs from both: the constant assignment is taken off the rate, and a volume is what waits beyond what has been requested and not
-//! been given yet, so that nothing is asked for twice.
-//! Leaves out the steps in which a message can say a rate (2 and 32 kbit/s), and requests by class of traffic.
+//! Differs from both: the constant assignment is subtracted from the rate, and a volume request excludes bytes that were requested but not
+//! assigned yet, so that no byte is requested twice.
+//! Leaves out the resolution of rates in messages (2 and 32 kbit/s), and requests by class of traffic.
 
 use super::assignment::{Assigned, Request};
 use super::{Categories, FrameShape, Law};
@@ -18,20 +18,20 @@ pub struct Requester {
     categories: Categories,
     /// Time between requests.
     period: Span,
-    /// Time from a request to the first frame that heeds it.
+    /// Time from a request to the first frame planned with it.
     response: Span,
-    /// Bytes that had come by the last request.
+    /// Bytes that had arrived by the last request.
     came: u64,
     /// Requested rates, bit/s, of the last `response`.
     pending: VecDeque<(Time, u64)>,
     /// True if the controller holds a rate that is not 0.
     holds: bool,
-    /// Slots that were requested and have not been given.
+    /// Slots that were requested and not assigned yet.
     outstanding: u64,
 }
 
 impl Requester {
-    /// A terminal that requests each `period`, and is answered after `response`.
+    /// A terminal that sends a request every `period`, and has its slots after `response`.
     pub fn new(law: Law, shape: FrameShape, categories: Categories, period: Span, response: Span) -> Self {
         Self {
             law,
@@ -46,13 +46,13 @@ impl Requester {
         }
     }
 
-    /// Forgets what was requested, of a controller that is not in charge any more; `response` is the next one's.
+    /// Discards the requests to a former controller; `response` is that of the new one.
     pub fn restart(&mut self, response: Span) {
         self.pending.clear();
         (self.response, self.holds, self.outstanding) = (response, false, 0);
     }
 
-    /// The request at `now`, of a queue with `waiting` bytes in which `came` bytes have come so far; `None` for nothing to say.
+    /// The request at `now`, for a queue with `waiting` bytes in which `came` bytes have arrived so far; `None` if there is none.
     pub fn request(&mut self, now: Time, waiting: u64, came: u64) -> Option<Request> {
         let arrived = came - std::mem::replace(&mut self.came, came);
         if self.categories.rate_based.is_some() {
@@ -85,7 +85,7 @@ impl Requester {
         tells.then_some(Request::Rate(bps))
     }
 
-    /// Takes the slots of a frame that begins.
+    /// Records the slots of a frame that begins.
     pub fn take(&mut self, assigned: &Assigned) {
         self.outstanding = self.outstanding.saturating_sub(u64::from(assigned.volume_based));
     }

@@ -1,10 +1,9 @@
 //! The buffer of an ATM switch: a FIFO of cells, shared by virtual channels, with the drop policies of UBR and UBR+.
 //!
 //! Follows Kota et al. 1999 §4 (EPD, selective drop), Romanow and Floyd 1995 (EPD, partial packet discard), Heinanen and Kilkki 1998
-//! (fair buffer allocation, in the form of Goyal et al. 1998),
-//! Goyal et al. 1997 (ATM Forum 97-0424) for a guaranteed rate.
-//! Differs: the cells of a packet meet the buffer together, when the last of them arrives; what drains while they come is not seen.
-//! First come, first served, they leave as one train, so that one event serves a packet; cells that wait by channel leave one by one.
+//! (fair buffer allocation, in the form of Goyal et al. 1998), and Goyal et al. 1997 (ATM Forum 97-0424) for a guaranteed rate.
+//! Differs: all cells of a packet enter the buffer together, when the last of them arrives; departures during their arrival do not count.
+//! First come, first served, they leave as one train, so that a packet takes one event; with a queue for each channel, cells leave singly.
 //! Leaves out rates of single channels.
 
 use super::flow_index::FlowIndex;
@@ -19,8 +18,8 @@ pub const CELL: u32 = 53;
 /// channel, N_a the channels with cells in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UbrPolicy {
-    /// Each cell that finds the buffer full is dropped. A packet whose last cell is dropped spoils the next of its channel, of which
-    /// it seems a part.
+    /// Each cell that finds the buffer full is dropped. A packet without its last cell is merged with the next one of its channel, so that
+    /// both are lost.
     TailDrop,
     /// After the first dropped cell of a packet all others are dropped, except the last, which marks the packet's end.
     PartialPacketDiscard,
@@ -56,26 +55,26 @@ pub struct UbrConfig {
     pub scale: f64,
     /// The order in which cells leave.
     pub service: CellOrder,
-    /// Rate that UBR has at least beside packets of band 0, which go first otherwise and have a buffer of the same capacity; without
-    /// it bands make no difference.
+    /// Minimum rate of UBR beside packets of band 0, which otherwise go first and have a buffer of the same capacity; without this rate
+    /// bands make no difference.
     pub guaranteed: Option<Rate>,
 }
 
 #[derive(Debug)]
 struct Channel {
     id: u32,
-    /// Its cells that wait.
+    /// Number of its waiting cells.
     cells: u64,
-    /// True if the last packet has lost its last cell, and others of its cells went on.
+    /// True if the last packet has lost its last cell, but not all of its cells.
     endless: bool,
 }
 
-/// Cells that leave one behind the other, with the packet that ends with them, if all of it is there.
+/// Cells that leave consecutively, with the packet that ends with them if it is complete.
 struct Train<T> {
     packet: Option<(T, bool)>,
     cells: u64,
     channel: u32,
-    /// Cells of the packet, of which others may have left before.
+    /// Number of cells of the packet, some of which may have left earlier.
     whole: u64,
 }
 
@@ -135,15 +134,15 @@ impl<T> TrainLine<T> {
     }
 }
 
-/// Packets of band 0, which go before UBR's but for its guaranteed rate.
+/// Packets of band 0, which go before UBR's except for its guaranteed rate.
 struct UrgentTrains<T> {
     trains: VecDeque<Train<T>>,
     cells: u64,
-    /// Time that a cell of UBR takes at its guaranteed rate.
+    /// Transmission time of a cell at UBR's guaranteed rate.
     cell_time: Span,
     /// Time from which UBR goes first.
     due: Time,
-    /// Time that the longest of its packets has taken, and UBR may have waited for.
+    /// Transmission time of the longest packet of band 0, for which UBR may have waited.
     longest: Span,
 }
 
@@ -161,15 +160,15 @@ pub(crate) struct Ubr<T> {
     line: TrainLine<T>,
     urgent: Option<UrgentTrains<T>>,
     packets: usize,
-    /// Cells that wait.
+    /// Number of waiting cells.
     cells: u64,
-    /// Channels with cells that wait.
+    /// Number of channels with waiting cells.
     active: u64,
     channels: Vec<Channel>,
     free: Vec<u32>,
     index: FlowIndex,
     sending: Option<Sending>,
-    /// Cells of the packet that has left last.
+    /// Number of cells of the packet that left last.
     whole: u64,
 }
 
@@ -205,12 +204,12 @@ impl<T: Copy> Ubr<T> {
         (self.cells + self.urgent.as_ref().map_or(0, |urgent| urgent.cells)) * u64::from(CELL)
     }
 
-    /// Packets that wait, without those of which only some cells do.
+    /// Number of waiting packets, without incomplete ones.
     pub fn len(&self) -> usize {
         self.packets
     }
 
-    /// Adds the cells of a packet that the policy lets in; false if it does not let all in.
+    /// Adds the cells of a packet that the policy accepts. Returns false if it does not accept all.
     pub fn offer(&mut self, packet: Waiting<T>) -> bool {
         let now = packet.since;
         let cells = u64::from(packet.size.div_ceil(CELL));
@@ -294,7 +293,7 @@ impl<T: Copy> Ubr<T> {
         self.urgent.as_ref().is_some_and(of)
     }
 
-    /// Bytes of the cells ahead of the next packet that end none, if there are any; they are sent from `now` on.
+    /// Bytes of the cells before the next packet that belong to no complete one, if there are any; they are sent from `now` on.
     pub fn take_remains(&mut self, now: Time) -> Option<u32> {
         let ahead = match &self.urgent {
             Some(urgent) if self.is_urgent(now) => urgent.trains.front(),
@@ -306,7 +305,7 @@ impl<T: Copy> Ubr<T> {
         self.take(now).map(|(_, size)| size)
     }
 
-    /// The next packet, with the bytes of its cells that have not left before. [`Ubr::take_remains`] comes first.
+    /// The next packet, with the bytes of its remaining cells. [`Ubr::take_remains`] must be called first.
     pub fn pop(&mut self, now: Time) -> Option<Next<T>> {
         let (train, size) = self.take(now)?;
         let (packet, marked) = train.packet?;
@@ -315,7 +314,7 @@ impl<T: Copy> Ubr<T> {
         Some(Next { packet, size, marked })
     }
 
-    /// Bytes of all cells of the packet that has left last.
+    /// Bytes of all cells of the packet that left last.
     pub fn whole(&self) -> u32 {
         bytes(self.whole)
     }
@@ -333,7 +332,7 @@ impl<T: Copy> Ubr<T> {
         }
         let train = self.line.pop()?;
         if let Some(urgent) = &mut self.urgent {
-            // A wait for a packet of the others is made up for; cells sent early neither add to the claim nor reduce it.
+            // A wait for a packet of band 0 is compensated; cells sent early do not change the claim.
             let span = urgent.cell_time * train.cells;
             let earliest = Time::ZERO + now.since(Time::ZERO + span + urgent.longest);
             urgent.due = urgent.due.clamp(earliest, now.max(earliest)) + span;
@@ -371,7 +370,7 @@ impl<T: Copy> Ubr<T> {
         at
     }
 
-    /// Removes a channel of which no cell is in the switch, so that its entry serves another.
+    /// Removes a channel without cells in the switch, so that another can use its entry.
     fn forget_if_idle(&mut self, at: u32) {
         let channel = &self.channels[at as usize];
         let busy = self.sending.is_some_and(|sending| sending.channel == at);
@@ -383,12 +382,12 @@ impl<T: Copy> Ubr<T> {
         self.free.push(at);
     }
 
-    /// Removes packets for which `lost` returns true, with all of their cells, and cells that belong to none.
+    /// Removes packets for which `lost` returns true, with all of their cells, and cells without a complete packet.
     pub fn retain(&mut self, lost: &mut dyn FnMut() -> bool, dropped: &mut dyn FnMut(T)) {
         let mut begun = Vec::new();
         for train in self.line.take() {
             let Some((packet, _)) = train.packet else {
-                // As a train it is what is left of a packet; as a cell it may be the beginning of one.
+                // A train is the remainder of a packet; a single cell may be the beginning of one.
                 begun.push(train);
                 continue;
             };
@@ -430,7 +429,7 @@ impl<T: Copy> Ubr<T> {
 }
 
 impl<T> UrgentTrains<T> {
-    /// Adds a packet of `cells`, or those of them that fit, as partial packet discard does; false if not all do.
+    /// Adds a packet of `cells`, or those of them that fit, as partial packet discard does. Returns false if not all fit.
     fn offer(&mut self, packet: (T, bool), cells: u64, capacity: u64) -> bool {
         let room = capacity.saturating_sub(self.cells).min(cells);
         let fits = room == cells;

@@ -64,8 +64,8 @@ pub struct Link {
     /// True if the far end asks for an uncompressed header over the way back when it cannot restore one (RFC 2507 §10.2).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub header_requests: bool,
-    /// Bytes that an acknowledgment is to cover behind the link: where those that arrive cover more, the missing ones are sent again
-    /// from there, evenly in time (ACK reconstruction, RFC 3449 §5.3.3), in both directions.
+    /// Bytes for which each acknowledgment stands behind the link: if arriving ones cover more, the missing ones are generated there,
+    /// evenly spaced (ACK reconstruction, RFC 3449 §5.3.3), in both directions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ack_reconstruction: Option<Bytes>,
     /// Form in which packets cross the link, which decides the bytes that each takes.
