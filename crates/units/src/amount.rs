@@ -47,14 +47,20 @@ impl FromStr for Amount {
                 .filter(|n| *n <= u32::MAX as u64)
                 .map(Amount::Packets)
                 .ok_or_else(|| {
-                    UnitError::new(format!("\"{}\" is not a whole number of {unit}", text.trim()))
+                    UnitError::new(format!(
+                        "\"{}\" is not a whole number of {unit}; write \"100 {unit}\"",
+                        text.trim()
+                    ))
                 });
         }
         if let Some((_, unit @ ("cells" | "cell"))) = split(text) {
             let digits = text.trim().trim_end_matches(unit).trim();
             let cells = digits.parse::<u64>().ok().filter(|n| *n <= u32::MAX as u64);
             return cells.map(|n| Amount::Bytes(Bytes::new(n * ATM_CELL))).ok_or_else(|| {
-                UnitError::new(format!("\"{}\" is not a whole number of {unit}", text.trim()))
+                UnitError::new(format!(
+                    "\"{}\" is not a whole number of {unit}; write \"100 {unit}\"",
+                    text.trim()
+                ))
             });
         }
         let sizes = || BYTES.units.iter().map(|(name, ..)| *name);

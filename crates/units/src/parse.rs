@@ -40,7 +40,11 @@ impl Dimension {
     pub fn parse(&self, text: &str) -> Result<u64, UnitError> {
         let (negative, steps) = self.parse_signed(text)?;
         if negative && steps != 0 {
-            return Err(UnitError::new(format!("{} \"{}\" is negative", self.name, text.trim())));
+            return Err(UnitError::new(format!(
+                "{} \"{}\" is negative; expected 0 or more",
+                self.name,
+                text.trim()
+            )));
         }
         Ok(steps)
     }

@@ -82,7 +82,7 @@ fn when(scenario: &Scenario, flow: &Flow, at: &KeyPath, out: &mut FindingList) {
     out.require(
         flow.resequencing != Some(Span::ZERO),
         || at.key("resequencing"),
-        || "packets that wait 0 s for those before them; expected more than 0 s".into(),
+        || "resequencing of 0 s, which lets no packet wait; expected more than 0 s".into(),
     );
     let of_association = matches!(&flow.transport, Transport::Stp(stp) if stp.association.is_some());
     out.require(

@@ -38,15 +38,15 @@ pub(super) fn check(scenario: &Scenario, out: &mut FindingList) {
             out.require(
                 !on || link.header_compression,
                 || at.key(key),
-                || "there is no header_compression that it could repair; expected one beside it".into(),
+                || format!("{key} without header_compression; expected header_compression = true"),
             );
         }
         out.require(
             link.ack_reconstruction.is_none_or(|every| (1..=1 << 20).contains(&every.get())),
             || at.key("ack_reconstruction"),
             || {
-                "an acknowledgment covers 1 B to 1,048,576 B; expected two segments, such as \"2920 B\""
-                    .into()
+                let every = link.ack_reconstruction.unwrap_or_default();
+                format!("an acknowledgment for every {every}; expected 1 B to 1048576 B, such as \"2920 B\", two segments")
             },
         );
         faults(&at, link.duplication, link.corruption, out);
@@ -236,7 +236,9 @@ pub(super) fn loss(loss: &Loss, at: &KeyPath, out: &mut FindingList) {
             let mut before = 0;
             for (i, &number) in packets.iter().enumerate() {
                 let place = || at("packets").index(i);
-                out.require(number > 0, place, || "packets are counted from 1".into());
+                out.require(number > 0, place, || {
+                    "packet 0; expected 1 or more, since packets are counted from 1".into()
+                });
                 out.require(number == 0 || number > before, place, || {
                     format!("{number} is not after {before}; expected each number once, in order")
                 });

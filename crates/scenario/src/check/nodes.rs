@@ -46,7 +46,13 @@ pub fn check(scenario: &Scenario, out: &mut FindingList) {
                 )
             });
         } else if let Some(other) = devices.insert(device, name) {
-            out.push(key, || format!("{} is the device of node {} already", quoted(device), quoted(other)));
+            out.push(key, || {
+                format!(
+                    "{} is the device of node {} already; expected another device",
+                    quoted(device),
+                    quoted(other)
+                )
+            });
         }
     }
 }

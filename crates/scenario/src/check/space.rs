@@ -161,7 +161,11 @@ fn satellites(c: &Constellation, at: &KeyPath, out: &mut FindingList) {
         }
     }
     for (key, name) in [("tle", &c.tle), ("omm", &c.omm)] {
-        out.require(name.as_deref() != Some(""), || at.key(key), || "file name is empty".into());
+        out.require(
+            name.as_deref() != Some(""),
+            || at.key(key),
+            || "file name is empty; expected a path, such as \"satellites.tle\"".into(),
+        );
     }
     if let Some(epoch) = &c.epoch {
         out.require(

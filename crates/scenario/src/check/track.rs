@@ -40,7 +40,11 @@ pub(super) fn place(
         Track::GreatCircle { .. } => great_circle(track, &key, out),
         Track::Points { points } => through(points, &key.key("points"), out),
         Track::File { file } => {
-            out.require(!file.is_empty(), || key.key("file"), || "file name is empty".into());
+            out.require(
+                !file.is_empty(),
+                || key.key("file"),
+                || "file name is empty; expected a path, such as \"flight.csv\"".into(),
+            );
         }
     }
     if let Some(constellation) = scenario.constellation.as_ref().filter(|_| terminal.gateway) {
