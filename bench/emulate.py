@@ -93,7 +93,7 @@ def rattan(rate_mbit, delay_ms, size, folder):
 def relay():
     subprocess.run(["cargo", "build", "-q", "--release", "--locked", "-p", "skyhop-emulate", "--example", "naive"], cwd=ROOT, check=True)
     if others := shutil.which("rattan") is not None:
-        print("rattan is there: the last three columns are of it, the last of them skyhop beside it")
+        print("rattan is installed: the last three columns are its results, and the last one skyhop's ratio to it")
     print("rate Mbit/s  skyhop Mbit/s  us a packet  naive Mbit/s  us a packet  ratio  late p50 us  p99 us")
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)

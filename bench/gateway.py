@@ -14,24 +14,9 @@ import sys
 import time
 
 import gateway_load
-from lab import COMPETING, ROOT, SERVER, SKYHOP, Failed, Lab, link_scenario, wait
+from lab import COMPETING, ROOT, SERVER, SKYHOP, Failed, Lab, fetch, link_scenario, serve, wait
 
 ALLOW = 'allow = ["10.4.0.0/16", "fd00:4::/32"]\n'
-
-
-def serve(lab):
-    lab.start("server", "serve", sys.executable, ROOT / "bench/serve.py", "80")
-    wait(lambda: lab.run("server", "ss", "-Hltn", "sport = :80"), "no server", log=lambda: lab.text("serve"))
-
-
-def fetch(lab, size, variant=None, host=SERVER, most=600):
-    """Duration of a download, s."""
-    path = f"{variant}/bytes" if variant else "bytes"
-    words = ["curl", "-gso", "/dev/null", "-m", most, "-w", "%{time_total} %{size_download}", f"http://{host}/{path}/{size}"]
-    seconds, got = lab.run("user", *words).split()
-    if int(got) != size:
-        raise Failed(f"{got} of {size} bytes")
-    return float(seconds)
 
 
 def fetch_for(lab, seconds, variant):
@@ -175,7 +160,7 @@ print(json.dumps(said))
 
 
 def transfer(lab, up, down, host=SERVER):
-    """An upload and a download at once, already begun: each is compared byte by byte, and each ends by a half-close."""
+    """Starts an upload and a download, each compared byte by byte and ended by a half-close."""
     words = lab.inside("user", sys.executable, "-c", TRANSFER, ROOT / "bench", host, up, down)
     return subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
 
@@ -217,7 +202,7 @@ def faults():
 
 
 def kills(count=200):
-    """Gateways that are killed at 200 random instants of a transfer: both ends are reset, and nothing looks whole."""
+    """Gateways killed at 200 random instants of a transfer: both ends are reset, and no end takes a part for the whole."""
     chance, said_of = random.Random(1), []
     with Lab(link_scenario("20 Mbit/s", "20 Mbit/s", 20)) as lab:
         serve(lab)

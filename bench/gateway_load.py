@@ -10,7 +10,7 @@ import sys
 import time
 from pathlib import Path
 
-from lab import HUB_AT, ROOT, SERVER, SKYHOP, Failed, Lab, link_scenario, run, wait
+from lab import HUB_AT, ROOT, SERVER, SKYHOP, Failed, Lab, fetch, link_scenario, run, serve, wait
 
 ALLOW = 'allow = ["10.4.0.0/16", "fd00:4::/32"]\n'
 USERS = [f"10.1.0.{n}" for n in range(100, 200)]
@@ -39,7 +39,7 @@ def users(lab):
 
 
 def load_program():
-    """Builds crates/gateway/examples/load.rs: an interpreter could not open a hundred connections a second beside the measurement."""
+    """Builds crates/gateway/examples/load.rs; an interpreter could not open a hundred connections a second during the measurement."""
     run("cargo", "build", "-q", "--release", "--locked", "-p", "skyhop-gateway", "--example", "load", cwd=ROOT)
     return ROOT / "target/release/examples/load"
 
@@ -50,7 +50,7 @@ def load_server(lab):
 
 
 def load(hold, seconds=600):
-    """10,000 connections of 100 users, 200 new a second, for 10 minutes, and a download of each user all the time."""
+    """10,000 connections of 100 users, 200 new ones per second, for 10 minutes, with a permanent download of each user."""
     with Lab(link_scenario("20 Mbit/s", "10 Mbit/s", 30, queue=500)) as lab:
         load_server(lab)
         users(lab)
@@ -81,7 +81,7 @@ def load(hold, seconds=600):
 
 
 def idle(hold):
-    """10,000 idle connections: what each daemon holds, and what it costs to keep them."""
+    """10,000 idle connections: memory and processor time of each daemon."""
     with Lab(link_scenario("100 Mbit/s", "100 Mbit/s", 5)) as lab:
         load_server(lab)
         users(lab)
@@ -129,9 +129,7 @@ print(time.monotonic() - begun)
 
 
 def flood(hold):
-    """20,000 SYN of a user that answers nothing, while another downloads."""
-    from gateway import fetch, serve
-
+    """20,000 SYN of a user that does not answer, during the download of another."""
     size = 8_000_000
     with Lab(link_scenario("10 Mbit/s", "2 Mbit/s", 100)) as lab:
         serve(lab)
@@ -189,11 +187,11 @@ while True:
 
 
 def processor(hold, size=1_000_000_000):
-    """Processor time a Gbit of both gateways, and of a plain relay in user space (socat), over links that cost nothing."""
+    """Processor time per Gbit of both gateways and of a plain relay in user space (socat), over links that take no processor time."""
     with Lab(None) as lab:
         lab.start("server", "zeros", sys.executable, "-c", ZEROS, 80)
         wait(lambda: lab.run("server", "ss", "-Hltn", "sport = :80"), "no server", log=lambda: lab.text("zeros"))
-        fetch = lambda port, host: float(lab.run("user", sys.executable, "-c", RELAY, host, port, size))
+        relayed = lambda port, host: float(lab.run("user", sys.executable, "-c", RELAY, host, port, size))
         rows = []
         for mtu in (1500, 9000):
             for name in ("term", "sat", "hub"):
@@ -211,21 +209,21 @@ def processor(hold, size=1_000_000_000):
                 lab.start_hub()
                 lab.start_terminal()
                 wait(lambda: all(lab.status(end)["peers"][0]["up"] for end in ("hub", "term")), "no association", 30)
-            fetch(80, SERVER)
+            relayed(80, SERVER)
             before = cpu_s(lab.hub) + cpu_s(lab.terminal)
-            took = fetch(80, SERVER)
+            took = relayed(80, SERVER)
             rows.append((f"hub and terminal, packets of {mtu}", cpu_s(lab.hub) + cpu_s(lab.terminal) - before, took))
         relay = lab.start("term", "socat", "socat", "-b", "65536", "TCP-LISTEN:81,reuseaddr,fork", f"TCP:{SERVER}:80")
         wait(lambda: lab.run("term", "ss", "-Hltn", "sport = :81"), "no relay", log=lambda: lab.text("socat"))
         for process in (lab.terminal, lab.hub):
             process.terminate()
             process.wait()
-        fetch(81, "10.1.0.1")
+        relayed(81, "10.1.0.1")
         # One child per connection: its time is added to the relay's when it ends.
         children = lambda: sum(int(n) for n in Path(f"/proc/{pid_of(relay)}/stat").read_text().rsplit(")", 1)[1].split()[13:15])
         wait(lambda: children() > 0, "no child has ended")
         before = children()
-        took = fetch(81, "10.1.0.1")
+        took = relayed(81, "10.1.0.1")
         time.sleep(0.5)
         plain = (children() - before) / os.sysconf("SC_CLK_TCK")
         rows.append(("socat", plain, took))

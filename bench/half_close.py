@@ -1,8 +1,8 @@
-"""Ends of connections, tried through whatever lies between. `python3 bench/half_close.py serve PORT` runs at one end, and
+"""Tests of connection ends through a gateway or proxy. `python3 bench/half_close.py serve PORT` runs at one end, and
 `python3 bench/half_close.py try HOST PORT` at the other.
 
-Each case is a connection; the client says which in its first line. A proxy that ends both directions at the first end, drops what it still
-holds, or makes an end of a reset fails one of them. Exit code 1 if any fails.
+Each case is a connection; the client names it in the first line. A proxy fails a case if it closes both directions at the first end, drops
+buffered data, or turns a reset into an end. Exit code 1 if any case fails.
 """
 
 import hashlib
@@ -132,7 +132,7 @@ class Tester:
             return rest(s)
 
     def half_close(self):
-        """A client that ends its direction and waits gets the whole answer."""
+        """A client that closes its direction and waits gets the whole answer."""
         for size in (0, 1, LARGE):
             with self.open("half-close") as s:
                 data = os.urandom(size)
@@ -141,7 +141,7 @@ class Tester:
                 assert rest(s) == told(data), size
 
     def server_first(self):
-        """A server that ends first gets all that the client still sends."""
+        """A server that closes first gets all that the client still sends."""
         with self.open("server-first") as s:
             assert rest(s) == b"banner\n"
             data = os.urandom(LARGE)
@@ -150,7 +150,7 @@ class Tester:
         assert self.result("server-first") == told(data)
 
     def clogged(self):
-        """A client that ends while nothing moves loses nothing of what its kernel has taken."""
+        """A client that closes while all buffers are full loses none of the data that its kernel has accepted."""
         with self.open("clogged") as s:
             s.setblocking(False)
             data, written, since = os.urandom(64 * LARGE // 8), 0, time.monotonic()
@@ -164,7 +164,7 @@ class Tester:
             assert rest(s) == told(data[:written]), written
 
     def clogged_answer(self):
-        """A server that closes while the client does not read: all of it comes later."""
+        """If a server closes while the client does not read, all data arrive later."""
         with self.open("clogged-answer") as s:
             time.sleep(2.0)
             size, digest = line(s)
@@ -172,7 +172,7 @@ class Tester:
             assert (len(data), hashlib.sha256(data).hexdigest()) == (int(size), digest), len(data)
 
     def both(self):
-        """Both send and end at once."""
+        """Both ends send and close at the same time."""
         with self.open("both") as s:
             data = os.urandom(LARGE)
             thread = threading.Thread(target=lambda: (s.sendall(data), s.shutdown(socket.SHUT_WR)))
@@ -182,7 +182,7 @@ class Tester:
         assert self.result("both") == told(data) + told(got)
 
     def reset(self):
-        """A server's reset is a reset."""
+        """A server's reset arrives as a reset."""
         with self.open("reset") as s:
             s.sendall(b"x")
             try:
@@ -192,7 +192,7 @@ class Tester:
             raise AssertionError(f"an end: {end!r}")
 
     def unread(self):
-        """A client that closes with data unread resets the server."""
+        """A client that closes with unread data resets the server."""
         s = self.open("unread")
         s.recv(1)
         time.sleep(0.5)

@@ -8,6 +8,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 import urllib.request
@@ -119,7 +120,7 @@ class Lab:
             self.run(name, "ip", "link", "set", "dev", device, "up")
 
     def sweep(self):
-        """Removes the namespaces that a killed laboratory has left."""
+        """Removes namespaces left by a killed laboratory."""
         for line in run("ip", "netns", "list").splitlines():
             name = line.split()[0]
             pid = name[1:].split("-")[0]
@@ -216,3 +217,19 @@ def wait(true, message, seconds=10.0, log=None):
             pass
         time.sleep(0.05)
     raise Failed(message + ("\n" + log() if log else ""))
+
+
+def serve(lab):
+    """Starts the server of bench/serve.py, with HTTP on port 80."""
+    lab.start("server", "serve", sys.executable, ROOT / "bench/serve.py", "80")
+    wait(lambda: lab.run("server", "ss", "-Hltn", "sport = :80"), "no server", log=lambda: lab.text("serve"))
+
+
+def fetch(lab, size, variant=None, host=SERVER, most=600):
+    """Duration of a download, s."""
+    path = f"{variant}/bytes" if variant else "bytes"
+    words = ["curl", "-gso", "/dev/null", "-m", most, "-w", "%{time_total} %{size_download}", f"http://{host}/{path}/{size}"]
+    seconds, got = lab.run("user", *words).split()
+    if int(got) != size:
+        raise Failed(f"{got} of {size} bytes")
+    return float(seconds)
