@@ -5,13 +5,13 @@
 //! Leaves out reading files.
 
 use crate::capture::Captured;
+use crate::direction::LinkDirection;
 use crate::error::BuildError;
 use crate::ground::GroundGraph;
 use crate::links::Links;
 use crate::mesh::Mesh;
 use crate::mtus::Mtus;
-use crate::radio::RadioDirection;
-use crate::radios::Radios;
+use crate::satellite_links::SatelliteLinks;
 use crate::shared::SharedTransmitters;
 use crate::space::Space;
 use crate::tables::Sharing;
@@ -44,7 +44,7 @@ pub(crate) fn build(
     };
     for ((name, link), ends) in scenario.links.iter().zip(&plan.links) {
         let (a, b) = (NodeId(ends.a as u32), NodeId(ends.b as u32));
-        let [there, back] = RadioDirection::both_ways(name, link, files)?;
+        let [there, back] = LinkDirection::both_ways(name, link, files)?;
         let [delay, back_delay] = link.delays();
         links.wires.push(there.wire(name, "forward", Some(delay), a, b, seed));
         links.wires.push(back.wire(name, "reverse", Some(back_delay), b, a, seed));
@@ -55,7 +55,7 @@ pub(crate) fn build(
     if scenario.has_satellites() {
         let ground = GroundGraph::of(scenario, plan);
         let space = Space::build(scenario, files, ground, links.wires.len(), seed)?;
-        let radios = Radios::of(scenario, &space.topology, files)?;
+        let satellite_links = SatelliteLinks::of(scenario, &space.topology, files)?;
         links.shared = SharedTransmitters::of(scenario, &space.topology);
         let ground = space.topology.first_ground_link().index();
         for (wires, state) in links.wires.chunks_mut(2).zip(&space.topology.links()[ground..]) {
@@ -65,15 +65,15 @@ pub(crate) fn build(
         for (index, state) in space.topology.links()[..ground].iter().enumerate() {
             let link = LinkId(index as u32);
             let name = space.topology.name(link);
-            let [there, back] = radios.both_ways(link, state, &space.topology);
+            let [there, back] = satellite_links.both_ways(link, state, &space.topology);
             // The ends of fibre do not move.
             let fibre = state.kind == LinkKind::Fibre;
             let delay = fibre.then(|| space.topology.one_way_delay_s(state.a, state.b, 0.0)).flatten();
             let delay = delay.map(Span::from_secs_f64);
-            for (radio, direction, from, to) in
+            for (parameters, direction, from, to) in
                 [(there, "forward", state.a, state.b), (back, "reverse", state.b, state.a)]
             {
-                let mut wire = radio.wire(&name, direction, delay, from, to, seed);
+                let mut wire = parameters.wire(&name, direction, delay, from, to, seed);
                 // All links are down until the first update of the topology.
                 wire.link.set_down(Time::ZERO, &skyhop_link::Fixed(Span::ZERO), |_| {});
                 if let (Some(shared), LinkKind::Gsl) = (&mut links.shared, state.kind)

@@ -5,8 +5,8 @@
 //! Leaves out satellite links, whose ends move, and queues, which keep their packets.
 
 use crate::agenda::Agenda;
+use crate::direction::losses;
 use crate::network::Network;
-use crate::radio::losses;
 use skyhop_chance::Seed;
 use skyhop_scenario::{self as scenario, Link};
 use skyhop_units::{Rate, Span, Time};

@@ -6,6 +6,7 @@
 
 mod app;
 mod association;
+mod bottlenecks;
 mod build;
 mod cache;
 mod config;
@@ -17,7 +18,6 @@ mod flow;
 mod given;
 mod hosts;
 mod ids;
-mod limited;
 mod observe;
 mod ports;
 mod programs;

@@ -5,9 +5,9 @@
 //! Leaves out everything but the order of events.
 
 use crate::association::AssociationState;
+use crate::bottlenecks::flow_results;
 use crate::flow::{App, FlowState};
 use crate::ids::{Actor, ConversationId, Owner};
-use crate::limited::flow_results;
 use crate::observe::Observer;
 use crate::programs::Arrived;
 use crate::splice::SpliceCounts;

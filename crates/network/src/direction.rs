@@ -1,28 +1,27 @@
-//! Builds link directions from a scenario: queue, losses, and changes by the clock.
+//! Builds the directions of links from a scenario: losses, jitter, copies, changes over time.
 //!
 //! Follows the model's tables `links.*`, forward and reverse, and the table in a trace's file.
 //! Differs: keys that the reverse direction leaves out are filled in here.
-//! Leaves out the ends of links.
+//! Leaves out queues (`queues`), and the ends of links (`build`).
 
 use crate::compression::Compression;
 use crate::delays;
 use crate::error::BuildError;
 use crate::files::bytes_of;
+use crate::queues::discipline;
 use crate::reconstruction::Reconstructor;
 use crate::trace::steps;
 use crate::wire::Wire;
 use skyhop_chance::Seed;
 use skyhop_link::{
-    CellOrder, Change, CodelConfig, Corruption, Discipline, DrdConfig, DrrConfig, Duplication, FqCodelConfig,
-    Jitter, Limit, Link, Loss, Outage, PriorityConfig, RedConfig, Reordering, Shape, Step, Timeline,
-    UbrConfig, UbrPolicy,
+    Change, Corruption, Duplication, Jitter, Link, Loss, Outage, Reordering, Shape, Step, Timeline,
 };
 use skyhop_scenario::{self as scenario, Files, rates::Rates};
 use skyhop_topology::NodeId;
 use skyhop_units::{Bytes, Rate, Span, Time};
 
 /// The parameters of one direction of a link.
-pub(crate) struct RadioDirection {
+pub(crate) struct LinkDirection {
     rate: Rate,
     queue: scenario::Queue,
     loss: scenario::Loss,
@@ -40,7 +39,7 @@ pub(crate) struct RadioDirection {
     on_demand: Option<scenario::OnDemand>,
 }
 
-impl RadioDirection {
+impl LinkDirection {
     /// One direction of a constellation's link.
     pub fn of(rates: &Rates, files: &Files) -> Result<Self, BuildError> {
         let at = rates.at.to_string();
@@ -49,7 +48,7 @@ impl RadioDirection {
             Some(clock) => timeline(&clock.at.to_string(), clock.schedule, clock.trace, clock.repeat, files)?,
             None => None,
         };
-        Ok(RadioDirection {
+        Ok(LinkDirection {
             rate,
             queue: rates.queue,
             loss: rates.loss.clone(),
@@ -76,7 +75,7 @@ impl RadioDirection {
     /// The forward and reverse directions of the link called `name`.
     pub fn both_ways(name: &str, link: &scenario::Link, files: &Files) -> Result<[Self; 2], BuildError> {
         let key = format!("links.{name}");
-        let forward = RadioDirection {
+        let forward = LinkDirection {
             rate: link.rate,
             queue: link.queue,
             loss: link.loss.clone(),
@@ -95,7 +94,7 @@ impl RadioDirection {
         };
         let back = link.reverse.clone().unwrap_or_default();
         let own = back.schedule.is_some() || back.trace.is_some();
-        let reverse = RadioDirection {
+        let reverse = LinkDirection {
             rate: back.rate.unwrap_or(link.rate),
             queue: back.queue.unwrap_or(link.queue),
             loss: back.loss.unwrap_or_else(|| link.loss.clone()),
@@ -263,52 +262,6 @@ pub(crate) fn losses(loss: &scenario::Loss) -> Loss {
         }
         scenario::Loss::GilbertElliottPackets { to_bad, to_good, loss_good, loss_bad } => {
             Loss::bursts(Change::Packets { to_bad, to_good }, [loss_good, loss_bad])
-        }
-    }
-}
-
-/// The queue of a link; RED and DRD draw from `chance`.
-fn discipline(
-    queue: scenario::Queue,
-    rate: Rate,
-    chance: impl FnOnce() -> skyhop_chance::Stream,
-) -> Discipline {
-    let limit = Limit(queue.limit().at(rate));
-    let bytes = |size: Bytes| u32::try_from(size.get()).unwrap_or(u32::MAX);
-    match queue {
-        scenario::Queue::DropTail { .. } => Discipline::DropTail(limit),
-        scenario::Queue::Red { min, max, weight, max_p, gentle, wait, ecn, mean_packet, .. } => {
-            let config = RedConfig { limit, min, max, weight, max_p, gentle, wait, ecn, mean_packet };
-            Discipline::Red(config, chance())
-        }
-        scenario::Queue::Drd { min, max, max_p, .. } => {
-            Discipline::Drd(DrdConfig { limit, min, max, max_p }, chance())
-        }
-        scenario::Queue::Codel { target, interval, ecn, .. } => {
-            Discipline::Codel(CodelConfig { limit, target, interval, ecn })
-        }
-        scenario::Queue::FqCodel { target, interval, ecn, quantum, queues, .. } => {
-            let quantum = bytes(quantum);
-            Discipline::FqCodel(FqCodelConfig { limit, target, interval, ecn, quantum, queues })
-        }
-        scenario::Queue::Drr { quantum, .. } => Discipline::Drr(DrrConfig { limit, quantum: bytes(quantum) }),
-        scenario::Queue::Priority { bands, .. } => Discipline::Priority(PriorityConfig { limit, bands }),
-        scenario::Queue::Ubr { policy, threshold, scale, service, cells, guaranteed_rate, .. } => {
-            let service = match (service, cells) {
-                (scenario::UbrService::Channels, _) => CellOrder::Channels,
-                (scenario::UbrService::Fifo, scenario::UbrCells::Trains) => CellOrder::Trains,
-                (scenario::UbrService::Fifo, scenario::UbrCells::Each) => CellOrder::Cells,
-            };
-            let policy = match policy {
-                scenario::UbrPolicy::TailDrop => UbrPolicy::TailDrop,
-                scenario::UbrPolicy::PartialPacketDiscard => UbrPolicy::PartialPacketDiscard,
-                scenario::UbrPolicy::EarlyPacketDiscard => UbrPolicy::EarlyPacketDiscard,
-                scenario::UbrPolicy::SelectiveDrop => UbrPolicy::SelectiveDrop,
-                scenario::UbrPolicy::FairBufferAllocation => UbrPolicy::FairBufferAllocation,
-            };
-            let limit = skyhop_link::cells_of(limit.0);
-            let guaranteed = guaranteed_rate;
-            Discipline::Ubr(UbrConfig { limit, policy, threshold, scale, service, guaranteed })
         }
     }
 }

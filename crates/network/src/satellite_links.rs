@@ -5,8 +5,8 @@
 //! Leaves out ground links, whose tables name them.
 
 use crate::constellation::unknown;
+use crate::direction::LinkDirection;
 use crate::error::BuildError;
-use crate::radio::RadioDirection;
 use skyhop_scenario::network::Direction;
 use skyhop_scenario::rates::Rates;
 use skyhop_scenario::{self as scenario, Files};
@@ -14,7 +14,7 @@ use skyhop_topology::{LinkId, LinkKind, LinkState, Topology};
 use std::collections::BTreeMap;
 
 /// Forward and reverse directions.
-type BothWays = [RadioDirection; 2];
+type BothWays = [LinkDirection; 2];
 
 /// Directions of one constellation's links.
 struct OfFleet {
@@ -26,13 +26,13 @@ struct OfFleet {
 }
 
 /// Directions of all links in a network of constellations.
-pub(crate) struct Radios {
+pub(crate) struct SatelliteLinks {
     fleets: Vec<OfFleet>,
     /// Directions of links with a table of their own.
     links: BTreeMap<LinkId, BothWays>,
 }
 
-impl Radios {
+impl SatelliteLinks {
     /// The directions of a scenario's constellations, whose network is `topology`.
     ///
     /// # Errors
@@ -56,11 +56,11 @@ impl Radios {
                     return Err(BuildError::new(&table.key("link").to_string(), message));
                 };
                 let state = &topology.links()[found];
-                let radio = |direction| {
+                let parameters = |direction| {
                     let rates = rates(&fleet, scenario, state.kind, terminal(state, topology), direction);
-                    RadioDirection::of(&rates.with(own, &table, direction), files)
+                    LinkDirection::of(&rates.with(own, &table, direction), files)
                 };
-                links.insert(LinkId(found as u32), both_ways(radio)?);
+                links.insert(LinkId(found as u32), both_ways(parameters)?);
             }
         }
         Ok(Self { fleets, links })
@@ -92,7 +92,7 @@ impl OfFleet {
     ) -> Result<Self, BuildError> {
         let of_kind = |kind, terminal: Option<&str>| {
             both_ways(|direction| {
-                RadioDirection::of(&rates(fleet, scenario, kind, terminal, direction), files)
+                LinkDirection::of(&rates(fleet, scenario, kind, terminal, direction), files)
             })
         };
         let own = |terminal: &skyhop_orbit::Terminal| {
@@ -139,7 +139,7 @@ fn rates<'a>(
 }
 
 fn both_ways(
-    radio: impl Fn(Direction) -> Result<RadioDirection, BuildError>,
+    parameters: impl Fn(Direction) -> Result<LinkDirection, BuildError>,
 ) -> Result<BothWays, BuildError> {
-    Ok([radio(Direction::Forward)?, radio(Direction::Reverse)?])
+    Ok([parameters(Direction::Forward)?, parameters(Direction::Reverse)?])
 }
