@@ -110,7 +110,7 @@ def one(setting: Setting, seed: int) -> tuple[np.ndarray, float]:
     """Throughput of the long flows and of the first bottleneck's web load, kbit/s on the wire."""
     run = skyhop.run(text=scenario(setting, seed), seed=seed)
     series = run.series
-    at = (series["metric"] == "delivered_bytes") & (series["t_ns"] == int(WARM_UP_S * 1e9))
+    at = (series["metric"] == "bytes_delivered") & (series["t_ns"] == int(WARM_UP_S * 1e9))
     early = dict(zip(series["entity"][at], series["value"][at]))
     flows = run.summary["flows"]
     payload = PACKET_B - HEADER_B

@@ -64,7 +64,7 @@ def trace(variant: str, **options: Any) -> Trace:
             **changes,
         },
     )
-    t, acked = run.sample("flow/transfer", "acked_bytes")
+    t, acked = run.sample("flow/transfer", "bytes_acked")
     sent = acked + run.sample("flow/transfer", "in_flight_bytes")[1]
     threshold = np.full(len(t), np.nan)
     # There are no samples of a threshold before a loss.

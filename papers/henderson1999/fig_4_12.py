@@ -24,7 +24,7 @@ def reproduce() -> Reproduction:
     goodput = {load: mean(load) for load in LOADS}
     background = [measure(0.1, seed, transfer=False) for seed in range(1, SEEDS + 1)]
     share = sum(run["links"]["satellite"]["forward"]["utilisation"] for run in background) / SEEDS
-    lost = sum(run["links"]["satellite"]["forward"]["dropped_packets"] for run in background)
+    lost = sum(run["links"]["satellite"]["forward"]["packets_dropped"] for run in background)
     sent = sum(run["links"]["satellite"]["forward"]["packets"] for run in background)
     rows = [
         Row(

@@ -46,7 +46,7 @@ def reproduce() -> Reproduction:
 
 def trace(setting: Setting, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
     run = skyhop.run(text=scenario(setting, seed, "100 ms"), seed=seed)
-    series = [run.sample(f"flow/long-{i}", "acked_bytes") for i in range(len(RTTS_MS))]
+    series = [run.sample(f"flow/long-{i}", "bytes_acked") for i in range(len(RTTS_MS))]
     return [(t, acked / (PACKET_B - 40)) for t, acked in series]
 
 

@@ -88,7 +88,7 @@ def simulated(rtt_ms: float, increase: str, first: int = 1) -> tuple[np.ndarray,
         "links.path.delay": f"{rtt_ms / 2} ms",
         **{f"flows.flow.transport.{key}": value for key, value in tcp.items()},
     }
-    t, acked = skyhop.run(text=SCENARIO, set=changes).sample("flow/flow", "acked_bytes")
+    t, acked = skyhop.run(text=SCENARIO, set=changes).sample("flow/flow", "bytes_acked")
     return t, acked / MSS_B
 
 

@@ -53,4 +53,4 @@ stop = "{seconds:g} s"
 traffic = {{ kind = "cbr", rate = "{round(rate * (size - HEADERS_B) / size)} bit/s", size = "{size - HEADERS_B} B" }}
 """
     forward = run_text(text).summary["links"]["satellite"]["forward"]
-    return 100 * forward["lost_packets"] / forward["packets"]
+    return 100 * forward["packets_lost"] / forward["packets"]

@@ -81,7 +81,7 @@ def settings() -> list[Row]:
         skyhop.run(SCENARIO, set=first | {"flows.ftp.transport.delayed_ack": acks}).summary["flows"]["ftp"]["rtt_max_s"]
         for acks in (DELAY, NO_DELAY)
     ]
-    ended = sum(way["lost_packets"] + way["dropped_packets"] for way in used)
+    ended = sum(way["packets_lost"] + way["packets_dropped"] for way in used)
     digits = "the text's digits"
     return [
         Row("rate up and down", "Mbit/s", 5, mbps(full), 4.99, 5.01, digits),

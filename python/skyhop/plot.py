@@ -44,7 +44,7 @@ __all__ = [
 
 def time_sequence(run: Run, flow: str, ax: Axes | None = None) -> Axes:
     """Bytes acknowledged, and sent up to now, over time."""
-    t, acked = run.sample(f"flow/{flow}", "acked_bytes")
+    t, acked = run.sample(f"flow/{flow}", "bytes_acked")
     t_sent, in_flight = run.sample(f"flow/{flow}", "in_flight_bytes")
     ax = axes(ax, f"{flow}: time and sequence", "time (s)", "sequence (MB)")
     if len(t) == len(t_sent):

@@ -388,7 +388,7 @@ fn machines_on_both_sides_have_the_paths_time_and_their_bytes() {
         let user = &summary["emulation"]["hosts"]["user"];
         assert_eq!((&user["device"], &user["tun"]), (&"eth1".into(), &"sky-user".into()), "{user}");
         assert_eq!((&user["address"], &user["malformed_frames"]), (&"192.168.77.1".into(), &0.into()));
-        let lost = summary["links"]["satellite"]["forward"]["lost_packets"].as_u64().unwrap();
+        let lost = summary["links"]["satellite"]["forward"]["packets_lost"].as_u64().unwrap();
         assert!(lost > 5, "{lost}");
         let of = |key: &str| user[key].as_f64().unwrap();
         let many = of("read_frames") < 0.9 * of("read_packets");

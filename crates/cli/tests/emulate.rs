@@ -240,7 +240,7 @@ fn bytes_come_whole_through_losses_with_offloads_and_without() {
         let found: Vec<&str> = lines[0].split(' ').collect();
         assert_eq!(found[..2], ["3000000", &sum.to_string()], "{options:?} {version}");
         let link = &summary["links"]["satellite"]["forward"];
-        let (packets, lost) = (link["packets"].as_f64().unwrap(), link["lost_packets"].as_f64().unwrap());
+        let (packets, lost) = (link["packets"].as_f64().unwrap(), link["packets_lost"].as_f64().unwrap());
         assert!(packets > 2000.0 && lost > 0.003 * packets && lost < 0.025 * packets, "{lost} of {packets}");
         let frames = summary["emulation"]["hosts"]["server"]["read_frames"].as_f64().unwrap();
         assert_eq!(
@@ -276,14 +276,14 @@ fn bytes_come_whole_where_packets_come_twice_late_or_altered() {
         let link = &summary["links"]["satellite"]["forward"];
         let of = |key: &str| link[key].as_u64().unwrap();
         let packets = of("packets");
-        assert!((packets / 40..packets / 14).contains(&of("duplicated_packets")), "{link}");
-        assert!((packets / 400..packets / 40).contains(&of("corrupted_packets")), "{link}");
+        assert!((packets / 40..packets / 14).contains(&of("packets_duplicated")), "{link}");
+        assert!((packets / 400..packets / 40).contains(&of("packets_corrupted")), "{link}");
         let emulation = &summary["emulation"];
         assert_eq!(emulation["missed_not_taken_packets"], 0, "{emulation}");
         let written = emulation["hosts"]["user"]["written_packets"].as_u64().unwrap();
         // Copies are written too; altered ones unless they are no packets any more.
-        let all = packets + of("duplicated_packets");
-        assert!(written > all - of("corrupted_packets") - 50 && written <= all, "{written} of {all}: {link}");
+        let all = packets + of("packets_duplicated");
+        assert!(written > all - of("packets_corrupted") - 50 && written <= all, "{written} of {all}: {link}");
     }
 }
 
@@ -295,7 +295,7 @@ fn a_queue_is_as_deep_as_the_scenario_says() {
     let queue = "queue = { kind = \"drop-tail\", limit = \"5000 packets\" }";
     let (_, summary) = program(&folder, &wire("1 ms", "100 kbit/s", queue), &[], "floods", "8000 1000");
     let link = &summary["links"]["satellite"]["reverse"];
-    let (sent, dropped) = (link["packets"].as_u64().unwrap(), link["dropped_packets"].as_u64().unwrap());
+    let (sent, dropped) = (link["packets"].as_u64().unwrap(), link["packets_dropped"].as_u64().unwrap());
     assert_eq!(link["queue_max_packets"], 4999, "{link}");
     assert_eq!(summary["emulation"]["missed_before_read_packets"], 0);
     // One is being sent beside those that wait, and some have left.

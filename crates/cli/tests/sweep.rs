@@ -85,10 +85,10 @@ fn each_row_is_what_a_run_of_its_own_says() {
         let run: serde_json::Value = serde_json::from_slice(&skyhop(&args).stdout).unwrap();
         let flow = &run["flows"]["bulk"];
         assert_eq!(flow["goodput_bps"].as_f64().unwrap(), real("bulk.goodput_bps", row), "row {row}: {run}");
-        let dropped = column(&table, "links.satellite.forward.dropped_packets");
+        let dropped = column(&table, "links.satellite.forward.packets_dropped");
         let dropped = dropped.as_primitive::<Int64Type>();
         let link = &run["links"]["satellite"]["forward"];
-        assert_eq!(link["dropped_packets"].as_i64().unwrap(), dropped.value(row), "row {row}");
+        assert_eq!(link["packets_dropped"].as_i64().unwrap(), dropped.value(row), "row {row}");
     }
     seen.sort();
     seen.dedup();

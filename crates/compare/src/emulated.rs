@@ -77,7 +77,7 @@ pub fn measure(
             .collect()
     });
     let outcome = begun.end(Ok(0))?;
-    let lost_packets = lost(&outcome.result);
-    flows.iter_mut().for_each(|flow| flow.lost_packets = lost_packets);
+    let packets_lost = lost(&outcome.result);
+    flows.iter_mut().for_each(|flow| flow.packets_lost = packets_lost);
     Ok(EmulatedRun { flows, objections: outcome.objections })
 }

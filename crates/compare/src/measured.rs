@@ -18,7 +18,7 @@ pub struct MeasuredFlow {
     /// Payload bits delivered per second, from the flow's start to its completion or the end.
     pub goodput_bps: f64,
     /// Packets lost or dropped by links.
-    pub lost_packets: u64,
+    pub packets_lost: u64,
     /// Segments retransmitted.
     pub segments_retransmitted: u64,
     /// Shares of the causes that limited the sender of a transfer.

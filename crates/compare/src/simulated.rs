@@ -82,13 +82,13 @@ fn measured(flow: &FlowResult, run: &RunResult) -> MeasuredFlow {
             send_buffer: share(Cause::SendBuffer),
         }
     });
-    let lost_packets = lost(run);
+    let packets_lost = lost(run);
     match &flow.kind {
         FlowKind::Transfer(t) => MeasuredFlow {
             completed_s: t.completed_s,
             goodput_bps: t.goodput_bps,
             segments_retransmitted: t.segments_retransmitted,
-            lost_packets,
+            packets_lost,
             held,
             ..MeasuredFlow::default()
         },
@@ -98,7 +98,7 @@ fn measured(flow: &FlowResult, run: &RunResult) -> MeasuredFlow {
             failed: c.failed,
             goodput_bps: c.goodput_bps,
             segments_retransmitted: c.segments_retransmitted,
-            lost_packets,
+            packets_lost,
             ..MeasuredFlow::default()
         },
         _ => MeasuredFlow::default(),
@@ -107,5 +107,5 @@ fn measured(flow: &FlowResult, run: &RunResult) -> MeasuredFlow {
 
 /// Packets lost to errors by links.
 pub fn lost(run: &RunResult) -> u64 {
-    run.links.iter().map(|link| link.forward.lost_packets + link.reverse.lost_packets).sum()
+    run.links.iter().map(|link| link.forward.packets_lost + link.reverse.packets_lost).sum()
 }

@@ -51,7 +51,7 @@ impl Judged {
         if same.is_empty() {
             return None;
         }
-        let by_chance = contender != Contender::Stp && simulated.iter().any(|one| one.lost_packets > 0);
+        let by_chance = contender != Contender::Stp && simulated.iter().any(|one| one.packets_lost > 0);
         let expected = mean(same);
         let bounds = if by_chance {
             central(&pool, found.len())
@@ -121,8 +121,8 @@ fn mean_held(all: &[MeasuredFlow]) -> Option<HeldShares> {
 mod tests {
     use super::*;
 
-    fn took(completed_s: f64, lost_packets: u64) -> MeasuredFlow {
-        MeasuredFlow { completed_s: Some(completed_s), lost_packets, ..MeasuredFlow::default() }
+    fn took(completed_s: f64, packets_lost: u64) -> MeasuredFlow {
+        MeasuredFlow { completed_s: Some(completed_s), packets_lost, ..MeasuredFlow::default() }
     }
 
     #[test]

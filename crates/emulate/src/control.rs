@@ -160,7 +160,7 @@ fn status(plan: &HostPlan, loaded: &Loaded, latest: &Latest) -> Value {
         });
         (loaded.scenario.flow_name(flow), one)
     });
-    let way = |[waiting, dropped, lost]: [u64; 3]| json!({ "queue_packets": waiting, "dropped_packets": dropped, "lost_packets": lost });
+    let way = |[waiting, dropped, lost]: [u64; 3]| json!({ "queue_packets": waiting, "packets_dropped": dropped, "packets_lost": lost });
     let links = latest
         .links
         .iter()

@@ -99,17 +99,17 @@ pub struct Stats {
     /// Bytes transmitted, with the cells of packets that a switch has cut.
     pub bytes: u64,
     /// Packets that the queue refused or discarded, that found the link down, or that waited when it went down.
-    pub dropped_packets: u64,
+    pub packets_dropped: u64,
     /// Packets lost to errors.
-    pub lost_packets: u64,
-    /// Packets with a flipped bit; also in `lost_packets`.
-    pub corrupted_packets: u64,
+    pub packets_lost: u64,
+    /// Packets with a flipped bit; also in `packets_lost`.
+    pub packets_corrupted: u64,
     /// Copies that duplication made; not in `packets`.
-    pub duplicated_packets: u64,
-    /// Acknowledgments replaced by a later one; also in `dropped_packets`.
-    pub filtered_packets: u64,
+    pub packets_duplicated: u64,
+    /// Acknowledgments replaced by a later one; also in `packets_dropped`.
+    pub packets_filtered: u64,
     /// Packets that the queue marked.
-    pub marked_packets: u64,
+    pub packets_marked: u64,
     /// Time that the transmitter was busy, including the remaining time of the packet on it.
     pub busy: Span,
     /// Largest number of packets that waited at once, without the one on the transmitter.
@@ -353,13 +353,13 @@ impl<T: Copy> Link<T> {
         if let Some(bursts) = &mut self.bursts
             && let Some(Load::Packet(next)) = bursts.cut().map(|sending| sending.load)
         {
-            stats.dropped_packets += 1;
+            stats.packets_dropped += 1;
             dropped(next.packet);
         }
         self.queue.retain(
             || true,
             |packet| {
-                stats.dropped_packets += 1;
+                stats.packets_dropped += 1;
                 dropped(packet);
             },
         );
@@ -399,7 +399,7 @@ impl<T: Copy> Link<T> {
             flying.duplicated &= !flying.lost;
             count += flying.lost as u64;
         }
-        self.stats.lost_packets += count;
+        self.stats.packets_lost += count;
         if let Some(bursts) = self.bursts.as_mut().filter(|bursts| bursts.sending().is_some())
             && lost()
         {
@@ -409,7 +409,7 @@ impl<T: Copy> Link<T> {
         let stats = &mut self.stats;
         self.queue.retain(lost, |packet| {
             count += 1;
-            stats.dropped_packets += 1;
+            stats.packets_dropped += 1;
             dropped(packet);
         });
         count
@@ -453,7 +453,7 @@ impl<T: Copy> Link<T> {
             false => 0,
         };
         if !self.up {
-            self.stats.dropped_packets += 1;
+            self.stats.packets_dropped += 1;
             return Err(Dropped(packet));
         }
         // The common case: a drop-tail queue in which nothing waits.
@@ -467,20 +467,20 @@ impl<T: Copy> Link<T> {
                     self.count_demand(size);
                 }
             } else {
-                self.stats.dropped_packets += 1;
+                self.stats.packets_dropped += 1;
                 return Err(Dropped(packet));
             }
             return Ok(());
         }
         let mut waiting = Waiting { packet, size, label, marked: false, since: now };
         if self.ack_filter && self.queue.filter(&mut waiting, &mut self.discarded) {
-            self.stats.filtered_packets += 1;
+            self.stats.packets_filtered += 1;
             return Ok(());
         }
         // A link that takes turns, with an idle transmitter, needs one as soon as it has a packet.
         let idle = !busy || (commanded && sending == 0 && self.queue.len() == 0);
         if !self.queue.offer(waiting, (!idle).then_some(sending), &mut self.discarded) {
-            self.stats.dropped_packets += 1;
+            self.stats.packets_dropped += 1;
             if matches!(self.queue, Queue::Ubr(_)) {
                 self.begin_cells_of_dropped(now, busy, medium);
             }
@@ -520,7 +520,7 @@ impl<T: Copy> Link<T> {
     #[inline]
     pub fn poll_discarded(&mut self) -> Option<T> {
         let packet = self.discarded.pop_front()?;
-        self.stats.dropped_packets += 1;
+        self.stats.packets_dropped += 1;
         Some(packet)
     }
 
@@ -544,7 +544,7 @@ impl<T: Copy> Link<T> {
         };
         let Arrival { peer, marked, .. } = *original;
         let arrival = at + *delay;
-        self.stats.duplicated_packets += 1;
+        self.stats.packets_duplicated += 1;
         self.insert(Flying {
             arrival,
             packet: copy,
@@ -737,7 +737,7 @@ impl<T: Copy> Link<T> {
             Some(delay) => arrival += delay,
             None => extras.in_order = arrival,
         }
-        self.stats.corrupted_packets += u64::from(corrupted.is_some());
+        self.stats.packets_corrupted += u64::from(corrupted.is_some());
         self.insert(Flying { arrival, packet, peer: self.peer, lost, marked, duplicated, corrupted });
         self.count(at, leaves, packet, size, lost, marked);
     }
@@ -751,8 +751,8 @@ impl<T: Copy> Link<T> {
         self.sending = size;
         self.stats.packets += 1;
         self.stats.bytes += size as u64;
-        self.stats.lost_packets += lost as u64;
-        self.stats.marked_packets += marked as u64;
+        self.stats.packets_lost += lost as u64;
+        self.stats.packets_marked += marked as u64;
         self.stats.busy += leaves.since(at);
     }
 }

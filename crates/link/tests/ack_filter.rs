@@ -54,7 +54,7 @@ fn a_later_acknowledgment_takes_the_place_of_an_older_one() {
     // 52 bytes are 52 us, where 40 waited.
     assert_eq!(pass(&mut link, &packets), (vec![(3, 1052), (2, 2052), (4, 3052)], vec![1]));
     let stats = link.stats();
-    assert_eq!((stats.filtered_packets, stats.dropped_packets, stats.bytes), (1, 1, 3052));
+    assert_eq!((stats.packets_filtered, stats.packets_dropped, stats.bytes), (1, 1, 3052));
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn one_that_the_queue_has_marked_stays() {
     // The average follows at once: the fourth finds three, the fifth four, and both are marked for certain.
     let (arrived, discarded) =
         pass(&mut link, &[other(1), other(2), other(3), (4, 40, label(1)), (5, 40, label(2))]);
-    let marked = link.stats().marked_packets;
+    let marked = link.stats().packets_marked;
     assert_eq!((marked, arrived.len(), discarded.len()), (2, 5, 0), "{arrived:?} {discarded:?}");
 }
 
@@ -180,13 +180,13 @@ fn whatever_the_queue_the_last_word_arrives() {
             assert_eq!(sent.len() as u64, arrived + dropped + link.held() as u64, "{name}");
         }
         let stats = link.stats();
-        assert_eq!((stats.dropped_packets, link.held()), (dropped, 0), "{name}");
-        assert!(stats.filtered_packets > 300, "{name}: {stats:?}");
-        if stats.filtered_packets == dropped {
+        assert_eq!((stats.packets_dropped, link.held()), (dropped, 0), "{name}");
+        assert!(stats.packets_filtered > 300, "{name}: {stats:?}");
+        if stats.packets_filtered == dropped {
             // Nothing was dropped for other reasons: then the last of each connection has arrived, and all that say more.
             assert_eq!(kept_out, 0, "{name}");
             assert!((0..4).all(|f| seen[&f] == number[f as usize]), "{name}: {seen:?} of {number:?}");
         }
-        println!("{name:.12}: {arrived} arrived, {} filtered of {dropped}", stats.filtered_packets);
+        println!("{name:.12}: {arrived} arrived, {} filtered of {dropped}", stats.packets_filtered);
     }
 }

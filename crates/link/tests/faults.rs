@@ -44,7 +44,7 @@ fn run(link: &mut Link<u32>, count: u32) -> Vec<Arrived> {
             link.handle_packet(offered, packet, SIZE, Label::default(), &MEDIUM).unwrap();
         }
     }
-    assert_eq!((link.stats().duplicated_packets, link.held()), (made, 0));
+    assert_eq!((link.stats().packets_duplicated, link.held()), (made, 0));
     assert_eq!(arrived.len() as u64, link.stats().packets + made, "sent + duplicated = arrived");
     assert!(arrived.is_sorted_by_key(|arrived| arrived.0));
     arrived
@@ -64,13 +64,13 @@ fn as_many_copies_arrive_as_the_probability_says_and_so_much_later() {
         let mut link = doubling(plain(0.1), probability, delay);
         let arrived = run(&mut link, 20_000);
         let stats = link.stats();
-        let whole = stats.packets - stats.lost_packets;
+        let whole = stats.packets - stats.packets_lost;
         let fits = if probability < 1.0 {
-            is_share(stats.duplicated_packets, whole, probability)
+            is_share(stats.packets_duplicated, whole, probability)
         } else {
-            stats.duplicated_packets == whole
+            stats.packets_duplicated == whole
         };
-        assert!(fits, "{} of {whole}", stats.duplicated_packets);
+        assert!(fits, "{} of {whole}", stats.packets_duplicated);
         // A packet a millisecond is alone on the link: it arrives after 1 ms of sending and 10 ms of way.
         for (at, packet, lost, corrupted) in arrived {
             let sent = u64::from(packet % 1_000_000) * 1_000_000;
@@ -87,10 +87,10 @@ fn bits_become_others_as_often_as_the_probability_says_and_anywhere() {
     let arrived = run(&mut link, 50_000);
     let stats = link.stats();
     let bits: Vec<u32> = arrived.iter().filter_map(|a| a.3).map(FlippedBit::bit).collect();
-    assert_eq!(stats.corrupted_packets, bits.len() as u64);
+    assert_eq!(stats.packets_corrupted, bits.len() as u64);
     // A lost packet is not corrupted too; a corrupted one counts as lost.
-    assert!(is_share(stats.corrupted_packets, 50_000, 0.9 * 0.2), "{stats:?}");
-    assert!(is_share(stats.lost_packets, 50_000, 0.1 + 0.9 * 0.2), "{stats:?}");
+    assert!(is_share(stats.packets_corrupted, 50_000, 0.9 * 0.2), "{stats:?}");
+    assert!(is_share(stats.packets_lost, 50_000, 0.1 + 0.9 * 0.2), "{stats:?}");
     assert!(arrived.iter().all(|a| a.2 || a.3.is_none()));
     // Eight parts of the packet of a thousand bits, and each of eight bits of a byte.
     for of_eight in [|bit: u32| bit / 125, |bit: u32| bit % 8] {

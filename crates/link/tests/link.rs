@@ -40,7 +40,7 @@ fn fifty_packets_are_forty_nine_that_wait_and_one_being_sent() {
         .filter(|p| link.handle_packet(Time::ZERO, *p, WIRE, Label::default(), &medium).is_ok())
         .count();
     assert_eq!((taken, link.waiting(Time::ZERO, &medium)), (50, 49));
-    assert_eq!(link.stats().dropped_packets, 10);
+    assert_eq!(link.stats().packets_dropped, 10);
     // As soon as the first has left there is room for exactly one more.
     let later = Time::ZERO + t1().serialisation(Bytes::new(WIRE as u64));
     assert!(link.handle_packet(later, 60, WIRE, Label::default(), &medium).is_ok());

@@ -209,7 +209,7 @@ fn codel_drops_by_the_square_root_law() {
     for (drop, expected) in drops.iter().zip(&expected) {
         assert!((drop - expected).abs() <= 1.6, "{:?} against {expected:?}", &drops[..12]);
     }
-    assert_eq!(link.stats().dropped_packets, drops.len() as u64);
+    assert_eq!(link.stats().packets_dropped, drops.len() as u64);
 }
 
 #[test]
@@ -226,7 +226,7 @@ fn codel_marks_what_may_be_marked() {
         link.handle_packet(at(n * 500), n, 1000, label, &NEAR).unwrap();
     }
     let arrived = drain(&mut link, Time::MAX);
-    assert_eq!((arrived.len(), link.stats().dropped_packets), (600, 0));
+    assert_eq!((arrived.len(), link.stats().packets_dropped), (600, 0));
     let marked = arrived.iter().filter(|a| a.2).count() as u64;
     // As many as would have been dropped by the law while they leave, a millisecond each; none is taken out, so the delay stays.
     let mut law = vec![110.0];
@@ -234,7 +234,7 @@ fn codel_marks_what_may_be_marked() {
         law.push(law[law.len() - 1] + 100.0 / (law.len() as f64).sqrt());
     }
     assert!(marked.abs_diff(law.len() as u64 - 1) <= 1, "{marked}: {law:?}");
-    assert_eq!(link.stats().marked_packets, marked);
+    assert_eq!(link.stats().packets_marked, marked);
     let times = arrived.iter().filter(|a| a.2).map(|a| a.1 as f64 / 1e3);
     for (mark, expected) in times.zip(&law) {
         // The mark is on the packet that begins to leave then, and arrives a millisecond later.
@@ -336,7 +336,7 @@ fn a_better_band_goes_first() {
     for packet in 0..10 {
         let _ = link.handle_packet(at(1_000_000), packet, 1000, band(1), &NEAR);
     }
-    assert_eq!(link.stats().dropped_packets, 5, "one is being sent, four wait");
+    assert_eq!(link.stats().packets_dropped, 5, "one is being sent, four wait");
 }
 
 #[test]
@@ -394,6 +394,6 @@ fn what_is_held_is_what_came_and_has_not_left() {
             assert_eq!(came, arrived + dropped + link.held() as u64, "{name} at {now}");
         }
         assert!(dropped > 50 && arrived > 3000, "{name}: {arrived} arrived, {dropped} dropped");
-        assert_eq!(link.stats().dropped_packets, dropped, "{name}");
+        assert_eq!(link.stats().packets_dropped, dropped, "{name}");
     }
 }

@@ -27,7 +27,7 @@ fn main() {
         }
     };
     let outcome = transfer::transfer(&net, bytes);
-    let overflown: u64 = net.done.lock().expect("the relay").iter().map(|way| way.dropped_packets).sum();
+    let overflown: u64 = net.done.lock().expect("the relay").iter().map(|way| way.packets_dropped).sum();
     let relay_late = net.stop();
     let simulated_s = simulated::simulated_median(bytes, 3);
     let transfer::Outcome { seconds, stats, receiver, lateness, curve } = outcome;

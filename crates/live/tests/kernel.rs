@@ -217,13 +217,13 @@ fn transfer(version: Version, we_connect: bool, seed: u64) {
     // The path did what it is for, and what it corrupted was noticed.
     for stats in stats {
         let share = |count: u64| count as f64 / stats.packets as f64;
-        assert!((0.005..0.016).contains(&share(stats.corrupted_packets)), "{stats:?}");
-        assert!((0.005..0.016).contains(&share(stats.duplicated_packets)), "{stats:?}");
-        assert!((0.012..0.028).contains(&share(stats.lost_packets)), "{stats:?}");
+        assert!((0.005..0.016).contains(&share(stats.packets_corrupted)), "{stats:?}");
+        assert!((0.005..0.016).contains(&share(stats.packets_duplicated)), "{stats:?}");
+        assert!((0.012..0.028).contains(&share(stats.packets_lost)), "{stats:?}");
     }
     let refused = carry.refused();
     let noticed = refused.corrupt + refused.malformed + refused.unsupported;
-    let corrupted = stats[1].corrupted_packets;
+    let corrupted = stats[1].packets_corrupted;
     // Packets of the kernel's own, as its calls for routers, are not understood either.
     assert!((corrupted * 9 / 10..=corrupted + 20).contains(&noticed), "{refused:?} of {corrupted}");
 }

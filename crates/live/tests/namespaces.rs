@@ -78,8 +78,8 @@ fn a_timer_that_comes_late_costs_no_rate() {
 fn check_counts(net: &Net, outcome: &Outcome) {
     let done = *net.done.lock().unwrap();
     let count = |of: fn(&Stats) -> u64| done.iter().map(of).sum::<u64>();
-    let (corrupted, duplicated) = (count(|d| d.corrupted_packets), count(|d| d.duplicated_packets));
-    for done in [count(|d| d.lost_packets), corrupted, duplicated] {
+    let (corrupted, duplicated) = (count(|d| d.packets_corrupted), count(|d| d.packets_duplicated));
+    for done in [count(|d| d.packets_lost), corrupted, duplicated] {
         assert!(done > 20, "{done}");
     }
     let counters = &outcome.receiver;

@@ -325,7 +325,7 @@ impl Network {
         let mut links = Vec::new();
         for (index, name) in self.links.names.iter().enumerate() {
             let [forward, reverse] = [2 * index, 2 * index + 1].map(|wire| self.links.result(wire, end));
-            let seen = [&forward, &reverse].iter().any(|d| d.packets + d.dropped_packets > 0);
+            let seen = [&forward, &reverse].iter().any(|d| d.packets + d.packets_dropped > 0);
             if index < self.links.fixed() || seen {
                 links.push(LinkResult { name: name.clone(), forward, reverse });
             }

@@ -324,9 +324,9 @@ fn copies_are_packets_of_their_own_and_what_is_corrupted_is_lost() {
     assert_eq!(times.iter().max(), Some(&4));
     assert!(bench.arrived.iter().all(|(_, frame)| frame.twin || times[frame.tag as usize] == 1));
     let result = bench.network.direction_result(0, bench.now);
-    within(result.duplicated_packets, 220, 320);
-    within(result.corrupted_packets, 70, 135);
-    assert_eq!((result.packets, result.lost_packets), (1000, result.corrupted_packets));
+    within(result.packets_duplicated, 220, 320);
+    within(result.packets_corrupted, 70, 135);
+    assert_eq!((result.packets, result.packets_lost), (1000, result.packets_corrupted));
 }
 
 #[test]

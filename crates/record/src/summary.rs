@@ -154,7 +154,7 @@ fn link(link: &LinkResult) -> Value {
 }
 
 /// Metrics that are 0 for most links, and omitted then.
-const RARE: [&str; 2] = ["duplicated_packets", "corrupted_packets"];
+const RARE: [&str; 2] = ["packets_duplicated", "packets_corrupted"];
 
 /// Names and values of a result's metrics.
 fn entries<'a, T>(metrics: &'a [Metric<T>], of: &'a T) -> impl Iterator<Item = (String, Value)> + 'a {

@@ -19,7 +19,7 @@ fn splices_stand_behind_the_links_by_name() {
         hits: 30,
         misses: 12,
         forward_bytes: 1_000_000,
-        backward_bytes: 2_000,
+        return_bytes: 2_000,
         held_max_bytes: 70_000,
         connection_held_max_bytes: 50_000,
     };
@@ -32,7 +32,7 @@ fn splices_stand_behind_the_links_by_name() {
       "hits": 30,
       "misses": 12,
       "forward_bytes": 1000000,
-      "backward_bytes": 2000,
+      "return_bytes": 2000,
       "held_max_bytes": 70000,
       "connection_held_max_bytes": 50000
     }
@@ -117,22 +117,22 @@ fn the_summary_has_its_keys_in_their_order_and_null_for_what_was_not_measured() 
       "forward": {
         "packets": 12700,
         "bytes": 19050000,
-        "dropped_packets": 0,
-        "lost_packets": 0,
-        "filtered_packets": 0,
-        "too_large_packets": 0,
-        "marked_packets": 0,
+        "packets_dropped": 0,
+        "packets_lost": 0,
+        "packets_filtered": 0,
+        "packets_too_large": 0,
+        "packets_marked": 0,
         "utilisation": 0.99,
         "queue_max_packets": 0
       },
       "reverse": {
         "packets": 0,
         "bytes": 0,
-        "dropped_packets": 0,
-        "lost_packets": 0,
-        "filtered_packets": 0,
-        "too_large_packets": 0,
-        "marked_packets": 0,
+        "packets_dropped": 0,
+        "packets_lost": 0,
+        "packets_filtered": 0,
+        "packets_too_large": 0,
+        "packets_marked": 0,
         "utilisation": 0.0,
         "queue_max_packets": 0
       }

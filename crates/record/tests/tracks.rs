@@ -35,7 +35,7 @@ fn voyage() -> RunResult {
             series(ship, "satellite_longitude_deg", |minute| held(minute).map(|_| wrap(east(minute) + 2.0))),
             series("flow/a", "path_delay_s", |_| Some(0.05)),
             series("flow/b", "path_delay_s", |_| Some(0.05)),
-            series("flow/a", "delivered_bytes", |minute| Some(minute as f64 * 7.5e6)),
+            series("flow/a", "bytes_delivered", |minute| Some(minute as f64 * 7.5e6)),
         ],
         ..RunResult::default()
     }

@@ -159,7 +159,7 @@ measured! {
         /// Payload received in order from the flows' `from`.
         pub forward_bytes: u64,
         /// Payload received in order from the flows' `to`.
-        pub backward_bytes: u64,
+        pub return_bytes: u64,
         /// Largest number of bytes held at once, over all connections and both directions.
         pub held_max_bytes: u64,
         /// Largest number of bytes held at once for one direction of a connection.
@@ -471,12 +471,17 @@ fn columns() -> Vec<FlowMetric> {
         }
     }
     let mut add = |name: String, about, kind, source| found.push(FlowMetric { name, about, kind, source });
-    add("limited_by".into(), "What held its data up for the most time.", Type::Text, ColumnSource::LimitedBy);
+    add(
+        "limited_by".into(),
+        "Cause that limited its sender for the largest share of the time.",
+        Type::Text,
+        ColumnSource::LimitedBy,
+    );
     for cause in Cause::ALL {
-        let about = "Share of its connections' lives in which this held its data up.";
+        let about = "Share of its connections' lifetimes in which this cause limited its sender.";
         add(format!("limited_{}", cause.name()), about, Type::Real, ColumnSource::Limited(cause));
     }
-    add("bottleneck".into(), "Name of the busiest link on its way.", Type::Text, ColumnSource::Bottleneck);
+    add("bottleneck".into(), "Name of the busiest link on its path.", Type::Text, ColumnSource::Bottleneck);
     for (place, metric) in FlowResult::METRICS.iter().enumerate() {
         add(metric.name.to_owned(), metric.about, metric.kind, ColumnSource::Flow(place));
     }
@@ -691,19 +696,19 @@ measured! {
         /// Bytes transmitted, headers included.
         pub bytes: u64,
         /// Packets that found the queue full or the link down, or were larger than the MTU.
-        pub dropped_packets: u64,
+        pub packets_dropped: u64,
         /// Packets lost to errors after their transmission.
-        pub lost_packets: u64,
+        pub packets_lost: u64,
         /// Lost packets that arrived with a flipped bit.
-        pub corrupted_packets: u64,
+        pub packets_corrupted: u64,
         /// Copies made by duplication, which are not among `packets`.
-        pub duplicated_packets: u64,
+        pub packets_duplicated: u64,
         /// Dropped acknowledgments that a later one replaced.
-        pub filtered_packets: u64,
+        pub packets_filtered: u64,
         /// Dropped packets that were larger than the MTU.
-        pub too_large_packets: u64,
+        pub packets_too_large: u64,
         /// Packets marked by the queue (RFC 3168).
-        pub marked_packets: u64,
+        pub packets_marked: u64,
         /// Share of the run in which the transmitter was busy.
         pub utilisation: f64,
         /// Largest number of packets that waited at once, without the one on the transmitter.
@@ -716,7 +721,7 @@ measured! {
 pub struct Series {
     /// `flow/<name>`, `link/<name>/<forward|reverse>`, `splice/<name>` or, of a moving terminal, `terminal/<name>`.
     pub entity: String,
-    /// `cwnd_bytes`, `ssthresh_bytes`, `in_flight_bytes`, `acked_bytes`, `delivered_bytes`, `queue_packets`,
+    /// `cwnd_bytes`, `ssthresh_bytes`, `in_flight_bytes`, `bytes_acked`, `bytes_delivered`, `queue_packets`,
     /// `path_delay_s`, `path_satellites`, `held_bytes`, and `delay_s`, a ping's one-way delay at the instant of sending. Of a terminal
     /// `latitude_deg`, `longitude_deg`, `height_m`, `handovers`, `address_changes`, and while it holds one `satellite`,
     /// `satellite_latitude_deg`, `satellite_longitude_deg`, `elevation_deg`, `gsl_delay_s`.

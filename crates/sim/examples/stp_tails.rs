@@ -268,7 +268,7 @@ fn outages(seeds: u64, word: &str) {
 /// Round trips from `at` until the flow delivers nine tenths of the rate during one round trip.
 fn full_after(result: &RunResult, at: f64, rtt_s: f64, mbps: f64) -> f64 {
     let series =
-        result.series.iter().find(|s| s.entity == "flow/a" && s.metric == "delivered_bytes").unwrap();
+        result.series.iter().find(|s| s.entity == "flow/a" && s.metric == "bytes_delivered").unwrap();
     let samples: Vec<(f64, f64)> = series.samples.iter().map(|(t, v)| (t.as_secs_f64(), *v)).collect();
     let value = |t: f64| samples.iter().rfind(|s| s.0 <= t + 1e-9).map_or(0.0, |s| s.1);
     let span = rtt_s.max(0.2);
@@ -341,7 +341,7 @@ fn steps(_: u64, word: &str) {
 /// Goodput of a flow over the last 60 % of a run, Mbit/s.
 fn rate_of(result: &RunResult, at: usize, seconds: f64) -> f64 {
     let entity = format!("flow/f{at}");
-    let series = result.series.iter().find(|s| s.entity == entity && s.metric == "delivered_bytes").unwrap();
+    let series = result.series.iter().find(|s| s.entity == entity && s.metric == "bytes_delivered").unwrap();
     let before = series.samples.iter().rfind(|(t, _)| t.as_secs_f64() <= 0.4 * seconds).map_or(0.0, |s| s.1);
     (transfer(result, at).bytes_delivered as f64 - before) * 8.0 / (0.6 * seconds) / 1e6
 }
@@ -500,7 +500,7 @@ fn crowds(_: u64, word: &str) {
                 one.completed_s.unwrap_or(f64::INFINITY),
                 one.segments_retransmitted,
                 100.0 * one.segments_retransmitted as f64 / one.segments_sent as f64,
-                result.links[0].forward.dropped_packets,
+                result.links[0].forward.packets_dropped,
                 result.links[0].reverse.bytes
             );
         }

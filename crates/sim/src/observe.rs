@@ -75,7 +75,7 @@ impl Observer {
                 App::Datagrams(sending) => sending.series = observer.samples.open(entity, "delay_s"),
                 App::Stream(stream) if stream.keeps() => {
                     let metrics =
-                        ["cwnd_bytes", "ssthresh_bytes", "in_flight_bytes", "acked_bytes", "delivered_bytes"];
+                        ["cwnd_bytes", "ssthresh_bytes", "in_flight_bytes", "bytes_acked", "bytes_delivered"];
                     let all = metrics.map(|metric| observer.samples.open(entity.clone(), metric));
                     observer.transfers.push((index as u32, all[0]));
                 }

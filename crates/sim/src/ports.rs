@@ -148,7 +148,7 @@ impl Simulation {
                 let wire = 2 * link + back;
                 let waiting = self.network.waiting(wire, now) as u64;
                 let result = self.network.direction_result(wire, now);
-                [waiting, result.dropped_packets, result.lost_packets]
+                [waiting, result.packets_dropped, result.packets_lost]
             });
             found.push((self.network.link_name(2 * link).to_owned(), both));
         }

@@ -142,7 +142,7 @@ pub(crate) fn count(joint: &mut Joint, place: &mut SpliceCounts) -> bool {
         match event {
             Event::Opened(Side::Client) => result.connections += 1,
             Event::Moved { from: Side::Client, bytes } => result.forward_bytes += bytes,
-            Event::Moved { from: Side::Server, bytes } => result.backward_bytes += bytes,
+            Event::Moved { from: Side::Server, bytes } => result.return_bytes += bytes,
             Event::Broken(_) => result.connections_broken += 1,
             Event::Finished(Side::Client) => finished = true,
             Event::Opened(Side::Server)

@@ -240,8 +240,8 @@ fn every_byte_comes_once_and_in_order_over_a_path_that_loses_copies_reorders_and
         assert_eq!((asks.completed, asks.failed, asks.bytes_delivered), (5, 0, 45_000), "seed {seed}");
         let [association] = &result.associations[..] else { panic!("one association") };
         let direction = result.links[0].forward;
-        assert!(association.segments_retransmitted > 20 && direction.corrupted_packets > 10);
-        assert!(direction.duplicated_packets > 10);
+        assert!(association.segments_retransmitted > 20 && direction.packets_corrupted > 10);
+        assert!(direction.packets_duplicated > 10);
         // Seven streams of the striped flow, and as many of the requests as they need.
         assert!((24..=29).contains(&association.streams), "{}", association.streams);
         println!("seed {seed}: {} s, {association:?}", result.simulated_s);

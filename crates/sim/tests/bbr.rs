@@ -57,7 +57,7 @@ fn run(duration_s: u32, more: &str) -> Run {
         t_s: flight.iter().map(|s| s.0).collect(),
         in_flight: values(flight),
         cwnd: values(series("flow/f", "cwnd_bytes")),
-        delivered: values(series("flow/f", "delivered_bytes")),
+        delivered: values(series("flow/f", "bytes_delivered")),
         queue: queue[queue.len() - n..].to_vec(),
         transfer,
     }

@@ -172,7 +172,7 @@ fn a_queue_limited_in_bytes() {
     let forward = &result.links[0].forward;
     // 10 kB are ten packets of 1000 bytes or a hundred of 100, less the one being sent.
     assert!((10..=99).contains(&forward.queue_max_packets), "{} packets waited", forward.queue_max_packets);
-    assert!((5..3_000).contains(&forward.dropped_packets), "{} dropped", forward.dropped_packets);
+    assert!((5..3_000).contains(&forward.packets_dropped), "{} dropped", forward.packets_dropped);
     every_link_packet_belongs_to_a_flow(&result);
 }
 
@@ -229,10 +229,10 @@ fn run(text: &str) -> RunResult {
         in_flight += flow.packets_in_flight;
     }
     let directions = || result.links.iter().flat_map(|l| [l.forward, l.reverse]);
-    for DirectionResult { packets, bytes, lost_packets, utilisation, .. } in directions() {
+    for DirectionResult { packets, bytes, packets_lost, utilisation, .. } in directions() {
         // From a bare acknowledgment to a full segment: 1460 bytes, 40 of headers, and options.
         assert!((28 * packets..=1560 * packets).contains(&bytes), "{packets} packets of {bytes} bytes");
-        assert!(lost_packets <= packets && (0.0..=1.0 + 1e-9).contains(&utilisation));
+        assert!(packets_lost <= packets && (0.0..=1.0 + 1e-9).contains(&utilisation));
     }
     // A packet put on a wire leaves it, unless the run ends before.
     let sum = |of: fn(&DirectionResult) -> u64| directions().map(|d| of(&d)).sum::<u64>();
@@ -240,7 +240,7 @@ fn run(text: &str) -> RunResult {
     assert!(packets >= result.packet_hops && packets - result.packet_hops <= in_flight);
     // Links count a loss when the packet is sent, flows when it would have arrived.
     let (on_links, of_flows) =
-        (sum(|d| d.lost_packets), result.flows.iter().map(|f| f.packets_lost).sum::<u64>());
+        (sum(|d| d.packets_lost), result.flows.iter().map(|f| f.packets_lost).sum::<u64>());
     assert!(
         on_links >= of_flows && on_links - of_flows <= in_flight,
         "{on_links} lost on links, {of_flows} of flows"
@@ -251,7 +251,7 @@ fn run(text: &str) -> RunResult {
 /// Without a constellation packets are only dropped at queues.
 fn every_link_packet_belongs_to_a_flow(result: &RunResult) {
     let on_links: u64 =
-        result.links.iter().map(|l| l.forward.dropped_packets + l.reverse.dropped_packets).sum();
+        result.links.iter().map(|l| l.forward.packets_dropped + l.reverse.packets_dropped).sum();
     let of_flows: u64 = result.flows.iter().map(|f| f.packets_dropped).sum();
     assert_eq!(on_links, of_flows);
 }

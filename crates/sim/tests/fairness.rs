@@ -156,7 +156,7 @@ fn run(row: &Row, seed: u64) -> Run {
     let result = simulation.finish();
     let early = |name: &str| {
         let entity = format!("flow/{name}");
-        let series = result.series.iter().find(|s| s.entity == entity && s.metric == "delivered_bytes");
+        let series = result.series.iter().find(|s| s.entity == entity && s.metric == "bytes_delivered");
         let at_20 = |s: &skyhop_results::Series| {
             s.samples.iter().rfind(|(t, _)| t.as_secs_f64() <= 20.0).map_or(0.0, |(_, v)| *v)
         };

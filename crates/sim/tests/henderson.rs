@@ -102,7 +102,7 @@ fn shares(by_4: Option<u64>) -> ([f64; 6], f64) {
     for seed in 1..=SEEDS {
         let result = run(&topology_2(by_4), seed);
         for (i, rtt_ms) in RTTS_MS.into_iter().enumerate() {
-            let samples = series(&result, &format!("rtt-{rtt_ms}"), "delivered_bytes");
+            let samples = series(&result, &format!("rtt-{rtt_ms}"), "bytes_delivered");
             let early = samples.iter().rfind(|(t, _)| *t <= 20.0).unwrap().1;
             let payload = transfer(&result, i).bytes_delivered as f64 - early;
             sum[i] += payload / 960.0 * 8.0 / 300.0 / SEEDS as f64;
@@ -190,7 +190,7 @@ fn minute(variant: &str) -> Minute {
     let threshold = series(&result, "transfer", "ssthresh_bytes");
     let mut falls = vec![threshold[0].0];
     falls.extend(threshold.windows(2).filter(|w| w[1].1 < w[0].1).map(|w| w[1].0));
-    let acked = series(&result, "transfer", "acked_bytes");
+    let acked = series(&result, "transfer", "bytes_acked");
     let flight = series(&result, "transfer", "in_flight_bytes");
     let until = |t: f64| acked.iter().zip(&flight).filter(move |(a, _)| a.0 <= t);
     let sent = until(falls[0]).map(|(a, f)| a.1 + f.1).fold(0.0, f64::max);

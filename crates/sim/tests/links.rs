@@ -246,10 +246,10 @@ fn filtered_acknowledgments_do_not_wait_for_each_other() {
     let ((all, every), (few, last)) = (goodput(false), goodput(true));
     // Each acknowledgment takes 20 ms and stands for two segments of 1460 bytes: 1.168 Mbit/s, and some seconds to begin.
     assert!((1.12e6..1.168e6).contains(&all), "{all}");
-    assert_eq!((every.filtered_packets, every.dropped_packets), (0, 0));
+    assert_eq!((every.packets_filtered, every.packets_dropped), (0, 0));
     // A single one waits at most for the one in transmission: 256 kB each 0.52 to 0.56 s, and some seconds to begin.
     assert!((0.95 * 256e3 * 8.0 / 0.56..256e3 * 8.0 / 0.52).contains(&few), "{few}");
-    assert_eq!((last.queue_max_packets, last.filtered_packets), (1, last.dropped_packets));
+    assert_eq!((last.queue_max_packets, last.packets_filtered), (1, last.packets_dropped));
 }
 
 #[test]
@@ -311,12 +311,12 @@ fn copies_and_corrupted_packets_are_counted_and_nothing_arrives_twice() {
         }
     }
     let link = &result.links[0].forward;
-    assert!(link.duplicated_packets > 100 && link.corrupted_packets > 30, "{link:?}");
-    assert_eq!(link.corrupted_packets, link.lost_packets);
+    assert!(link.packets_duplicated > 100 && link.packets_corrupted > 30, "{link:?}");
+    assert_eq!(link.packets_corrupted, link.packets_lost);
     // The reverse direction may have none.
     let forward = format!("{twice}\nreverse = {{ duplication = {{ probability = 0 }} }}");
     let link = run(&forward).links[0].clone();
-    assert!(link.reverse.duplicated_packets == 0 && link.reverse.corrupted_packets > 0, "{link:?}");
+    assert!(link.reverse.packets_duplicated == 0 && link.reverse.packets_corrupted > 0, "{link:?}");
     let none = run("");
     assert!(none.flows.iter().all(|flow| flow.packets_duplicated == 0));
 }
@@ -367,15 +367,15 @@ fn drops_by_the_length_of_the_queue_and_losses_by_size_reach_the_results() {
     let forward = run(&load(drd, transfer)).links[0].forward;
     // The queue holds more than 5 of 100 packets and never many beyond 20, as 19 of 20 that come then are dropped.
     assert!((6..32).contains(&forward.queue_max_packets), "{forward:?}");
-    assert!(forward.dropped_packets > 5, "{forward:?}");
+    assert!(forward.packets_dropped > 5, "{forward:?}");
     // Pings of 1000 bytes one way; acknowledgments of a transfer are short.
     let sizes = "loss = { kind = \"by-size\", sizes = [{ up_to = \"100 B\", probability = 0 }, { up_to = \"1500 B\", \
         probability = 0.02 }] }";
     let result = run(&load(sizes, transfer));
     let (forward, reverse) = (result.links[0].forward, result.links[0].reverse);
-    let share = forward.lost_packets as f64 / forward.packets as f64;
+    let share = forward.packets_lost as f64 / forward.packets as f64;
     assert!(
-        (0.01..0.03).contains(&share) && reverse.lost_packets == 0 && reverse.packets > 500,
+        (0.01..0.03).contains(&share) && reverse.packets_lost == 0 && reverse.packets > 500,
         "{result:?}"
     );
 }

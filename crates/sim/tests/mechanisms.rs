@@ -117,7 +117,7 @@ fn square(spread: &str, rate: &str) -> (f64, [u64; 2]) {
          [[flows]]\nfrom = \"a\"\nto = \"d\"\nstop = \"20 s\"\ntraffic = {{ kind = \"cbr\", rate = \"{rate}\", size = \"972 B\" }}\n"
     ));
     let carried = |name: &str| result.links.iter().find(|l| l.name == name).unwrap().forward.packets;
-    let dropped: u64 = result.links.iter().map(|l| l.forward.dropped_packets).sum();
+    let dropped: u64 = result.links.iter().map(|l| l.forward.packets_dropped).sum();
     let all = carried("a-b") + carried("a-c");
     println!("{spread} {rate}: {} {}, {dropped} dropped", carried("a-b"), carried("a-c"));
     (all as f64 / (all + dropped) as f64, [carried("a-b"), carried("a-c")])

@@ -137,7 +137,7 @@ fn a_packet_too_large_for_a_link_behind_the_satellites_is_told_of() {
     let FlowKind::Transfer(download) = &result.flows[0].kind else { panic!() };
     assert_eq!(download.bytes_delivered, 1_000_000);
     let lan = result.links.iter().find(|link| link.name == "lan").unwrap();
-    assert!(lan.reverse.too_large_packets + lan.forward.too_large_packets > 0);
+    assert!(lan.reverse.packets_too_large + lan.forward.packets_too_large > 0);
     // The router's messages do not count as packets of the receiver.
     assert_eq!(result.flows[0].return_bytes, lan.reverse.bytes);
 }

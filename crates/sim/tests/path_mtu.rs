@@ -98,8 +98,8 @@ fn a_message_costs_the_way_to_the_narrow_link_and_back() {
         assert_eq!((found.bytes_delivered, found.timeouts), (1_000_000, 0), "{variant}");
         assert_eq!(found.segments_sent, known.segments_sent + 2, "{variant}");
         let tunnel = &result.links[2];
-        assert_eq!((tunnel.name.as_str(), tunnel.forward.too_large_packets), ("tunnel", 2));
-        assert_eq!((tunnel.reverse.too_large_packets, tunnel.forward.dropped_packets), (0, 2));
+        assert_eq!((tunnel.name.as_str(), tunnel.forward.packets_too_large), ("tunnel", 2));
+        assert_eq!((tunnel.reverse.packets_too_large, tunnel.forward.packets_dropped), (0, 2));
         assert_eq!(result.flows[0].packets_dropped, 2, "{variant}");
         assert_eq!(result.warnings, ["link tunnel: 2 packets were larger than its mtu"]);
     }
@@ -115,7 +115,7 @@ fn every_variant_delivers_every_byte_over_a_narrow_link_and_out_of_a_black_hole(
             let case = format!("{variant} {path_mtu} {tunnel}");
             assert_eq!((found.bytes_delivered, found.timeouts), (1_000_000, timeouts), "{case}");
             assert!(found.completed_s.is_some(), "{case}");
-            let dropped = result.links[2].forward.too_large_packets;
+            let dropped = result.links[2].forward.packets_too_large;
             // In the black hole: the first flight, the repeats by the timer and RACK's probes of the tail, and three probes of each
             // of four sizes.
             let most = if tunnel == HOLE { 2 + 3 + 12 } else { 2 };
@@ -140,7 +140,7 @@ fn a_black_hole_costs_two_timeouts() {
     let took_s = found.completed_s.unwrap();
     println!("{took_s:.4} s, {expected_s:.4} s by hand");
     assert!((took_s - expected_s).abs() < 0.005, "{took_s} {expected_s}");
-    assert_eq!((found.timeouts, result.links[2].forward.too_large_packets), (2, 2));
+    assert_eq!((found.timeouts, result.links[2].forward.packets_too_large), (2, 2));
 }
 
 #[test]
@@ -158,7 +158,7 @@ fn a_lost_message_is_asked_for_again_by_the_timer() {
     let hidden = "mtu = \"576 B\"\n[links.satellite.reverse]\nschedule = [{ from = \"600 ms\", to = \"1500 ms\", outage = \"lose\" }]";
     let (found, result) = transfer(hidden, "100 kB", "path_mtu = \"icmp\"");
     assert_eq!((found.bytes_delivered, found.timeouts), (100_000, 1));
-    assert_eq!(result.links[2].forward.too_large_packets, 3);
+    assert_eq!(result.links[2].forward.packets_too_large, 3);
 }
 
 #[test]
@@ -199,7 +199,7 @@ fn pings_and_datagrams_that_are_too_large_never_arrive() {
         let flow = format!("stop = \"100 s\"\ntraffic = {{ kind = \"ping\", size = \"{size} B\" }}");
         let result = run(&load(NARROW, &flow));
         let FlowKind::Ping(ping) = result.flows[0].kind.clone() else { panic!("not a ping") };
-        (ping, result.links[2].forward.too_large_packets)
+        (ping, result.links[2].forward.packets_too_large)
     };
     let (fits, too_large) = ping(548);
     assert_eq!((fits.received, too_large), (fits.sent, 0));
@@ -210,5 +210,5 @@ fn pings_and_datagrams_that_are_too_large_never_arrive() {
     let result = run(&load(NARROW, flow));
     let FlowKind::Datagrams(datagrams) = &result.flows[0].kind else { panic!("not datagrams") };
     assert!(datagrams.sent > 80 && datagrams.received == 0, "{datagrams:?}");
-    assert_eq!(result.links[2].forward.too_large_packets, datagrams.sent);
+    assert_eq!(result.links[2].forward.packets_too_large, datagrams.sent);
 }

@@ -317,7 +317,7 @@ fn everything_stands_on_a_pinned_path_too() {
     let splice = &result.splices[0];
     assert!(splice.forward_bytes > 10_000_000, "{splice:?}");
     let internet = link(&result, "internet");
-    assert!(internet.reverse.too_large_packets > 0, "{internet:?}");
+    assert!(internet.reverse.packets_too_large > 0, "{internet:?}");
     for flow in &result.flows {
         match &flow.kind {
             FlowKind::Transfer(transfer) => assert!(transfer.bytes_delivered > 10_000_000, "{flow:?}"),

@@ -123,7 +123,7 @@ fn the_return_channel_of_a_split_connection_is_two_percent_of_its_forward_one() 
     assert!(held <= 500_000 + 240_000, "{held}");
     assert_eq!(gateway.held_max_bytes, gateway.connection_held_max_bytes);
     assert!((300_000..=500_000).contains(&gateway.held_max_bytes), "{}", gateway.held_max_bytes);
-    assert_eq!(gateway.backward_bytes, 0);
+    assert_eq!(gateway.return_bytes, 0);
 }
 
 /// A transfer over a terrestrial link of 20 ms and a satellite's of 540 ms.
@@ -210,7 +210,7 @@ fn what_a_link_loses_beyond_the_gateway_costs_the_sender_nothing() {
         assert_eq!((t.bytes_delivered, t.completed_s.is_some()), (2_000_000, true));
         // Only the FIN, which waits for the other end, and window probes.
         assert!(t.segments_retransmitted <= 10, "{kind}: {} repeats", t.segments_retransmitted);
-        let lost = result.links.iter().map(|l| l.forward.lost_packets).sum::<u64>();
+        let lost = result.links.iter().map(|l| l.forward.packets_lost).sum::<u64>();
         assert!((10..40).contains(&lost), "{lost}");
     }
 }
@@ -257,7 +257,7 @@ fn two_gateways_with_transports_of_their_own_between_them() {
     assert!((1000..1020).contains(&access) && (1000..2020).contains(&home), "{access} {home}");
     assert!((2000..2300).contains(&satellite), "{satellite}");
     for splice in &result.splices {
-        assert_eq!((splice.connections, splice.forward_bytes, splice.backward_bytes), (1, 1_000_000, 0));
+        assert_eq!((splice.connections, splice.forward_bytes, splice.return_bytes), (1, 1_000_000, 0));
     }
 }
 
@@ -368,7 +368,7 @@ fn a_cache_that_has_everything_is_a_server_at_the_gateway() {
         println!("persistent {persistent}: {:.4} s, at the gateway {:.4} s", times[0], times[1]);
         assert!((times[0] / times[1] - 1.0).abs() < 1e-3, "{times:?}");
         let [splice] = &cached.splices[..] else { panic!("one splice") };
-        assert_eq!((splice.hits, splice.misses, splice.backward_bytes), (200, 0, 0));
+        assert_eq!((splice.hits, splice.misses, splice.return_bytes), (200, 0, 0));
         assert_eq!(splice.forward_bytes, 60_000);
         let wide = cached.links.iter().find(|l| l.name == "wide").unwrap();
         assert_eq!(wide.forward.packets + wide.reverse.packets, 0);
@@ -393,10 +393,10 @@ fn what_a_cache_does_not_have_it_fetches_over_a_connection_of_its_own() {
         );
         assert!((none_s / split_s - 1.0).abs() < 1e-3);
         assert_eq!((none.splices[0].hits, none.splices[0].misses), (0, 200));
-        assert_eq!((none.splices[0].forward_bytes, none.splices[0].backward_bytes), (60_000, 2_000_000));
+        assert_eq!((none.splices[0].forward_bytes, none.splices[0].return_bytes), (60_000, 2_000_000));
         let hits = half.splices[0].hits;
         assert!((70..130).contains(&hits) && hits + half.splices[0].misses == 200, "{hits} hits");
-        assert_eq!(half.splices[0].backward_bytes, 10_000 * half.splices[0].misses);
+        assert_eq!(half.splices[0].return_bytes, 10_000 * half.splices[0].misses);
         // Each exchange takes as long as alone; a persistent connection to the server exists after the first miss.
         let expected = none_s + (all_s - none_s) * hits as f64 / 200.0;
         assert!((half_s / expected - 1.0).abs() < 0.05, "{half_s}, expected {expected}");

@@ -230,7 +230,7 @@ fn a_narrow_link_is_found_and_a_wide_one_costs_nothing() {
         (
             ours.completed_s.expect("it completes"),
             ours.segments_sent,
-            result.links[0].forward.too_large_packets,
+            result.links[0].forward.packets_too_large,
         )
     };
     let (free, wide, narrow) = (run_over(""), run_over("mtu = \"1500 B\"\n"), run_over("mtu = \"1300 B\"\n"));
@@ -357,7 +357,7 @@ fn two_gateways_that_speak_stp_between_them_carry_requests_and_replies() {
         assert_eq!((web.completed, web.failed, web.bytes_delivered), (20, 0, 400_000));
         for splice in &result.splices {
             assert_eq!((splice.connections, splice.connections_broken), (20, 0), "{}", splice.name);
-            assert_eq!((splice.forward_bytes, splice.backward_bytes), (2000, 400_000), "{}", splice.name);
+            assert_eq!((splice.forward_bytes, splice.return_bytes), (2000, 400_000), "{}", splice.name);
         }
         // A round trip over the satellite, and two for the reply's window.
         let mean_s = web.completion_mean_s.unwrap();

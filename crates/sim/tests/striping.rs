@@ -47,7 +47,7 @@ fn parts_make_the_whole_and_windows_are_added() {
         let series = result.series.iter().find(|s| s.metric == metric).unwrap();
         series.samples.last().unwrap().1
     };
-    assert!(last("acked_bytes") <= 1_000_001.0 && last("acked_bytes") > 900_000.0);
+    assert!(last("bytes_acked") <= 1_000_001.0 && last("bytes_acked") > 900_000.0);
     let first = result.series.iter().find(|s| s.metric == "cwnd_bytes").unwrap().samples[0].1;
     assert_eq!(first, 3.0 * 2000.0, "three initial windows of two segments");
     // Slow start from six segments saves a round trip or two of one that begins with two.

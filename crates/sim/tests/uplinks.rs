@@ -185,7 +185,7 @@ fn a_load_up_to_the_capacity_is_carried() {
             let cells: u64 =
                 result.links.iter().filter(|l| l.name.starts_with("up")).map(|l| l.forward.bytes).sum();
             let carried = cells as f64 * 8.0 / 200.0 / offered_bps;
-            let dropped: u64 = result.links.iter().map(|l| l.forward.dropped_packets).sum();
+            let dropped: u64 = result.links.iter().map(|l| l.forward.packets_dropped).sum();
             let found = uplink(&result);
             println!(
                 "{part}, {settings}, load {load}: {carried:.4} of what was offered, {:.4} of the slots used, delay {:.3} s",

@@ -197,16 +197,16 @@ fn rows(table: &mut String, name: &str, result: &RunResult) {
     let handovers = &result.handovers;
     let changes = handovers.iter().map(|h| h.handovers).sum::<u64>() as f64;
     let gap = handovers.iter().map(|h| h.gap_s).sum::<f64>();
-    let spliced = result.splices.iter().map(|s| s.forward_bytes + s.backward_bytes).sum::<u64>() as f64;
+    let spliced = result.splices.iter().map(|s| s.forward_bytes + s.return_bytes).sum::<u64>() as f64;
     let cells = [
         Some(result.events as f64),
         Some(result.packet_hops as f64),
         Some(result.simulated_s),
-        sum(|d| d.dropped_packets),
-        sum(|d| d.lost_packets),
-        sum(|d| d.filtered_packets),
-        sum(|d| d.too_large_packets),
-        sum(|d| d.marked_packets),
+        sum(|d| d.packets_dropped),
+        sum(|d| d.packets_lost),
+        sum(|d| d.packets_filtered),
+        sum(|d| d.packets_too_large),
+        sum(|d| d.packets_marked),
         (!handovers.is_empty()).then_some(changes),
         (!handovers.is_empty()).then_some(gap),
         (!result.splices.is_empty()).then_some(spliced),

@@ -223,7 +223,7 @@ fn ten_megabytes_arrive_as_they_were_written() {
         let refused = world.ends[1].carry.refused();
         println!("seed {seed}, {version:?}: {:.1} s, {forward:?}, {refused:?}", world.now.as_secs_f64());
         // About 1 % of at least 7000 packets for each effect.
-        for count in [forward.corrupted_packets, forward.duplicated_packets, forward.lost_packets / 2] {
+        for count in [forward.packets_corrupted, forward.packets_duplicated, forward.packets_lost / 2] {
             let share = count as f64 / forward.packets as f64;
             assert!((0.006..0.014).contains(&share), "{share}");
         }
@@ -231,11 +231,11 @@ fn ten_megabytes_arrive_as_they_were_written() {
         let Refused { corrupt, malformed, unsupported, strays } = refused;
         let noticed = corrupt + malformed + unsupported;
         let least = if version == Version::V4 {
-            forward.corrupted_packets
+            forward.packets_corrupted
         } else {
-            forward.corrupted_packets * 9 / 10
+            forward.packets_corrupted * 9 / 10
         };
-        assert!((least..=forward.corrupted_packets).contains(&noticed), "{refused:?}");
+        assert!((least..=forward.packets_corrupted).contains(&noticed), "{refused:?}");
         assert_eq!(strays, 0);
     }
 }

@@ -221,7 +221,7 @@ impl One<'_> {
         let seeds =
             |from: u64, count: u64| (from..from + count).map(|n| first.wrapping_add(n)).collect::<Vec<_>>();
         let mut simulated = self.simulated(&seeds(0, self.args.runs))?;
-        let lossy = simulated.iter().flatten().any(|one| one.lost_packets > 0);
+        let lossy = simulated.iter().flatten().any(|one| one.packets_lost > 0);
         if lossy {
             let more = (DRAWS as u64).saturating_sub(self.args.runs);
             simulated.extend(self.simulated(&seeds(self.args.runs, more))?);

@@ -198,14 +198,14 @@ fn ping_row(table: &mut TextTable, name: &str, p: &PingResult) {
 
 fn splices(result: &RunResult) -> Option<TextTable> {
     let mut table =
-        TextTable::new(["splice", "connections", "broken", "forward", "backward", "held at most", "of one"]);
+        TextTable::new(["splice", "connections", "broken", "forward", "return", "held at most", "of one"]);
     for splice in &result.splices {
         table.row([
             splice.name.clone(),
             count(splice.connections),
             count(splice.connections_broken),
             size(splice.forward_bytes as f64),
-            size(splice.backward_bytes as f64),
+            size(splice.return_bytes as f64),
             size(splice.held_max_bytes as f64),
             size(splice.connection_held_max_bytes as f64),
         ]);
@@ -349,8 +349,8 @@ fn links(result: &RunResult) -> Option<TextTable> {
             count(d.packets),
             size(d.bytes as f64),
             share(d.utilisation),
-            count(d.dropped_packets),
-            count(d.lost_packets),
+            count(d.packets_dropped),
+            count(d.packets_lost),
             count(d.queue_max_packets),
         ]);
     };

@@ -104,8 +104,8 @@ fn picture(looks: &VecDeque<Value>) -> String {
                 name.clone(),
                 way.to_owned(),
                 of("queue_packets"),
-                of("dropped_packets"),
-                of("lost_packets"),
+                of("packets_dropped"),
+                of("packets_lost"),
             ]);
         }
     }

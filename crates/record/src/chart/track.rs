@@ -126,7 +126,7 @@ fn goodput(result: &RunResult, mut chart: Chart) -> Chart {
         let flow = one.entity.trim_start_matches("flow/");
         let points = series(result, &one.entity, one.metric);
         let (mark, points) = match one.metric {
-            "delivered_bytes" => {
+            "bytes_delivered" => {
                 let rate = |pair: &[(f64, f64)]| {
                     (pair[0].0, 8.0 * (pair[1].1 - pair[0].1).max(0.0) / (pair[1].0 - pair[0].0))
                 };
