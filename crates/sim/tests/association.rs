@@ -4,6 +4,8 @@
 //! Differs from `stp_today`: many flows have one congestion control; packets and their counts belong to the association.
 //! Leaves out the format of frames, which `skyhop-wire` and the captures of `record` test.
 
+mod common;
+
 use skyhop_network::{Capture, Inside};
 use skyhop_results::{AssociationResult, Cause, CompletionsResult, FlowKind, RunResult, TransferResult};
 use skyhop_sim::Simulation;
@@ -173,10 +175,7 @@ fn requests_beside(more: &str) -> Vec<f64> {
 }
 
 fn run_with_series(text: &str) -> RunResult {
-    let loaded = skyhop_scenario::parse(text.as_bytes(), "test.toml", &[]).unwrap_or_else(|e| panic!("{e}"));
-    let mut simulation = Simulation::new(&loaded.scenario, &loaded.files, 1).unwrap();
-    simulation.run_until(simulation.end());
-    simulation.finish()
+    common::run(text, 1)
 }
 
 #[test]

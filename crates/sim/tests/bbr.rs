@@ -4,8 +4,9 @@
 //! the tests. Differs: the draft has no curve of numbers, so that bounds follow from its gains, waits and rounds.
 //! Leaves out other flows; losses and a geostationary path are in `modern.rs`.
 
+mod common;
+
 use skyhop_results::{FlowKind, TransferResult};
-use skyhop_sim::Simulation;
 
 const RTT_S: f64 = 0.04;
 const RATE_BPS: f64 = 100e6;
@@ -40,10 +41,7 @@ fn run(duration_s: u32, more: &str) -> Run {
         transport = {{ kind = "tcp", variant = "bbr", window = "8 MB", initial_window = "10 segments" }}
         "#
     );
-    let loaded = skyhop_scenario::parse(text.as_bytes(), "bbr.toml", &[]).unwrap_or_else(|e| panic!("{e}"));
-    let mut simulation = Simulation::new(&loaded.scenario, &loaded.files, 1).unwrap();
-    simulation.run_until(simulation.end());
-    let result = simulation.finish();
+    let result = common::run(&text, 1);
     let series = |entity: &str, metric: &str| -> Vec<(f64, f64)> {
         let s = result.series.iter().find(|s| s.entity == entity && s.metric == metric).unwrap();
         s.samples.iter().map(|(at, v)| (at.as_secs_f64(), *v)).collect()

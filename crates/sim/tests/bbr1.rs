@@ -4,8 +4,9 @@
 //! al., IMC 2019. The path is 50 Mbit/s with an RTT of 40 ms, 167 packets of 1500 bytes; figure 8's has 100 Mbit/s and 100 ms.
 //! Leaves out policers: `congestion/bbr1.rs` has their rules by themselves.
 
+mod common;
+
 use skyhop_results::{FlowKind, RunResult, TransferResult};
-use skyhop_sim::Simulation;
 
 const BDP: f64 = 50e6 / 8.0 * 0.04;
 
@@ -50,10 +51,7 @@ fn run(
             i as f64 * 0.5
         );
     }
-    let loaded = skyhop_scenario::parse(text.as_bytes(), "bbr1.toml", &[]).unwrap_or_else(|e| panic!("{e}"));
-    let mut simulation = Simulation::new(&loaded.scenario, &loaded.files, 1).unwrap();
-    simulation.run_until(simulation.end());
-    simulation.finish()
+    common::run(&text, 1)
 }
 
 fn transfer(result: &RunResult, flow: usize) -> TransferResult {

@@ -2,8 +2,9 @@
 //!
 //! Each test has its formula. Packets of TCP are 1040 bytes: 1000 of payload, 40 of headers.
 
+mod common;
+
 use skyhop_results::{FlowKind, PingResult, RunResult, TransferResult};
-use skyhop_sim::Simulation;
 
 #[test]
 fn delay_over_one_link_is_propagation_and_serialisation() {
@@ -191,11 +192,7 @@ fn transfer(duration: &str, rate: &str, delay: &str, link: &str, tcp: &str) -> S
 }
 
 fn run(text: &str, seed: u64) -> RunResult {
-    let loaded = skyhop_scenario::parse(text.as_bytes(), "test.toml", &[]).unwrap_or_else(|e| panic!("{e}"));
-    let mut simulation = Simulation::new(&loaded.scenario, &loaded.files, seed).unwrap();
-    simulation.run_until(simulation.end());
-    simulation.check_conservation().unwrap();
-    simulation.finish()
+    common::run(text, seed)
 }
 
 fn of(result: &RunResult) -> &TransferResult {

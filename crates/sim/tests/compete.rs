@@ -7,8 +7,9 @@
 #[path = "../../../tools/testing.rs"]
 mod testing;
 
+mod common;
+
 use skyhop_results::FlowKind;
-use skyhop_sim::Simulation;
 
 struct Row {
     stack: String,
@@ -114,11 +115,7 @@ fn run_from(row: &Row, seed: u64, start_ms: u64) -> (f64, f64) {
         foreground = transport(&row.stack, overhead_us),
         background = transport("sack", overhead_us),
     );
-    let loaded =
-        skyhop_scenario::parse(text.as_bytes(), "compete.toml", &[]).unwrap_or_else(|e| panic!("{e}"));
-    let mut simulation = Simulation::new(&loaded.scenario, &loaded.files, seed).unwrap();
-    simulation.run_until(simulation.end());
-    let result = simulation.finish();
+    let result = common::run(&text, seed);
     let goodput = |i: usize| {
         let FlowKind::Transfer(transfer) = &result.flows[i].kind else { panic!("not a transfer") };
         transfer.bytes_delivered as f64 * 8.0 / 300.0 / 1e3

@@ -3,8 +3,9 @@
 //! Sent = delivered + dropped + lost + in flight, for each flow and for each link, and the two counts agree. Every run here is
 //! checked after each of its events, and its results for consistency.
 
+mod common;
+
 use skyhop_results::{DirectionResult, FlowKind, RunResult};
-use skyhop_sim::Simulation;
 
 #[test]
 fn a_congested_dumbbell_with_losses_both_ways() {
@@ -214,12 +215,7 @@ fn two_hours_of_iridium_with_handovers_and_losses() {
 
 /// Runs a scenario, with a check after each event and of the results.
 fn run(text: &str) -> RunResult {
-    let loaded = skyhop_scenario::parse(text.as_bytes(), "test.toml", &[]).unwrap_or_else(|e| panic!("{e}"));
-    let mut simulation = Simulation::new(&loaded.scenario, &loaded.files, 1).unwrap();
-    while simulation.step() {
-        simulation.check_conservation().unwrap();
-    }
-    let result = simulation.finish();
+    let result = common::run_by_steps(text, 1);
     let mut in_flight = 0;
     for flow in &result.flows {
         let accounted =

@@ -8,9 +8,10 @@
 #[path = "../../../tools/testing.rs"]
 mod testing;
 
+mod common;
+
 use skyhop_chance::Seed;
 use skyhop_results::FlowKind;
-use skyhop_sim::Simulation;
 use std::fmt::Write;
 
 const SEEDS: u64 = 3;
@@ -149,11 +150,7 @@ type Run = (Vec<f64>, f64);
 /// Throughput of the long flows and of the first bottleneck's short ones, kbit/s on the wire from 20 s to 320 s.
 fn run(row: &Row, seed: u64) -> Run {
     let text = scenario(row, seed);
-    let loaded =
-        skyhop_scenario::parse(text.as_bytes(), "fairness.toml", &[]).unwrap_or_else(|e| panic!("{e}"));
-    let mut simulation = Simulation::new(&loaded.scenario, &loaded.files, seed).unwrap();
-    simulation.run_until(simulation.end());
-    let result = simulation.finish();
+    let result = common::run(&text, seed);
     let early = |name: &str| {
         let entity = format!("flow/{name}");
         let series = result.series.iter().find(|s| s.entity == entity && s.metric == "bytes_delivered");

@@ -6,8 +6,9 @@
 #[path = "../../../tools/testing.rs"]
 mod testing;
 
+mod common;
+
 use skyhop_results::{FlowKind, TransferResult};
-use skyhop_sim::Simulation;
 use std::collections::BTreeMap;
 
 struct Row {
@@ -112,12 +113,7 @@ fn run_over(path: &str, variant: &str, rtt_ms: u64, delack_s: f64) -> TransferRe
         delayed_ack = {delayed_ack}
         "#
     );
-    let loaded =
-        skyhop_scenario::parse(text.as_bytes(), "geo_bulk.toml", &[]).unwrap_or_else(|e| panic!("{e}"));
-    let mut simulation = Simulation::new(&loaded.scenario, &loaded.files, 1).unwrap();
-    simulation.run_until(simulation.end());
-    simulation.check_conservation().unwrap();
-    let result = simulation.finish();
+    let result = common::run(&text, 1);
     let FlowKind::Transfer(transfer) = &result.flows[0].kind else { panic!("not a transfer") };
     assert_eq!(transfer.bytes_delivered, 10_000_000);
     transfer.clone()

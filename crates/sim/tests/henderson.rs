@@ -4,16 +4,13 @@
 //! Differs: the web load of table 4.1 is Poisson transfers of 10 packets; replies are the fit to Mah's that is shipped.
 //! Leaves out figures 4.20, 4.23 and 4.24, which `compete.rs` and `splices.rs` have.
 
+mod common;
+
 use skyhop_results::{FlowKind, RunResult, TransferResult};
-use skyhop_sim::Simulation;
 use std::fmt::Write;
 
 fn run(text: &str, seed: u64) -> RunResult {
-    let loaded = skyhop_scenario::parse(text.as_bytes(), "test.toml", &[]).unwrap_or_else(|e| panic!("{e}"));
-    let mut simulation = Simulation::new(&loaded.scenario, &loaded.files, seed).unwrap();
-    simulation.run_until(simulation.end());
-    simulation.check_conservation().unwrap();
-    simulation.finish()
+    common::run(text, seed)
 }
 
 fn transfer(result: &RunResult, flow: usize) -> &TransferResult {

@@ -3,8 +3,9 @@
 //! Follows RFC 8200 (a header of 40 bytes), RFC 8201 (path MTU discovery) and RFC 6691 (an mss is the MTU less the fixed headers).
 //! Leaves out the format of packets, which `wire` and the captures of `record` test.
 
+mod common;
+
 use skyhop_results::{FlowKind, FlowResult, RunResult, TransferResult};
-use skyhop_sim::Simulation;
 use std::collections::BTreeMap;
 
 /// A path without congestion, whose keys `link` extends, and one flow.
@@ -25,13 +26,7 @@ fn run(ip: &str, link: &str, flow: &str) -> RunResult {
         {flow}
         "#
     );
-    let loaded = skyhop_scenario::parse(text.as_bytes(), "six.toml", &[]).unwrap_or_else(|e| panic!("{e}"));
-    let mut simulation =
-        Simulation::new(&loaded.scenario, &loaded.files, 3).unwrap_or_else(|e| panic!("{e}"));
-    while simulation.step() {
-        simulation.check_conservation().unwrap();
-    }
-    simulation.finish()
+    common::run_by_steps(&text, 3)
 }
 
 /// Packets and bytes by link and direction.

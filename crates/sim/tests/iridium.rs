@@ -5,8 +5,9 @@
 #[path = "../../../tools/testing.rs"]
 mod testing;
 
+mod common;
+
 use skyhop_results::{FlowKind, RunResult};
-use skyhop_sim::Simulation;
 
 fn scenario(extra: &str) -> String {
     format!(
@@ -32,13 +33,7 @@ fn scenario(extra: &str) -> String {
 
 fn run(extra: &str) -> RunResult {
     let text = scenario(extra);
-    let loaded =
-        skyhop_scenario::parse(text.as_bytes(), "iridium.toml", &[]).unwrap_or_else(|e| panic!("{e}"));
-    let mut simulation = Simulation::new(&loaded.scenario, &loaded.files, 1).unwrap();
-    while simulation.step() {
-        simulation.check_conservation().unwrap();
-    }
-    simulation.finish()
+    common::run_by_steps(&text, 1)
 }
 
 fn delays_ms(result: &RunResult) -> Vec<(f64, f64)> {

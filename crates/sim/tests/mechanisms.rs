@@ -4,17 +4,12 @@
 //! Closed forms where there are any: rounds of slow start, what two paths carry, one path's goodput.
 //! Leaves out header compression, which has a file of its own.
 
+mod common;
+
 use skyhop_results::{FlowKind, RunResult, TransferResult};
-use skyhop_sim::Simulation;
 
 fn run(text: &str) -> RunResult {
-    let loaded =
-        skyhop_scenario::parse(text.as_bytes(), "mechanisms.toml", &[]).unwrap_or_else(|e| panic!("{e}"));
-    let mut simulation = Simulation::new(&loaded.scenario, &loaded.files, 5).unwrap();
-    while simulation.step() {
-        simulation.check_conservation().unwrap();
-    }
-    simulation.finish()
+    common::run_by_steps(text, 5)
 }
 
 fn transfer(result: &RunResult) -> TransferResult {

@@ -3,6 +3,8 @@
 //! 10 Mbit/s, RTT 600 ms, a queue of one bandwidth-delay product, 100 s. Expectations are closed forms: what a link of this rate
 //! can carry, the square-root law of Reno under random losses (Mathis 1997), what BBR's draft promises of its probes.
 
+mod common;
+
 use skyhop_results::{FlowKind, TransferResult};
 use skyhop_sim::Simulation;
 
@@ -212,11 +214,7 @@ fn marked_acknowledgments_become_as_many_as_a_thin_return_link_carries() {
                 initial_ssthresh = "500 segments", {options} }}
             "#
         );
-        let loaded =
-            skyhop_scenario::parse(text.as_bytes(), "thin.toml", &[]).unwrap_or_else(|e| panic!("{e}"));
-        let mut simulation = Simulation::new(&loaded.scenario, &loaded.files, 3).unwrap();
-        simulation.run_until(simulation.end());
-        let result = simulation.finish();
+        let result = common::run(&text, 3);
         let FlowKind::Transfer(transfer) = result.flows[0].kind.clone() else { panic!() };
         let sent = result.flows[0].packets_sent - transfer.segments_sent;
         let dropped = result.flows[0].packets_dropped;

@@ -4,17 +4,12 @@
 //! 6.4.2. Differs: nothing known.
 //! Leaves out the choice of satellites, which the `topology` crate's tests have.
 
+mod common;
+
 use skyhop_results::{AddressResult, FlowKind, PingResult, RunResult};
-use skyhop_sim::Simulation;
 
 fn run(text: &str) -> RunResult {
-    let loaded = skyhop_scenario::parse(text.as_bytes(), "t.toml", &[]).unwrap_or_else(|e| panic!("{e}"));
-    let mut simulation =
-        Simulation::new(&loaded.scenario, &loaded.files, 1).unwrap_or_else(|e| panic!("{e}"));
-    while simulation.step() {
-        simulation.check_conservation().unwrap();
-    }
-    simulation.finish()
+    common::run_by_steps(text, 1)
 }
 
 fn ping(result: &RunResult) -> PingResult {

@@ -7,9 +7,10 @@
 #[path = "../../../tools/testing.rs"]
 mod testing;
 
+mod common;
+
 use skyhop_orbit::{Terminal, preset};
 use skyhop_results::{FlowKind, TransferResult};
-use skyhop_sim::Simulation;
 use skyhop_topology::{NodeId, Rules, Topology};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -75,12 +76,7 @@ fn mesh([h0, h1, h2, v]: [u32; 4]) -> String {
 }
 
 fn simulate(text: &str, seed: u64) -> skyhop_results::RunResult {
-    let loaded =
-        skyhop_scenario::parse(text.as_bytes(), "multipath.toml", &[]).unwrap_or_else(|e| panic!("{e}"));
-    let mut simulation = Simulation::new(&loaded.scenario, &loaded.files, seed).unwrap();
-    simulation.run_until(simulation.end());
-    simulation.check_conservation().unwrap();
-    simulation.finish()
+    common::run(text, seed)
 }
 
 fn transfer(result: &skyhop_results::RunResult, flow: usize) -> &TransferResult {

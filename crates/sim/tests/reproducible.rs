@@ -2,6 +2,8 @@
 //!
 //! Random numbers come from named streams: additions to a scenario do not affect the others.
 
+mod common;
+
 use skyhop_results::{FlowKind, RunResult};
 use skyhop_sim::Simulation;
 
@@ -161,8 +163,5 @@ fn spliced() -> String {
 }
 
 fn run(text: &str, seed: u64) -> RunResult {
-    let loaded = skyhop_scenario::parse(text.as_bytes(), "test.toml", &[]).unwrap_or_else(|e| panic!("{e}"));
-    let mut simulation = Simulation::new(&loaded.scenario, &loaded.files, seed).unwrap();
-    simulation.run_until(simulation.end());
-    simulation.finish()
+    common::run(text, seed)
 }

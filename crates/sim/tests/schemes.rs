@@ -4,10 +4,11 @@
 //! Differs: satellites move by a few hundred metres during a packet's flight, which bounds the difference.
 //! Leaves out queues: rates are so high that serialisation does not count.
 
+mod common;
+
 use skyhop_orbit::{Terminal, preset};
 use skyhop_results::{FlowKind, RunResult};
 use skyhop_routing::{Centralised, Geographic, Hybrid, PathMetric, RoutingScheme, Shortest, Snapshot, send};
-use skyhop_sim::Simulation;
 use skyhop_topology::{Rules, Topology};
 use std::fmt::Write;
 
@@ -44,12 +45,7 @@ fn scenario(routing: &str, extra: &str, duration: &str) -> String {
 
 fn run(routing: &str, extra: &str, duration: &str) -> RunResult {
     let text = scenario(routing, extra, duration);
-    let loaded = skyhop_scenario::parse(text.as_bytes(), "t.toml", &[]).unwrap_or_else(|e| panic!("{e}"));
-    let mut simulation = Simulation::new(&loaded.scenario, &loaded.files, 1).unwrap();
-    while simulation.step() {
-        simulation.check_conservation().unwrap();
-    }
-    simulation.finish()
+    common::run_by_steps(&text, 1)
 }
 
 fn delays(result: &RunResult, pair: (usize, usize)) -> Vec<(f64, f64)> {
@@ -201,10 +197,7 @@ fn terminals_with_several_antennas_are_reached_by_every_scheme() {
         let text = scenario(&format!("scheme = \"{scheme}\""), "", "20 min")
             .replace(" deg\" }\n", &format!(" deg\", antennas = {antennas} }}\n"));
         assert!(text.contains("antennas"));
-        let loaded = skyhop_scenario::parse(text.as_bytes(), "t.toml", &[]).unwrap_or_else(|e| panic!("{e}"));
-        let mut simulation = Simulation::new(&loaded.scenario, &loaded.files, 1).unwrap();
-        simulation.run_until(simulation.end());
-        let result = simulation.finish();
+        let result = common::run(&text, 1);
         let pings = result.flows.iter().map(|flow| match &flow.kind {
             FlowKind::Ping(ping) => (ping.received, ping.delay_mean_s.unwrap_or(0.0) / PAIRS.len() as f64),
             _ => panic!("not a ping"),

@@ -6,6 +6,8 @@
 #[path = "../../../tools/testing.rs"]
 mod testing;
 
+mod common;
+
 use skyhop_results::{CompletionsResult, FlowKind, RunResult, TransferResult};
 use skyhop_sim::Simulation;
 use skyhop_units::{Span, Time};
@@ -71,11 +73,7 @@ fn compete(background: bool, splice: &str) -> String {
 const AT_ROUTER: &str = "[splices.gateway]\nat = \"r2\"\nflows = [\"foreground\"]\nbuffer = \"500 kB\"\n";
 
 fn run(text: &str, seed: u64) -> RunResult {
-    let loaded = skyhop_scenario::parse(text.as_bytes(), "test.toml", &[]).unwrap_or_else(|e| panic!("{e}"));
-    let mut simulation = Simulation::new(&loaded.scenario, &loaded.files, seed).unwrap();
-    simulation.run_until(simulation.end());
-    simulation.check_conservation().unwrap();
-    simulation.finish()
+    common::run(text, seed)
 }
 
 fn transfer(result: &RunResult, flow: usize) -> &TransferResult {

@@ -4,8 +4,9 @@
 //! Differs: one flow, whose numbers are those of all its connections.
 //! Leaves out striping over several paths.
 
+mod common;
+
 use skyhop_results::{FlowKind, RunResult, TransferResult};
-use skyhop_sim::Simulation;
 
 fn run(connections: u32, size: &str, link: &str, tcp: &str) -> (TransferResult, RunResult) {
     let text = format!(
@@ -15,12 +16,7 @@ fn run(connections: u32, size: &str, link: &str, tcp: &str) -> (TransferResult, 
          transport = {{ kind = \"tcp\", variant = \"sack\", mss = \"1000 B\", window = \"1 MB\"{tcp} }}\n\
          traffic = {{ kind = \"bulk\", connections = {connections}{size} }}\n"
     );
-    let loaded =
-        skyhop_scenario::parse(text.as_bytes(), "stripes.toml", &[]).unwrap_or_else(|e| panic!("{e}"));
-    let mut simulation = Simulation::new(&loaded.scenario, &loaded.files, 1).unwrap();
-    simulation.run_until(simulation.end());
-    simulation.check_conservation().unwrap();
-    let result = simulation.finish();
+    let result = common::run(&text, 1);
     let FlowKind::Transfer(transfer) = result.flows[0].kind.clone() else { panic!("not a transfer") };
     (transfer, result)
 }

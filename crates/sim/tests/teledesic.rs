@@ -1,7 +1,8 @@
 //! Teledesic has links across its seam unless the scenario turns them off, as in the thesis (section 6.3).
 
+mod common;
+
 use skyhop_results::FlowKind;
-use skyhop_sim::Simulation;
 
 /// Mean one-way delay in ms from New York to San Francisco, a ping a minute for half a day.
 fn mean_delay_ms(extra: &str) -> f64 {
@@ -23,11 +24,7 @@ fn mean_delay_ms(extra: &str) -> f64 {
         traffic = {{ kind = "ping", interval = "60 s" }}
         "#
     );
-    let loaded =
-        skyhop_scenario::parse(text.as_bytes(), "teledesic.toml", &[]).unwrap_or_else(|e| panic!("{e}"));
-    let mut simulation = Simulation::new(&loaded.scenario, &loaded.files, 1).unwrap();
-    simulation.run_until(simulation.end());
-    let result = simulation.finish();
+    let result = common::run(&text, 1);
     let FlowKind::Ping(ping) = &result.flows[0].kind else { panic!("not a ping") };
     assert!(ping.received >= 715, "{ping:?}");
     ping.delay_mean_s.unwrap() * 1e3

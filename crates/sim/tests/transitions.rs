@@ -4,17 +4,12 @@
 //! Differs: the gap of 80 ms every 15 s is that of measurements of Starlink.
 //! Leaves out routes, which `schemes.rs` has.
 
+mod common;
+
 use skyhop_results::{FlowKind, PingResult, RunResult};
-use skyhop_sim::Simulation;
 
 fn run(text: &str, seed: u64) -> RunResult {
-    let loaded = skyhop_scenario::parse(text.as_bytes(), "t.toml", &[]).unwrap_or_else(|e| panic!("{e}"));
-    let mut simulation =
-        Simulation::new(&loaded.scenario, &loaded.files, seed).unwrap_or_else(|e| panic!("{e}"));
-    while simulation.step() {
-        simulation.check_conservation().unwrap();
-    }
-    simulation.finish()
+    common::run_by_steps(text, seed)
 }
 
 fn ping(result: &RunResult) -> PingResult {
