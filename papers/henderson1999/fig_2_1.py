@@ -12,7 +12,7 @@ from satellite import run_text, toml
 from stp import BSD, head, link
 
 SOURCE = "Henderson 1999, figure 2.1 and section 2.1.1"
-CLAIM = "Seven packets of TCP carry a byte; T/TCP's SYN carries the request and its end, and the answer the same: three packets"
+CLAIM = "TCP needs seven packets for a byte; with T/TCP the request and the reply travel in SYNs with FINs: three packets"
 
 KNOWN_T_TCP = {"open": {"kind": "t-tcp", "known": True}}
 

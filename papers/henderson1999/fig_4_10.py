@@ -13,7 +13,7 @@ from harness import Reproduction, Row
 from heterogeneous import DASHES, Outcome, Setting, all_of, increase_by, left_open, replace, seeds_of
 
 SOURCE = "Henderson 1999, figure 4.10 and section 4.1.5"
-CLAIM = "A long flow gains with K without limit, the network is fairer for small K, and utilisation hardly moves"
+CLAIM = "The gain of a long flow grows steadily with K; fairness of the network improves for small K, and utilisation hardly changes"
 
 KS = (1, 2, 4, 8, 16, 32)
 CASES = {"topology 1": (1, 600), "topology 2": (2, 600), "topology 2, 300 ms": (2, 300), "topology 3": (3, 300)}

@@ -14,7 +14,7 @@ from satellite import SCENARIO, run_text
 from topology import draw
 
 SOURCE = "Henderson 1999, figure 4.12 and sections 4.2.2 and 4.2.3"
-CLAIM = "Background web traffic of a tenth of the link alone loses nothing, and costs a long transfer its share"
+CLAIM = "Background web traffic of a tenth of the link's capacity has no losses of its own, and reduces a long transfer by its share"
 
 SEEDS = 3
 LOADS = (0.0, 0.05, 0.1, 0.2)

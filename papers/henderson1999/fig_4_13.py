@@ -26,7 +26,7 @@ VARIANTS = {"reno": "Reno", "newreno-slow-but-steady": "NewReno", "sack-reno": "
 #: Bounds at 600 ms relative to SACK-NewReno, reason, and cause of a difference. The abstract's "by over half" is a row of figure 4.14's
 #: entry.
 HALF = "words: quite evident, read as a tenth to two thirds"
-SACK_RENO = "duplicates that report nothing new begin no recovery of ours, and so it halves its window once, seldom twice"
+SACK_RENO = "in skyhop, duplicates that report nothing new start no recovery, so the window is halved once, seldom twice"
 BELOW = {
     "reno": (0.33, 0.9, HALF),
     "newreno-slow-but-steady": (0.33, 0.9, HALF),

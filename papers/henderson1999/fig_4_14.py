@@ -11,7 +11,7 @@ from harness import Reproduction, Row
 from satellite import PIPE_B, draw, trace
 
 SOURCE = "Henderson 1999, figure 4.14 and section 4.2.3"
-CLAIM = "Slow start overshoots within 10 s, Reno cannot repair the losses without a timeout, and goes on with a low threshold"
+CLAIM = "Slow start overshoots within 10 s; Reno cannot repair the losses without a timeout, and continues with a low threshold"
 
 
 #: Two segments, the lower limit of halvings (RFC 5681, equation 4), are 0.03 of rate times RTT.

@@ -13,7 +13,7 @@ from satellite import run_text
 from topology import draw
 
 SOURCE = "Henderson 1999, figure 4.22 and section 4.3.1"
-CLAIM = "To the server the other end is near; the gateway holds some rates times RTT of each connection"
+CLAIM = "The server sees a short round trip; for each connection the gateway buffers a few times rate times RTT"
 
 #: Rate times RTT of the Internet path, the smaller of the two: 10 Mbit/s and 18 ms.
 INTERNET_B = 10e6 * 0.018 / 8

@@ -11,7 +11,7 @@ from compete import CEILING_KBPS, RTTS_MS, draw, measure
 from harness import Reproduction, Row
 
 SOURCE = "Henderson 1999, figure 4.23 and section 4.3.2"
-CLAIM = "Split at the gateway the connection gets its share of the router, and the satellite link is used again"
+CLAIM = "Split at the gateway, the connection gets its share of the router, and uses the satellite link fully again"
 
 
 USED = "words: used again whatever the round trip, read as 85 %"

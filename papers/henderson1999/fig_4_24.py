@@ -11,7 +11,7 @@ from compete import RTTS_MS, draw, measure
 from harness import Reproduction, Row
 
 SOURCE = "Henderson 1999, figure 4.24 and section 4.3.2"
-CLAIM = "Acknowledgments of a split connection take about 20 kbit/s, 2 % of what goes forward, at any round trip"
+CLAIM = "Acknowledgments of a split connection take about 20 kbit/s, 2 % of the forward rate, at any round trip"
 
 
 def reproduce() -> Reproduction:

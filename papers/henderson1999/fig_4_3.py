@@ -14,7 +14,10 @@ from heterogeneous import constant_rate
 import skyhop
 
 SOURCE = "Henderson 1999, figure 4.3 and section 4.1.1"
-CLAIM = "A usual window gives a flow a rate that falls with the square of its round trip; a constant rate gives all the same"
+CLAIM = (
+    "With the standard window growth a flow's rate falls with the square of its round trip; with a constant rate increase all flows "
+    "get the same"
+)
 
 RTTS_MS = (100, 400)
 C = 25.0

@@ -13,7 +13,7 @@ from satellite import run_text
 from topology import draw
 
 SOURCE = "Henderson 1999, figure 4.4 and section 4.1.2"
-CLAIM = "Two, six and six long flows share bottlenecks of 1.5 Mbit/s; round trips are those that the text names"
+CLAIM = "Two, six and six long flows share bottlenecks of 1.5 Mbit/s, with the round trips stated in the text"
 
 ROUND_TRIPS_MS = {1: (10, 600), 2: (10, 20, 100, 200, 300, 600), 3: (10, 10, 10, 10, 10, 300)}
 #: Transmission time of a SYN and its answer over a bottleneck and over the accesses, with a margin, ms.

@@ -11,7 +11,7 @@ from harness import Reproduction, Row
 from heterogeneous import benchmark, draw_benchmark, left_open
 
 SOURCE = "Henderson 1999, figure 4.5 and section 4.1.3"
-CLAIM = "The longer the queue, the better the bottleneck is used, with each kind of TCP and of queue"
+CLAIM = "Utilisation of the bottleneck grows with the length of its queue, for each kind of TCP and of queue"
 
 
 def reproduce() -> Reproduction:

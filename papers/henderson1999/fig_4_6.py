@@ -11,7 +11,7 @@ from harness import Reproduction, Row
 from heterogeneous import benchmark, draw_benchmark, left_open
 
 SOURCE = "Henderson 1999, figure 4.6 and section 4.1.3"
-CLAIM = "SACK is fairer than NewReno and RED than FIFO, and with all of them long round trips fare badly"
+CLAIM = "SACK is fairer than NewReno, and RED fairer than FIFO; with each of them flows with long round trips get little"
 
 
 SEEDS = "a fifth: drop-tail shares of short flows move by as much between seeds and web loads"

@@ -11,7 +11,7 @@ from harness import Reproduction, Row
 from heterogeneous import CONSTANTS, constant_rate, constant_rates, draw_constant_rates, left_open
 
 SOURCE = "Henderson 1999, figure 4.8 and section 4.1.4"
-CLAIM = "A constant below 100 makes the sharing much fairer; a large one lets the unfairness come back"
+CLAIM = "A constant below 100 makes the sharing much fairer; with a large one the unfairness returns"
 
 
 def reproduce() -> Reproduction:

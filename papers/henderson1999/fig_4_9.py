@@ -11,7 +11,7 @@ from harness import Reproduction, Row
 from heterogeneous import Setting, all_of, constant_rate, constant_rates, draw_constant_rates, replace
 
 SOURCE = "Henderson 1999, figure 4.9 and section 4.1.4"
-CLAIM = "One flow of the usual growth takes a disproportionate share, and most of the constant rate's fairness is gone"
+CLAIM = "One flow with the standard growth takes a disproportionate share, and most of the constant rate's fairness is lost"
 
 
 def reproduce() -> Reproduction:

@@ -11,7 +11,7 @@ from compete import CEILING_KBPS, RTTS_MS, draw, measure
 from harness import Reproduction, Row
 
 SOURCE = "Henderson 1999, figure 5.10 and section 5.3"
-CLAIM = "Split STP sends about as much as split TCP, a little less over long round trips, where its packets are spread over one"
+CLAIM = "Split STP has about the goodput of split TCP, slightly less over long round trips, since its packets are spread over a round trip"
 
 STP = '{ kind = "stp", format = "plain", packet_size = "1012 B" }'
 

@@ -11,7 +11,10 @@ from compete import RTTS_MS, draw, measure
 from harness import Reproduction, Row
 
 SOURCE = "Henderson 1999, figure 5.11 and section 5.3"
-CLAIM = "Split STP needs up to ten times less of the way back than split TCP, and the less the longer the round trip, whatever goes forward"
+CLAIM = (
+    "Split STP needs up to ten times less return bandwidth than split TCP, and less for longer round trips, independent of the "
+    "forward rate"
+)
 
 STP = '{ kind = "stp", format = "plain", packet_size = "1012 B" }'
 

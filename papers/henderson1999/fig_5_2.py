@@ -11,7 +11,7 @@ from harness import Reproduction, Row
 from stp_trace import draw, trace
 
 SOURCE = "Henderson 1999, figure 5.2 and section 5.1.1"
-CLAIM = "A lost packet is asked for by one USTAT and resent once, though STATs report it missing too until it arrives"
+CLAIM = "A lost packet is requested by one USTAT and retransmitted once, although STATs also report it missing until it arrives"
 
 RATE_BPS, DELAY_S = 40e3, 0.3
 #: All packets in this interval are lost: a packet takes 0.2 s, so exactly one is.

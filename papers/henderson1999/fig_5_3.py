@@ -12,7 +12,7 @@ from stp_trace import draw, trace
 
 SOURCE = "Henderson 1999, figure 5.3 and section 5.1.1"
 CLAIM = (
-    "A request of 400 bytes and a reply of 8000 in six packets take a few packets more, as the last packet of each burst asks for its STAT"
+    "A request of 400 bytes and a reply of 8000 in six packets take a few packets more, since the last packet of each burst requests a STAT"
 )
 
 SCENARIO = """

@@ -11,7 +11,7 @@ from harness import Reproduction, Row
 from stp_errors import BIT_ERROR_RATES, CEILING_KBPS, draw, measure, spoilt
 
 SOURCE = "Henderson 1999, figure 5.7 and section 5.2.3"
-CLAIM = "STP fills its rate up to bit error ratios of 1e-5; what is lost is little more than the packets that errors spoil"
+CLAIM = "STP fills its rate up to bit error ratios of 1e-5; the loss of goodput is little more than the share of corrupted packets"
 
 
 def reproduce() -> Reproduction:

@@ -16,7 +16,7 @@ import skyhop
 from skyhop import plot
 
 SOURCE = "Henderson 1999, figure 6.10 and section 6.4"
-CLAIM = "Delay comes in clusters by the number of satellites, and rises when the seam lies between the cities"
+CLAIM = "Delays cluster by the number of satellites on the path, and rise while the seam lies between the cities"
 
 #: Larger steps, ms, are due to the seam; other handovers on the path cost less.
 SEAM = 40.0
@@ -36,7 +36,7 @@ def reproduce() -> Reproduction:
         Row("delay with two satellites, median", "ms", 20, cluster(delay, satellites, 2), 17, 24, CLUSTER),
         Row(
             "delay with five satellites, median", "ms", 80, cluster(delay, satellites, 5), 70, 90, CLUSTER,
-            "our paths over five satellites take 63 to 69 ms; the thesis itself gives 20 to 75 ms as the range away from the seam"
+            "our paths over five satellites take 63 to 69 ms; the thesis itself states 20 to 75 ms as the range without the seam"
         ),
         Row(
             "step when the seam comes or leaves, median", "ms", 60, float(np.median(steps[steps > SEAM])), 50, 70,

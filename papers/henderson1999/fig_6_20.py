@@ -14,7 +14,10 @@ from harness import Reproduction, Row
 import skyhop
 
 SOURCE = "Henderson 1999, figure 6.20 and section 6.5.2"
-CLAIM = "At Teledesic's 84.7 degrees the planes along the seam cross at about 54 degrees, and lower below it"
+CLAIM = (
+    "At Teledesic's inclination of 84.7 degrees the planes along the seam cross at a latitude of about 54 degrees; at smaller "
+    "inclinations they cross at lower latitudes"
+)
 
 SPACING_DEG = 15
 INCLINATIONS_DEG = np.append(np.arange(80, 90, 0.5), 84.7)

@@ -40,7 +40,8 @@ def reproduce() -> Reproduction:
         Row("behind fewest hops, worst bin's mean from 5000 to 18,000 km", "ms", 3, float(means.max()), 0.5, 3.5, COMPARABLE),
         Row(
             "behind fewest hops, mean above 18,000 km", "ms", 3, float(opposite.mean()), 0.5, 3.5, COMPARABLE,
-            "opposite a destination every direction leads nearer, and greedy satellites choose one without regard to the pole or the seam"
+            "opposite to a destination every direction leads nearer, and greedy forwarding chooses one without regard to the pole or "
+            "the seam"
         ),
         Row(
             "loops", "% of pairs", 0, 100 * counts.get("looping", 0) / len(km), 0, 0.1,

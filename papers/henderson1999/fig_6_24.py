@@ -14,7 +14,7 @@ from harness import Reproduction, Row
 import skyhop
 
 SOURCE = "Henderson 1999, figure 6.24 and section 6.6.2"
-CLAIM = "70 to 95 % of the entries stay, but in states 45 and 51, where the satellite's links to other planes go off"
+CLAIM = "70 to 95 % of the entries stay, except in states 45 and 51, in which the satellite's links to other planes are switched off"
 
 TELEDESIC = {"preset": "teledesic", "isl_latitude_limit": "70 deg"}
 IRIDIUM = {"preset": "iridium", "isl_latitude_limit": "70 deg", "cross_seam_isls": True}

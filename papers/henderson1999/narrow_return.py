@@ -13,7 +13,7 @@ from satellite import run_text, toml
 from stp import BSD, SHORT, head
 
 SOURCE = "Henderson 1999, section 5.3, 1 kbit/s back"
-CLAIM = "Over 1 kbit/s back STP still serves, in half the time or less where TCP waits for its acknowledgments"
+CLAIM = "With a return channel of 1 kbit/s STP still works, and takes half the time or less of TCP, which waits for its acknowledgments"
 
 SIZES = ("10 kB", "100 kB", "1 MB")
 BACK = ("1 kbit/s", "10 kbit/s", "100 kbit/s")

@@ -13,7 +13,7 @@ from harness import Reproduction, Row
 from satellite import run_text
 
 SOURCE = "Henderson 1999, section 4.1.6"
-CLAIM = "Four acknowledgments for each segment make the window grow four times as fast, and are of little use over a thin way back"
+CLAIM = "Four acknowledgments for each segment make the window grow four times as fast, and are of little use with a narrow return channel"
 
 DURATION_S = 60
 

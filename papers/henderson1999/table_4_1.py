@@ -11,7 +11,10 @@ from harness import Reproduction, Row
 from heterogeneous import Setting, all_of, increase_by, replace
 
 SOURCE = "Henderson 1999, table 4.1"
-CLAIM = "Increase by 4 on one long flow about doubles its throughput, raises fairness, and costs neither utilisation nor the others much"
+CLAIM = (
+    "An increase by 4 for one long flow about doubles its throughput and raises fairness, with little effect on utilisation and the "
+    "other flows"
+)
 
 SEEDS = 10
 SPREAD = "ten seeds, and a web load that is not the thesis's: other loads move flows by up to 20 % and fairness by 0.04"

@@ -16,7 +16,7 @@ from harness import Reproduction, Row
 from skyhop import theory
 
 SOURCE = "Henderson 1999, table 4.2"
-CLAIM = "T/TCP or a larger initial window saves a round trip of a short transfer, both together half of it and more"
+CLAIM = "T/TCP or a larger initial window saves a round trip of a short transfer; both together save half of its time and more"
 
 #: Weight, median in bytes and sigma of the lognormals of `crates/traffic/src/mah.rs`.
 REPLIES = [(0.8687, 1626.0, 1.7321), (0.1313, 2872.0, 0.2934)]
@@ -53,9 +53,9 @@ def reproduce() -> Reproduction:
 
 
 KNOWN = {
-    ("GEO", 500, "T/TCP"): "printed 1.7 s are at most 2.92 round trips, and the printed 0.25 s of LEO at least 3.06; with T/TCP nothing "
-    "but round trips counts, so that one of them is wrong, and 1.8 fits the rest",
-    ("LEO", 500, "TCP"): "with more HTTP header 0.42 holds, and other means do not",
+    ("GEO", 500, "T/TCP"): "the printed 1.7 s are at most 2.92 round trips, and the printed 0.25 s of LEO at least 3.06; with T/TCP "
+                           "only round trips count, so one of the two is wrong, and 1.8 fits the other values",
+    ("LEO", 500, "TCP"): "with a longer HTTP header 0.42 holds, but other means do not",
 }
 
 

@@ -16,7 +16,7 @@ from satellite import run_text
 from skyhop import theory
 
 SOURCE = "Henderson 1999, table 4.2, experimental means"
-CLAIM = "What the analysis says of T/TCP and the larger window holds for transfers over a link of 1.3 Mbit/s"
+CLAIM = "The analysis of T/TCP and the larger window also holds for transfers over a link of 1.3 Mbit/s"
 
 RTTS_MS = {"GEO": 600, "LEO": 80}
 #: T/TCP, larger initial window.
@@ -53,10 +53,10 @@ def reproduce() -> Reproduction:
     return Reproduction(rows, draw(ours), sensitivity=[remark])
 
 
-SMALL = "as if the thesis's hosts acknowledged each segment of 500 bytes: ours take 2.58 and 1.99 s then"
+SMALL = "the printed value fits hosts that acknowledge each segment of 500 bytes: ours then take 2.58 and 1.99 s"
 ONE_RTT = (
-    "T/TCP saved the thesis's experiments a round trip and no more (0.37 - 0.28, 0.55 - 0.47 s), though its analysis and ours save the "
-    "delayed acknowledgment of the first segment too"
+    "in the thesis's experiments T/TCP saved only a round trip (0.37 - 0.28, 0.55 - 0.47 s), although its analysis and ours also save "
+    "the delayed acknowledgment of the first segment"
 )
 KNOWN = {("GEO", 500, "TCP"): SMALL, ("GEO", 500, "T/TCP"): SMALL, ("LEO", 1500, "T/TCP"): ONE_RTT, ("LEO", 500, "T/TCP"): ONE_RTT}
 

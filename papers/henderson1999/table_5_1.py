@@ -11,7 +11,7 @@ from harness import Reproduction, Row
 from stp import PROTOCOLS, SETTING, STP, draw, geo, intervals, measure, rows_of
 
 SOURCE = "Henderson 1999, table 5.1"
-CLAIM = "Over a geostationary satellite STP sends more than SACK and twice what Reno does, with a sixth of SACK's return bandwidth"
+CLAIM = "Over a geostationary satellite STP has more goodput than SACK and twice that of Reno, with a sixth of SACK's return bandwidth"
 
 #: Two-way, protocol: goodput, forward efficiency, return bandwidth.
 PRINTED = {

@@ -12,8 +12,8 @@ from stp import PROTOCOLS, SETTING, STP, draw, intervals, leo, measure, rows_of
 
 SOURCE = "Henderson 1999, table 5.2"
 CLAIM = (
-    "Over low satellites SACK sends a little more than STP one way and less both ways, Reno less than either; STP hears a "
-    "quarter of what they do"
+    "Over low satellites SACK has slightly more goodput than STP one way and less both ways, Reno less than either; STP needs a quarter "
+    "of their return bandwidth"
 )
 
 PRINTED = {
@@ -27,7 +27,7 @@ PRINTED = {
 
 
 MORE = "more, as the text says, and up to twice the printed gain: two goodputs of 15 % each"
-RENO = "with the queue of 25 packets that the text gives Reno has 16 % less than printed; with 28, which no text has, 13 %"
+RENO = "with the queue of 25 packets stated in the text Reno has 16 % less than printed; with 28, which is stated nowhere, 13 %"
 KNOWN = {(False, "Reno", "goodput"): RENO, (False, "STP", "Reno"): RENO}
 
 

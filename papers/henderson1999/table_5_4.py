@@ -17,8 +17,8 @@ from stp import head
 
 SOURCE = "Henderson 1999, table 5.4 and section 5.3"
 CLAIM = (
-    "STP is faster than TCP over DirecPC and as fast over Ricochet, with half of its way back; before deep queues it builds up "
-    "RTTs of many seconds"
+    "STP is faster than TCP over DirecPC and as fast over Ricochet, with half of its return bandwidth; deep queues lead to RTTs of many "
+    "seconds"
 )
 
 TCP = {"kind": "tcp", "variant": "sack-newreno", "mss": "960 B", "initial_window": "1 segment"}
@@ -42,7 +42,7 @@ RICOCHET = Network("32 kbit/s", "32 kbit/s", 350, "60 kB", 0, 0.1, "240 kB")
 PRINTED = {"DirecPC": (DIRECPC, (480, 2.8), (370, 7.6)), "Ricochet": (RICOCHET, (28.1, 0.6), (27.1, 0.9))}
 
 WINDOW = (
-    "with the 240 kB of section 4.2.2 TCP is as fast as STP; a window of 22.5 kB, of which no text speaks, would give the printed number"
+    "with the 240 kB of section 4.2.2 TCP is as fast as STP; a window of 22.5 kB, which is stated nowhere, would give the printed number"
 )
 KNOWN = {
     ("DirecPC", "TCP", "forward"): WINDOW,
@@ -108,7 +108,7 @@ def reproduce() -> Reproduction:
             rows.append(
                 Row(
                     f"{name}, {protocol}: reverse", "kbit/s", back, m.return_kbps, 0.6 * back, 1.6 * back,
-                    "a fifth of the goodput, and headers of Internet paths that are not told",
+                    "a fifth of the goodput, and headers of Internet paths, which are not stated",
                     KNOWN.get((name, protocol, "reverse"), "")
                 )
             )

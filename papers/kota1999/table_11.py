@@ -12,7 +12,7 @@ import satellite_atm
 from harness import Reproduction, Row
 
 SOURCE = "Kota et al. 1999, tables 11 to 13"
-CLAIM = "SACK is best by far; buffers and drop policies matter less than flavors, and none to fairness"
+CLAIM = "SACK is best by far; buffers and drop policies have less effect than flavors, and none of them affects fairness"
 
 PRINTED = kota.parsed("""
 epd vanilla 0.7908 0.9518  0.7924 0.9365  0.8478 0.9496

@@ -11,7 +11,7 @@ import satellite_atm as atm
 from harness import Reproduction, Row
 
 SOURCE = "Kota et al. 1999, tables 2 and 3, sections 4.1 and 4.3"
-CLAIM = "A file has 120 KB on average, a hundred clients load the link with 48 Mbit/s, and TCP can carry 37.80 or 40.39 of its 45"
+CLAIM = "A file has 120 KB on average, a hundred clients offer 48 Mbit/s, and TCP can use 37.80 or 40.39 of the link's 45 Mbit/s"
 
 #: Cells of a round trip of propagation at 45 Mbit/s.
 ROUND_TRIPS = {"WAN": (atm.WAN, 1062), "MEO": (atm.MEO, 21230), "GEO": (atm.GEO, 58380)}

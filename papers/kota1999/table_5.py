@@ -12,7 +12,10 @@ import satellite_atm
 from harness import Reproduction, Row
 
 SOURCE = "Kota et al. 1999, tables 5 to 7"
-CLAIM = "With small buffers NewReno and SACK stand above Reno and vanilla; the flavor decides efficiency, then the buffer"
+CLAIM = (
+    "With small buffers NewReno and SACK are more efficient than Reno and vanilla; efficiency depends on the flavor first, then on "
+    "the buffer"
+)
 
 PRINTED = kota.parsed("""
 epd vanilla 0.4245 0.5993  0.5741 0.9171  0.7234 0.9516
@@ -25,8 +28,9 @@ sd  newreno 0.8101 0.9089  0.8645 0.9181  0.8808 0.9709
 sd  sack    0.7384 0.6536  0.8951 0.8508  0.9075 0.8989
 """)
 STARVED = (
-    "the printed run starves connections that ours do not. Not found why: neither the clients' start (at once, within 1 s, within 10 s), "
-    "nor the least timeout (0.2 s, 1 s), nor the first (1 s, 3 s), nor a first window of one or two segments brings it"
+    "in the printed run connections starve that do not starve in ours. The cause is unknown: neither the clients' start (at once, "
+    "within 1 s, within 10 s), nor the minimum timeout (0.2 s, 1 s), nor the initial timeout (1 s, 3 s), nor an initial window of one "
+    "or two segments explains it"
 )
 #: Reasons of the numbers that differ.
 KNOWN: dict[tuple[kota.Setting, str], str] = {
@@ -42,8 +46,8 @@ KNOWN: dict[tuple[kota.Setting, str], str] = {
     (("sd", "sack", "1rtt"), "fairness"): STARVED,
 }
 KNOWN_CLAIMS = {
-    "variation of efficiency that is not drop policy's": "selective drop helps every flavor here, most with small buffers; in print "
-    "it helps vanilla and Reno and harms NewReno and SACK"
+    "variation of efficiency that is not drop policy's": "here selective drop helps every flavor, most with small buffers; in print it "
+                                                         "helps vanilla and Reno and harms NewReno and SACK"
 }
 WORST = "vanilla is less fair here; " + STARVED
 REMARKS = ["The buffer is a train's: a packet's cells meet it together (docs/scenario.md, queues of kind ubr)."]

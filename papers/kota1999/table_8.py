@@ -12,7 +12,7 @@ import satellite_atm
 from harness import Reproduction, Row
 
 SOURCE = "Kota et al. 1999, tables 8 to 10"
-CLAIM = "SACK is best and vanilla worst, and little lies between them"
+CLAIM = "SACK is best and vanilla worst, with small differences"
 
 PRINTED = kota.parsed("""
 epd vanilla 0.8476 0.9656  0.8788 0.9646  0.8995 0.9594

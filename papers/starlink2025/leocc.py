@@ -16,7 +16,7 @@ from harness import Reproduction, Row
 import skyhop
 
 SOURCE = "LeoCC's example trace, and Starlink's satellites of October 2025"
-CLAIM = "Propagation gives a floor of some ms that moves in steps every 15 s; what lies above it is not propagation"
+CLAIM = "Propagation is a minimum delay of a few ms that changes in steps every 15 s; the delay above it has other causes"
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "data"
 TRACE = SHARED / "starlink-leocc-example" / "delay_example.txt"

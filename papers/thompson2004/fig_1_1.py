@@ -15,7 +15,8 @@ from skyhop.theory import AX25, TCP_IP
 
 SOURCE = "Thompson 2004, figure 1.1"
 CLAIM = (
-    "AX.25 wastes less than TCP/IP in packets of its size, TCP/IP less in large ones; its window carries 36 times as much over any delay"
+    "In packets of AX.25's size AX.25 has less overhead than TCP/IP, in large packets TCP/IP has less; "
+    "TCP's window allows 36 times the throughput at any delay"
 )
 
 

@@ -14,7 +14,7 @@ from harness import Reproduction, Row
 import skyhop
 
 SOURCE = "Thompson 2004, figure 3.1"
-CLAIM = "A low satellite's delay changes rapidly and is a few ms; a geostationary one's stands still near 120 ms one way"
+CLAIM = "The delay of a low satellite is a few ms and changes rapidly; that of a geostationary one stays near 120 ms one way"
 
 #: SUNSAT: 400 by 838 km at 93 degrees (Stellenbosch); a circle at its mean height.
 SUNSAT = {

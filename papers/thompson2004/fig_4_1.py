@@ -14,7 +14,7 @@ from thompson import beside_ns2, columns, left_open, surface
 from skyhop import plot
 
 SOURCE = "Thompson 2004, figure 4.1"
-CLAIM = "TCP uses a link well where rate or delay is low, and use falls fast as their product grows"
+CLAIM = "TCP uses a link well if its rate or delay is low; utilisation falls rapidly as their product grows"
 
 
 def reproduce() -> Reproduction:

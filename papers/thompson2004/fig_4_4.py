@@ -14,7 +14,8 @@ from thompson import FULL, left_open, simulated
 
 SOURCE = "Thompson 2004, figure 4.4"
 CLAIM = (
-    "Small packets pay for headers, large ones for errors: the best size falls as errors grow, and below a rate of errors larger is better"
+    "Small packets lose by headers, large ones by errors: the best size falls as errors grow, and at low error rates larger "
+    "packets are better"
 )
 
 RATES_KBPS = (1000, 256, 54, 18)

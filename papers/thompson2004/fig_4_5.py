@@ -16,7 +16,7 @@ from thompson import FULL, simulated
 from skyhop import equivalence
 
 SOURCE = "Thompson 2004, figure 4.5"
-CLAIM = "The faster a link the fewer bit errors it must have, or throughput collapses"
+CLAIM = "The faster a link, the lower its bit error rate must be, or throughput collapses"
 
 RATES_KBPS = equivalence.RATES_KBPS if FULL else (10, 40, 100, 400, 1000, 4000, 9000)
 BERS = tuple(10.0 ** -(n / 2) for n in range(8, 17))

@@ -17,7 +17,7 @@ from thompson_levels import NEAR, OPEN, OTHER_SETTINGS
 from skyhop import equivalence, plot
 
 SOURCE = "Thompson 2004, figure 5.1"
-CLAIM = "One number divides the links that FACK uses to 80 % from the others"
+CLAIM = "One number separates the links that FACK uses to 80 % from the others"
 
 
 def reproduce() -> Reproduction:

@@ -11,7 +11,7 @@ from harness import Reproduction
 from thompson_levels import draw, misjudged, stack_rows
 
 SOURCE = "Thompson 2004, figure 5.2"
-CLAIM = "The formula stands for other stacks too: Tahoe's level is above Reno's"
+CLAIM = "The formula also holds for other stacks: Tahoe's level is above Reno's"
 
 
 def reproduce() -> Reproduction:

@@ -11,7 +11,7 @@ from harness import Reproduction
 from thompson_levels import draw, misjudged, stack_rows
 
 SOURCE = "Thompson 2004, figure 5.3"
-CLAIM = "The formula stands for other stacks too: NewReno's level is above Vegas's, which is the lowest of all"
+CLAIM = "The formula also holds for other stacks: NewReno's level is above Vegas's, which is the lowest of all"
 
 
 def reproduce() -> Reproduction:

@@ -12,7 +12,7 @@ from thompson import found, surface
 from thompson_levels import NEAR, OPEN, OTHER_SETTINGS, draw, misjudged
 
 SOURCE = "Thompson 2004, figure 5.4"
-CLAIM = "The formula stands for other utilisations too: 90 % has a higher level than 85 %"
+CLAIM = "The formula also holds for other utilisations: 90 % has a higher level than 85 %"
 PUBLISHED = {0.85: 1.06, 0.9: 1.18}
 KNOWN = {0.9: OTHER_SETTINGS}
 

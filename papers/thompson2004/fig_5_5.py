@@ -12,7 +12,7 @@ from thompson import beside_ns2, columns, found, surface
 from thompson_levels import draw, misjudged
 
 SOURCE = "Thompson 2004, figure 5.5"
-CLAIM = "The formula stands for other error rates too; at 1e-5 only the slowest links are used to 80 %"
+CLAIM = "The formula also holds for other error rates; at 1e-5 only the slowest links are used to 80 %"
 
 
 def reproduce() -> Reproduction:
@@ -39,7 +39,7 @@ def reproduce() -> Reproduction:
         ),
         Row(
             "1e-7: level of 80 %", "E", None, level, 0.2, 0.6,
-            "below the 0.62 that table 5.1 has for packets of 500 bytes, which are spoilt less often"
+            "below the 0.62 that table 5.1 has for packets of 500 bytes, which are corrupted less often"
         ),
         misjudged("1e-7", points[1e-7], 0.8, 6),
     ]

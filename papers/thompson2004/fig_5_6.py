@@ -14,7 +14,10 @@ from thompson import FULL, columns, simulated
 from skyhop import equivalence, plot
 
 SOURCE = "Thompson 2004, figures 5.6, 5.7 and 5.8"
-CLAIM = "At 1e-6 and 1e-7 few points disagree with the level and by little; at 1e-5 some are far off, at the edge of what is used well"
+CLAIM = (
+    "At 1e-6 and 1e-7 few points disagree with the level, and by little; at 1e-5 some are far off, near the edge of the region of "
+    "high utilisation"
+)
 
 #: Level, number of points that differ, largest and mean difference (%).
 PUBLISHED = {1e-5: (1.9508, 16, 21.53, 4.8), 1e-6: (1.1427, 3, 1.43, 1.0), 1e-7: (0.6198, 15, 5.3, 2.1)}

@@ -14,7 +14,7 @@ from thompson import FULL, columns, simulated
 from skyhop import equivalence
 
 SOURCE = "Thompson 2004, figure 5.9"
-CLAIM = "Levels of different error rates lie on parallel lines: a tenth of the errors, half a unit of E, until timeouts decide"
+CLAIM = "Levels of different error rates lie on parallel lines: a tenth of the errors raises E by half a unit, until timeouts dominate"
 
 WANTED = (0.5, 0.6, 0.7, 0.8)
 PUBLISHED = {

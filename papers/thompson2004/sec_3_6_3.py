@@ -13,7 +13,10 @@ from harness import Reproduction, Row
 from satellite import run_text
 
 SOURCE = "Thompson 2004, section 3.6.3"
-CLAIM = "Compressed headers take 3 to 5 bytes of 40; with twice and requests they are worth 10 to 15 %, and without them losses cost more"
+CLAIM = (
+    "Header compression reduces 40 bytes to 3 to 5; with twice and requests it gains 10 to 15 % of throughput, and without them "
+    "losses cost more"
+)
 
 SEEDS = (1, 2, 3, 4)
 PAYLOAD_B = 256

@@ -13,7 +13,7 @@ from harness import Reproduction, Row
 from satellite import run_text
 
 SOURCE = "Thompson 2004, section 3.6.4, and Henderson 1999, section 2.1.2"
-CLAIM = "A filter keeps acknowledgments from queueing on a thin way back; reconstruction gives the sender its clock again"
+CLAIM = "A filter keeps acknowledgments from queueing on a narrow return channel; reconstruction restores the sender's acknowledgment clock"
 
 
 def reproduce() -> Reproduction:

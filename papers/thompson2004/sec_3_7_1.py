@@ -13,7 +13,7 @@ from harness import Reproduction, Row
 from satellite import run_text
 
 SOURCE = "Thompson 2004, section 3.7.1"
-CLAIM = "Several sources at once bring a file sooner than the best of them, each with what it can give"
+CLAIM = "A file arrives sooner from several sources at once than from the best of them, each at its own rate"
 
 #: Rate in Mbit/s and delay in ms of the way from each source.
 SOURCES = {"low": (2, 20), "lower": (1, 10), "high": (1, 260)}

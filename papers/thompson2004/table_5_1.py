@@ -19,7 +19,7 @@ from thompson import FULL, columns, simulated
 from skyhop import equivalence
 
 SOURCE = "Thompson 2004, table 5.1"
-CLAIM = "One number a stack, the equivalence level, says over which rates and delays it uses a link well; FACK's is lowest"
+CLAIM = "For each stack one number, the equivalence level, separates the rates and delays at which it uses a link well; FACK's is lowest"
 
 NS2 = Path(__file__).resolve().parents[2] / "python" / "tests" / "thompson_ns2.csv"
 WANTED = (0.5, 0.6, 0.7, 0.8)
@@ -49,19 +49,19 @@ AT_90 = {
 DIFFERING = {1e-5: (411, 32.1, 6.82), 1e-6: (132, 4.19, 0.69), 1e-7: (323, 39.5, 2.46)}
 ALL = (*WANTED, 0.9)
 AT_1E_5_TOLERANCE, AT_90_TOLERANCE = 0.125, 0.1
-LEAST_TIMEOUT = "an eighth of a decade: one packet in 25 is lost, and timeouts decide, whose least length is not told; a seed is 0.03"
-SHORT_OF_90 = "0.1: the last tenth of a rate hangs on the queue and on how long a run is, which are not told"
+LEAST_TIMEOUT = "an eighth of a decade: one packet in 25 is lost, and timeouts dominate, whose minimum is not stated; a seed is 0.03"
+SHORT_OF_90 = "0.1: the last tenth of a rate depends on the queue and the length of a run, which are not stated"
 WHOLE = "half to double: one stream of losses for all points makes a pattern of its own"
 #: Points of 675 on the wrong side of the thesis's levels, of all stacks at these utilisations: 0 to 11 at 1e-6, 3 to 15 at 1e-7.
 STRIPS = {1e-6: (0.75, 1.4), 1e-7: (0.22, 0.82)}
 #: The same with 90 %, and at 1e-5.
 WIDE = {1e-5: (1.3, 3.75), 1e-6: (0.75, 2.0), 1e-7: (0.22, 1.45)}
 TOLERANCE = 0.05
-WHY = "0.05: three seeds and every third link are 0.02, and queue and run length are not told"
+WHY = "0.05: three seeds and every third link are 0.02, and queue and run length are not stated"
 CORRECTED = "and ns-2.35's stream"
 STREAM = (
-    "one stream of losses for all of the thesis's runs, which in ns-2.35 adds 0.02 to 0.05 to a level; ours has losses of its "
-    "own at each link"
+    "all runs of the thesis share one random stream of losses, which in ns-2.35 adds 0.02 to 0.05 to a level; ours draws losses for "
+    "each link separately"
 )
 #: Levels below the printed ones by more than the tolerance, by hand.
 OFF = {
@@ -75,8 +75,8 @@ OFF = {
     ("fack", 1e-7): (0.5, 0.6, 0.7),
 }
 KNOWN = {
-    ("tahoe", 1e-6, 0.8): "ns-2.35 with the thesis's stream has 1.287 too; the thesis's queue and run length are not known",
-    ("reno", 1e-7, 0.8): "ns-2.35 with the thesis's stream has 0.628 too; the thesis's queue and run length are not known",
+    ("tahoe", 1e-6, 0.8): "ns-2.35 with the thesis's stream also has 1.287; the thesis's queue and run length are not known",
+    ("reno", 1e-7, 0.8): "ns-2.35 with the thesis's stream also has 0.628; the thesis's queue and run length are not known",
 }
 
 
@@ -122,28 +122,33 @@ def reproduce() -> Reproduction:
 
 
 NOT_90 = (
-    "links of ours, and of ns-2.35 with this and shorter queues and its default stream, have 90 % of the rate at levels 0.1 to 0.4 below "
-    "the printed ones; queue and run length are not told"
+    "our links, and those of ns-2.35 with this and shorter queues and its default stream, reach 90 % of the rate at levels 0.1 to 0.4 "
+    "below the printed ones; the queue and the run length are not stated"
 )
-TIMED_OUT = "the printed stack times out more often, or for longer: its least timeout is not told"
+TIMED_OUT = "the printed stack times out more often, or for longer: its minimum timeout is not stated"
 #: By stack and bit error rate: the utilisations whose levels differ.
 OFF_BEYOND = {
     ("tahoe", 1e-5): {0.8: TIMED_OUT, 0.9: NOT_90},
     ("reno", 1e-5): {0.9: NOT_90},
     ("newreno", 1e-5): {0.8: TIMED_OUT, 0.9: NOT_90},
     ("sack1", 1e-5): {0.8: TIMED_OUT, 0.9: NOT_90},
-    ("fack", 1e-5): {0.9: "ours loses repeats, and times out, where the printed stack does not: the other way round than SACK"},
+    ("fack", 1e-5): {0.9: "our FACK loses retransmissions and times out where the printed stack does not, contrary to SACK"},
     ("tahoe", 1e-6): {0.9: NOT_90},
     ("newreno", 1e-6): {0.9: NOT_90},
     ("sack1", 1e-6): {0.9: NOT_90},
     ("fack", 1e-6): {0.9: NOT_90},
     **{(stack, 1e-7): {0.9: NOT_90} for stack in PUBLISHED},
 }
-OWN = "losses of its own at each link set neighbours apart by some hundredths, where one stream moves them together: 1.6 % for 0.7"
+OWN = (
+    "separate losses at each link make neighbouring points differ by a few hundredths, where a common stream moves them together: "
+    "1.6 % for 0.7"
+)
 KNOWN_DIFFERING = {
     (1e-6, "most that one is off"): OWN,
     (1e-6, "mean that they are off"): OWN,
-    (1e-7, "most that one is off"): "39.5 is a single point of NewReno's in the thesis, by its stream; without that stack it has 6.65",
+    (1e-7, "most that one is off"): (
+        "39.5 is a single point of NewReno in the thesis, caused by its stream; without that stack the thesis has 6.65"
+    ),
 }
 
 

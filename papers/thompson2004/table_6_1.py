@@ -11,7 +11,7 @@ from harness import Reproduction, Row
 from satellite import run_text
 
 SOURCE = "Thompson 2004, table 6.1"
-CLAIM = "The share of spoilt packets rises with their size and with the bit error rate"
+CLAIM = "The share of corrupted packets rises with their size and with the bit error rate"
 
 SIZES_B = (100, 250, 500, 750, 1000, 1250, 1400, 1500)
 PRINTED = {

@@ -14,7 +14,10 @@ from harness import Reproduction, Row
 from satellite import run_text
 
 SOURCE = "Thompson 2004, tables 6.7 to 6.9"
-CLAIM = "At 1e-6 any packet uses the link, at 1e-5 small packets do, at 1e-4 packets of 250 bytes lose most of it and large ones all"
+CLAIM = (
+    "At 1e-6 packets of any size use the link well, at 1e-5 small ones do; at 1e-4 packets of 250 bytes lose most of the rate and "
+    "large ones all of it"
+)
 
 SIZES_B = (100, 250, 500, 750, 1000, 1250, 1400, 1500)
 PRINTED = {
@@ -35,7 +38,7 @@ TIMED_OUT = (
     "our FACK loses repeats, and then times out, as ns-2.35's does, which has 45 % of 1500 bytes at 10 and 30 kbit/s with errors after the "
     "link, and ours 46; the printed column lies between ours with thresholds of two duplicates and of one, and SACK has 84 %"
 )
-LUCK = "7 to 9 packets of one run; ours has 20 in the mean, and single runs from 3 to 40"
+LUCK = "7 to 9 packets of one run; ours has a mean of 20, and single runs have 3 to 40"
 KNOWN = {(1e-4, 1000): LUCK, (1e-5, 1250): TIMED_OUT, (1e-5, 1400): TIMED_OUT, (1e-5, 1500): TIMED_OUT}
 
 
@@ -49,7 +52,7 @@ def reproduce() -> Reproduction:
     spread = ", ".join(f"{size} B {np.std(utilisations(1e-4, size), ddof=1):.2f}" for size in SIZES_B)
     told = [f"Standard deviation of one run at 1e-4, %: {spread}."]
     after = ", ".join(f"{size} B {np.mean(utilisations(1e-5, size, before=False)):.1f}" for size in SIZES_B)
-    open_ = [f"Where errors strike, and the queue, are not told. At 1e-5 with errors after the link, %: {after}."]
+    open_ = [f"The place of the errors and the queue are not stated. At 1e-5 with errors after the link, %: {after}."]
     return Reproduction(rows, draw(ours), told, open_)
 
 

@@ -27,7 +27,7 @@ CASES = {"no cross-seam links": WITHOUT, "cross-seam links": WITH, "ascending": 
 HEIGHTS = {"teledesic": 1375, "spaceway-ngso": 10352, "geo-3": 35786}
 
 
-SHORTER = {"tokyo": "ours takes the path of least delay, which across the seam has a link more of shorter ones: 11 for 10"}
+SHORTER = {"tokyo": "ours takes the path of least delay, which across the seam has one more link, of shorter ones: 11 instead of 10"}
 
 
 def reproduce() -> Reproduction:

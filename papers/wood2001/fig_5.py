@@ -12,15 +12,18 @@ from harness import Reproduction, Row
 from mesh import DELAY, NO_DELAY, SYSTEMS, VARIANTS, mean
 
 SOURCE = "Wood et al. 2001, figure 5"
-CLAIM = "Delayed acknowledgments cost goodput over several paths and little over one; telling filled gaps at once helps"
+CLAIM = "Delayed acknowledgments reduce goodput over several paths and hardly over one; acknowledging filled gaps at once helps"
 
 CASES = {"one path": {"scheme": "shortest"}, "several paths": {}, "several paths, threshold 1": {"threshold": 1}}
 #: Reasons for the variants and systems to which the claim does not apply.
 RARE = (
-    "SACK seldom enters recovery at a threshold of 3, and half the acknowledgments are half as many to be misordered; ns-2 has "
-    "the same over a mesh of nine, 1413.7 kbit/s delayed and 1406.3 not"
+    "SACK seldom enters recovery at a threshold of 3, and half as many acknowledgments are reordered half as often; ns-2 shows the same "
+    "over a mesh of nine: 1413.7 kbit/s with delayed acknowledgments, 1406.3 without"
 )
-CHAOS = "at single instants telling gaps at once moves NewReno's goodput either way; over Spaceway NGSO the mean rises, here it falls"
+CHAOS = (
+    "at single instants acknowledging filled gaps at once changes NewReno's goodput in either direction; over Spaceway NGSO the mean "
+    "rises, here it falls"
+)
 KNOWN = {
     ("newreno", "teledesic", "cost"): "3.3 % only; over Spaceway NGSO it is 21 %",
     ("sack1", "teledesic", "cost"): RARE,

@@ -16,7 +16,7 @@ from mesh import INSTANTS_DEG, PLACES, SCENARIO, SYSTEMS, mean
 import skyhop
 
 SOURCE = "Wood et al. 2001, what compensates for several paths"
-CLAIM = "Diverting where a link is congested spares drops, and reordering at the gateways spares TCP the disorder, at the price of delay"
+CLAIM = "Diverting packets at congested links avoids drops, and resequencing at the gateways restores order for TCP, at the cost of delay"
 
 CBR = {"flows.ftp.traffic": '{ kind = "cbr", rate = "4.5 Mbit/s", size = "972 B" }', "flows.ftp.transport": '{ kind = "udp" }'}
 NARROW = {"constellation.isl": '{ rate = "3 Mbit/s", queue = { kind = "drop-tail", limit = "50 packets" } }', "duration": "20 s"}
