@@ -130,7 +130,7 @@ pub fn become_able(device: Option<&str>) -> Result<bool, Error> {
     Ok(true)
 }
 
-/// The reason for which this process may not create namespaces, and who can change that.
+/// The reason for which this process may not create namespaces, and the setting that would allow it.
 fn refused(why: &io::Error) -> String {
     let number = |path: &str| fs::read_to_string(path).ok().map(|text| text.trim().to_owned());
     let mut text = format!(

@@ -434,7 +434,7 @@ impl StpStream {
         })
     }
 
-    /// `give` is told how much there is room for, and gives data.
+    /// Writes the data returned by `give`, which is called with the free space in bytes.
     fn poll_write_with(
         &self,
         cx: &Context<'_>,

@@ -261,7 +261,7 @@ impl Network {
         edges.poll()
     }
 
-    /// The next packet that an edge lets go; `index` is what is drained meanwhile.
+    /// The next packet that an edge releases; `index` is the wire that is being drained.
     #[inline(never)]
     fn leave_next(&mut self, now: Time, agenda: &mut Agenda, index: u32) -> Option<Delivery> {
         let edges = self.edges.as_mut()?;

@@ -1,15 +1,15 @@
-//! A file from several sources at once: each flow fetches pieces from a source of its own, and asks for the next one that no flow has.
+//! A file from several sources at once: each flow fetches pieces from a source of its own, and requests the next one that no flow has.
 //!
 //! Follows TH 3.7.1: different sources provide different parts of the data.
-//! Differs: a piece is taken by whoever is idle, so that the faster source gives more.
-//! Leaves out asking two sources for the last pieces, and sources that have a part of the file only.
+//! Differs: an idle flow takes the next piece, so that a faster source provides more.
+//! Leaves out requests for the last pieces to two sources, and sources with a part of the file only.
 
 use crate::{Action, AppNotice, Completion, Completions, End};
 use skyhop_units::Time;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The pieces of a file that nobody has asked for; the flows that fetch it share them.
+/// The pieces of a file that were not requested yet; the flows that fetch it share them.
 #[derive(Debug, Clone)]
 pub struct FilePieces {
     left: Arc<Mutex<PiecesLeft>>,
@@ -30,7 +30,7 @@ impl FilePieces {
         Self { left: Arc::new(Mutex::new(left)), piece: piece.max(1) }
     }
 
-    /// Length of the next piece that nobody has asked for, which the caller asks for.
+    /// Takes the next piece that was not requested yet, and returns its length.
     fn take(&self) -> Option<u64> {
         let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(piece) = left.again.pop() {
@@ -41,7 +41,7 @@ impl FilePieces {
         (piece > 0).then_some(piece)
     }
 
-    /// A piece will not come from the source that was asked for it.
+    /// Returns a piece that its source will not send.
     fn give_back(&self, piece: u64) {
         self.left.lock().unwrap_or_else(PoisonError::into_inner).again.push(piece);
     }
@@ -52,7 +52,7 @@ impl FilePieces {
 pub struct Fetch {
     pieces: FilePieces,
     request: u64,
-    /// The piece that was asked for: when, its length, and what has not arrived.
+    /// The requested piece: the time of the request, its length, and the bytes that have not arrived.
     asked: Option<(Time, u64, u64)>,
     /// Bytes of the request that have not reached the source.
     unread: u64,
@@ -80,7 +80,7 @@ impl Fetch {
         }
     }
 
-    /// The pieces that have come from this source.
+    /// The pieces that have arrived from this source.
     pub fn completions(&self) -> &Completions {
         &self.completions
     }
@@ -103,7 +103,7 @@ impl Fetch {
         }
     }
 
-    /// Asks for the next piece, or ends the connection if there is none.
+    /// Requests the next piece, or ends the connection if there is none.
     fn ask(&mut self, now: Time) {
         let (connection, end) = (CONNECTION, End::Client);
         let Some(piece) = self.pieces.take() else {

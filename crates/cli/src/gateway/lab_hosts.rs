@@ -48,7 +48,7 @@ pub struct LabHosts {
     names: Vec<String>,
     hosts: Vec<Namespace>,
     programs: Vec<(String, Child)>,
-    /// A folder for files and logs, which goes with it.
+    /// A folder for files and logs, which is removed at the end.
     pub folder: PathBuf,
     skyhop: PathBuf,
 }
@@ -129,8 +129,8 @@ impl LabHosts {
         }
     }
 
-    /// Has connections of a host use this congestion control of the kernel. By its routes: a namespace's default may be what the system
-    /// allows to everybody only.
+    /// Sets the kernel's congestion control for connections of a host. It is an attribute of the host's routes, since the default of a
+    /// namespace is restricted to the algorithms that the system allows to all users.
     pub fn prefer(&self, host: usize, law: &str) -> Result<(), Failure> {
         for route in self.ip(host, &["route", "show"])?.lines() {
             // A wire whose other end has just come may still be said to be down.

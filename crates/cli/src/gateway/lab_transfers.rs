@@ -20,9 +20,9 @@ const SERVER: usize = 4;
 /// The server's address and port.
 const ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 4, 0, 2);
 const PORT: u16 = 80;
-/// Between two samples of what has come.
+/// Interval between two samples of the bytes that have arrived.
 const SAMPLE: Duration = Duration::from_millis(50);
-/// A transfer in which nothing comes for so long has failed.
+/// Time without data after which a transfer has failed.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The server, until it is dropped.

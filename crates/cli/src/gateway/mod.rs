@@ -1,7 +1,7 @@
 //! `skyhop gateway`: TCP connections split at the satellite link, on real hosts.
 //!
 //! Follows docs/gateway.md; `skyhop_gateway` is the daemon.
-//! Differs from the simulated splice: files, keys, a firewall's table and an operator who looks.
+//! Differs from the simulated splice: configuration files, keys, a firewall's table, and status for an operator.
 //! Leaves out systemd's unit, which is in `packaging/`.
 
 mod capture;

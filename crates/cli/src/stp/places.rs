@@ -1,6 +1,6 @@
-//! Places for transfers at a server, and who loses one when all are taken and somebody waits.
+//! Places for transfers at a server: their number, and the transfer that loses its place if all are taken and another one waits.
 //!
-//! Follows the idle timeouts of servers of files; differs in that a silent transfer keeps its place for as long as nobody needs it.
+//! Follows the idle timeouts of file servers; differs in that a silent transfer keeps its place until another one needs it.
 //! Leaves out fairness among those that move data, however slowly.
 
 use crate::stopwatch::Stopwatch;
@@ -10,7 +10,7 @@ use std::time::Duration;
 
 /// Largest number of simultaneous transfers.
 pub const TRANSFERS_MAX: usize = 64;
-/// Silence after which a transfer may have to go: many round trips, and most outages of a satellite path. It can be resumed.
+/// Silence after which a transfer may lose its place: many round trips, and most outages of a satellite path. It can be resumed.
 const SILENCE: Duration = Duration::from_secs(10);
 
 /// The place of a transfer.
@@ -24,7 +24,7 @@ pub struct TransferPlace {
 pub struct TransferPlaces(Mutex<Vec<Arc<TransferPlace>>>);
 
 impl TransferPlace {
-    /// Data have moved.
+    /// Records that data were transferred.
     pub fn moved(&self) {
         *self.since.lock().unwrap_or_else(|p| p.into_inner()) = Stopwatch::start();
     }
@@ -57,7 +57,7 @@ impl TransferPlaces {
         place
     }
 
-    /// The transfer has ended.
+    /// Frees the place of a transfer that has ended.
     pub fn leave(&self, place: &Arc<TransferPlace>) {
         self.lock().retain(|other| !Arc::ptr_eq(other, place));
     }

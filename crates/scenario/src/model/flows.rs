@@ -339,8 +339,8 @@ pub enum Traffic {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         count: Option<u64>,
     },
-    /// A file in pieces, which all flows with this `file` fetch at once, each from its receiver: the next piece that nobody has asked
-    /// for (TH 3.7.1). The sender asks; goodput counts the receiver's replies.
+    /// A file in pieces, which all flows with this `file` fetch at once, each from its own receiver: always the next piece that was not
+    /// requested yet (TH 3.7.1). The sender requests; goodput counts the receiver's replies.
     Fetch {
         /// Name of the file, which its flows share.
         file: String,

@@ -57,11 +57,11 @@ pub struct Link {
     /// on the link a connection's headers cannot be restored until one is sent uncompressed.
     #[serde(default)]
     pub header_compression: bool,
-    /// True if the far end applies a header's differences again where they do not fit, as if the packet lost before had had the same
-    /// (the twice algorithm, RFC 2507 §10.1).
+    /// True if the far end applies a header's differences a second time if the checksum fails, as if the lost packet before it had had the
+    /// same (the twice algorithm, RFC 2507 §10.1).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub header_twice: bool,
-    /// True if the far end asks for an uncompressed header over the way back when it cannot restore one (RFC 2507 §10.2).
+    /// True if the far end requests an uncompressed header over the reverse direction when it cannot restore one (RFC 2507 §10.2).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub header_requests: bool,
     /// Bytes for which each acknowledgment stands behind the link: if arriving ones cover more, the missing ones are generated there,
@@ -71,14 +71,14 @@ pub struct Link {
     /// Form in which packets cross the link, which decides the bytes that each takes.
     #[serde(default, skip_serializing_if = "Framing::is_default")]
     pub framing: Framing,
-    /// Uplink in whose slots the forward direction sends, and the capacity that it may have there; `rate` is the most of it.
+    /// Uplink in whose slots the forward direction sends, and the capacity that it may have there, at most `rate`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uplink: Option<OnDemand>,
     /// MTU: the largest packet that the link carries, IP header included; without limit if left out. Larger ones are dropped, and
-    /// the sender is told.
+    /// the sender is informed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mtu: Option<Bytes>,
-    /// True if the sender is not told of packets larger than `mtu` (an ICMP black hole).
+    /// True if the sender is not informed of packets larger than `mtu` (an ICMP black hole).
     #[serde(default)]
     pub mtu_black_hole: bool,
     /// Differences of the reverse direction.

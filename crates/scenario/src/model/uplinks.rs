@@ -20,19 +20,20 @@ pub struct Uplink {
     #[serde(default = "one_carrier")]
     #[schemars(range(min = 1, max = 1000))]
     pub carriers: u32,
-    /// Program whose law of requests and whose defaults the uplink has.
+    /// Program whose algorithm for requests and whose defaults the uplink uses.
     #[serde(default)]
     pub like: UplinkModel,
     /// Duration of a frame; 26.5 ms like OpenSAND, 100 ms like SNS3.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub frame: Option<Span>,
-    /// Bytes that a slot carries; an ATM cell if left out.
+    /// Payload of a slot; an ATM cell if left out.
     #[serde(default = "default_slot")]
     pub slot: Bytes,
     /// Time between two requests of a terminal, in whole frames; 1 s like OpenSAND, 100 ms like SNS3.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_period: Option<Span>,
-    /// Frames for which a requested rate holds; one more than are between requests like OpenSAND, and at least 5 like SNS3.
+    /// Number of frames for which a requested rate is valid; by default one more than between two requests like OpenSAND, and at
+    /// least 5 like SNS3.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub persistence: Option<u32>,
     /// One-way delay between the far end of the terminals' links and the controller.
@@ -41,13 +42,13 @@ pub struct Uplink {
 }
 
 named! {
-    /// The program whose law of requests and whose defaults an uplink has.
+    /// The program whose algorithm for requests and whose defaults an uplink uses.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
     pub enum UplinkModel {
-        /// OpenSAND: a rate is asked for by arrivals, and by what waits over the time to an answer.
+        /// OpenSAND: the requested rate is that of arrivals, plus the waiting bytes over the time to an answer.
         #[default]
         OpenSand = "opensand",
-        /// SNS3: a rate is asked for by arrivals, and by what waited before over the time between requests.
+        /// SNS3: the requested rate is that of arrivals, plus the earlier waiting bytes over the time between requests.
         Sns3 = "sns3",
     }
 }
@@ -62,13 +63,13 @@ pub struct OnDemand {
     /// Constant assignment (CRA), used or not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub constant: Option<Rate>,
-    /// Most that is assigned by the rate that the terminal requests (RBDC).
+    /// Limit of the capacity that is assigned by requested rate (RBDC).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate_based: Option<Rate>,
-    /// Most that the terminal may have requested by volume and not been assigned (VBDC).
+    /// Limit of the volume that the terminal has requested and that is not assigned yet (VBDC).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub volume_based: Option<Bytes>,
-    /// Most that is assigned without a request, of what nobody has requested (FCA).
+    /// Limit of the free capacity, which is assigned without a request (FCA).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub free: Option<Rate>,
 }
@@ -92,7 +93,7 @@ impl Uplink {
         ((period.as_nanos() + frame / 2) / frame).max(1)
     }
 
-    /// Frames for which a requested rate holds.
+    /// Number of frames for which a requested rate is valid.
     pub fn persistence(&self) -> u64 {
         let default = match self.like {
             UplinkModel::OpenSand => self.request_frames() + 1,
@@ -133,7 +134,7 @@ impl OnDemand {
 }
 
 impl Scenario {
-    /// The most that a link of `rate` sends in an uplink's slots; `rate` itself without one.
+    /// Largest rate at which a link of `rate` sends in an uplink's slots; `rate` itself without one.
     pub(crate) fn on_demand_rate(&self, on_demand: Option<&OnDemand>, rate: Rate) -> Rate {
         let Some((uplink, own)) = on_demand.and_then(|own| Some((self.uplinks.get(&own.name)?, own))) else {
             return rate;

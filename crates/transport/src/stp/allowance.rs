@@ -1,8 +1,8 @@
 //! Limit on the bytes sent to an address that has not proven to be the peer's.
 //!
 //! Follows docs/stp-hosts.md, as RFC 9000 §8.1: the caller counts the bytes received from the address.
-//! Differs from holding packets back: answers, BGNAKs and POLLs are small and leave; only data and padded packets wait, and POLLs
-//! at growing intervals ask for the proof.
+//! Differs from holding back all packets: answers, BGNAKs and POLLs are small and leave; only data and padded packets wait, and POLLs
+//! at growing intervals request the proof.
 
 use skyhop_wire::stp::HEADER_LEN;
 
@@ -12,9 +12,9 @@ const BESIDE: u64 = 8;
 #[derive(Debug)]
 pub(super) struct Allowance {
     bytes: u64,
-    /// True if a POLL has asked since data began to wait.
+    /// True if a POLL has requested the proof since data began to wait.
     asked: bool,
-    /// The proof is wanted though nothing waits.
+    /// True if the proof is required although no data wait.
     demanded: bool,
 }
 
@@ -30,12 +30,12 @@ impl Allowance {
         self.bytes = bytes;
     }
 
-    /// The proof is wanted, whether or not data wait for it.
+    /// Requires the proof, whether or not data wait for it.
     pub fn demand(&mut self) {
         self.demanded = true;
     }
 
-    /// Returns true if the proof is wanted though nothing waits.
+    /// Returns true if the proof is required although no data wait.
     pub fn is_demanded(&self) -> bool {
         self.demanded && !self.is_off()
     }
@@ -55,7 +55,7 @@ impl Allowance {
         self.allows(HEADER_LEN as u64 + control as u64 + BESIDE + data)
     }
 
-    /// Returns true once when data begin to wait, so that the proof is asked for.
+    /// Returns true once when data begin to wait, so that the proof is requested.
     pub fn ask(&mut self) -> bool {
         !std::mem::replace(&mut self.asked, true)
     }

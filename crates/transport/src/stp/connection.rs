@@ -235,7 +235,8 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
     pub fn receive_window(&self) -> u64 {
         self.config.window
     }
-    /// Another window for received data, bytes, which the peer is told as soon as it has grown by half. What it was told before holds.
+    /// Changes the window for received data, bytes. It is announced to the peer once it has grown by half; earlier announcements
+    /// stay valid.
     pub fn set_receive_window(&mut self, bytes: u64) {
         self.config.window = bytes;
         let packets = self.config.window_packets();
@@ -247,7 +248,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
             receiver.tell(echo);
         }
     }
-    /// Bound on the bytes held, which may be less than was promised: what is beyond it counts as lost, but for the next packet in order.
+    /// Limits the bytes held, possibly to less than announced: packets beyond the limit count as lost, except the next one in order.
     pub fn hold_at_most(&mut self, bytes: u64) {
         if let Some(receiver) = &mut self.receiver {
             receiver.hold_at_most(bytes.max(u64::from(self.config.max_payload())));

@@ -134,13 +134,13 @@ impl<P: Contents> PathReceiver<P> {
         self.edge.max(self.next - self.ready.len() as u64 + self.window)
     }
 
-    /// Another window, of so many packets, from now on.
+    /// Changes the window, in packets.
     pub fn set_window(&mut self, packets: u64) {
         self.edge = self.limit();
         self.window = packets;
     }
 
-    /// Another bound on the bytes held. What is beyond it counts as lost, but for the next packet in order.
+    /// Limits the bytes held. Packets beyond the limit count as lost, except the next one in order.
     pub fn hold_at_most(&mut self, bytes: u64) {
         self.most_bytes = bytes;
     }

@@ -27,18 +27,18 @@ pub struct DatagramStats {
 
 #[derive(Debug)]
 struct WaitingDatagram<P> {
-    /// Since when it waits; what was written a moment ago is told at the next look at the clock.
+    /// Time since which it waits; set at the next call with a time after it was written.
     since: Option<Time>,
     until: Time,
     channel: u64,
     data: P,
 }
 
-/// The law by which the oldest are dropped of a queue that stands (RFC 8289).
+/// The control law by which the oldest datagrams of a standing queue are dropped (RFC 8289).
 #[derive(Debug)]
 struct StandingQueue {
     delay: DatagramDelay,
-    /// When the delay will have been above the target for an interval.
+    /// Time at which the delay will have been above the target for an interval.
     first_above: Option<Time>,
     dropping: bool,
     drop_next: Time,
@@ -50,13 +50,13 @@ impl StandingQueue {
         Self { delay, first_above: None, dropping: false, drop_next: Time::ZERO, count: 0 }
     }
 
-    /// RFC 8289 §5.4.
+    /// Time of the next drop (RFC 8289 §5.4).
     fn law(&self, at: Time) -> Time {
         let step = self.delay.interval.as_nanos() as f64 / f64::from(self.count.max(1)).sqrt();
         at + Span::from_nanos(step as u64)
     }
 
-    /// RFC 8289 §5.5 and §5.6: true if the first, which has waited so long, is to be dropped.
+    /// Returns true if the first datagram, which has waited for `waited`, must be dropped (RFC 8289 §5.5 and §5.6).
     fn drops(&mut self, now: Time, waited: Span) -> bool {
         if waited < self.delay.target {
             (self.first_above, self.dropping) = (None, false);
@@ -67,7 +67,7 @@ impl StandingQueue {
             return false;
         }
         if !self.dropping {
-            // Soon after the last episode drops go on at nearly the rate at which they stopped.
+            // Soon after the last episode, drops continue at nearly the rate at which they stopped.
             let recent = now.since(self.drop_next) < self.delay.interval * 16;
             self.count = if self.count > 2 && recent { self.count - 2 } else { 1 };
             (self.dropping, self.drop_next) = (true, self.law(now));
@@ -254,8 +254,8 @@ mod tests {
         Time::ZERO + Span::from_millis(ms)
     }
 
-    /// Datagrams of 1,000 bytes come at each millisecond, and one leaves at each `every`. The longest wait at the end, and how many were
-    /// dropped.
+    /// Datagrams of 1,000 bytes arrive every millisecond, and one leaves every `every`. Returns the longest wait at the end, and the number
+    /// of dropped ones.
     fn run(delay: Option<DatagramDelay>, every: u64) -> (u64, u64) {
         let mut departures = Departures::new(1 << 20, delay, u64::MAX);
         let mut sent = VecDeque::new();
