@@ -349,7 +349,7 @@ impl Clients {
         }
         let lost: u64 = self.lost.values().sum();
         println!(
-            "{{\"opened\": {}, \"closed\": {}, \"lost\": {lost}, \"why\": \"{:?}\", \"jain\": {jain:.4}, \"bulk\": {sum}}}",
+            "{{\"opened\": {}, \"closed\": {}, \"lost\": {lost}, \"why\": {:?}, \"jain\": {jain:.4}, \"bulk\": {sum}}}",
             self.opened,
             self.closed,
             self.lost.iter().map(|(why, count)| format!("{why}: {count}")).collect::<Vec<_>>().join(", ")

@@ -6,6 +6,7 @@
 
 use crate::gateway::Gateway;
 use crate::kernel::{KernelSocket, Listener};
+use crate::rule_counters::{RuleCounters, RuleCounts};
 use bytes::BytesMut;
 use polling::{Event as PollEvent, PollMode, Poller};
 use serde_json::{Value, json};
@@ -27,6 +28,8 @@ struct Asking {
     socket: KernelSocket,
     head: Vec<u8>,
     answer: Option<bytes::Bytes>,
+    /// The counters of the firewall are being read for it.
+    waits: bool,
 }
 
 /// The server.
@@ -34,6 +37,7 @@ pub struct Admin {
     listener: Listener,
     first_key: usize,
     asking: BTreeMap<usize, Asking>,
+    rules: Option<RuleCounters>,
 }
 
 impl Admin {
@@ -42,7 +46,7 @@ impl Admin {
         let listener = Listener::bind(address)?;
         // SAFETY: the listener lives as long as the poller is used.
         unsafe { poller.add_with_mode(&listener, PollEvent::readable(first_key), PollMode::Level)? };
-        Ok(Admin { listener, first_key, asking: BTreeMap::new() })
+        Ok(Admin { listener, first_key, asking: BTreeMap::new(), rules: None })
     }
 
     /// Number of keys that it uses.
@@ -57,7 +61,7 @@ impl Admin {
                 let Some(key) = free else { continue };
                 // SAFETY: the socket is removed from the poller before it is closed.
                 if unsafe { poller.add_with_mode(&socket, PollEvent::all(key), PollMode::Edge) }.is_ok() {
-                    self.asking.insert(key, Asking { socket, head: Vec::new(), answer: None });
+                    self.asking.insert(key, Asking { socket, head: Vec::new(), answer: None, waits: false });
                 }
             }
             return;
@@ -65,9 +69,33 @@ impl Admin {
         let Some(asking) = self.asking.get_mut(&event.key) else { return };
         asking.socket.readable |= event.readable;
         asking.socket.writable |= event.writable;
-        if !asking.advance(now, gateway)
-            && let Some(asking) = self.asking.remove(&event.key)
-        {
+        if !asking.advance(now, gateway, self.rules.as_ref()) {
+            self.close(poller, event.key);
+        }
+    }
+
+    /// From now on the metrics have the counters of the firewall's rules.
+    pub fn count_rules(&mut self, rules: RuleCounters) {
+        self.rules = Some(rules);
+    }
+
+    /// Answers those that wait for the firewall's counters, once these have been read.
+    pub fn answer(&mut self, poller: &Poller, now: Time, gateway: &Gateway) {
+        let Some(counts) = self.rules.as_ref().and_then(RuleCounters::read) else { return };
+        let waiting: Vec<usize> =
+            self.asking.iter().filter(|(_, asking)| asking.waits).map(|(key, _)| *key).collect();
+        for key in waiting {
+            let Some(asking) = self.asking.get_mut(&key) else { continue };
+            asking.waits = false;
+            asking.answer = Some(answer(&asking.head, now, gateway, Some(&counts)).into());
+            if !asking.advance(now, gateway, None) {
+                self.close(poller, key);
+            }
+        }
+    }
+
+    fn close(&mut self, poller: &Poller, key: usize) {
+        if let Some(asking) = self.asking.remove(&key) {
             let _ = poller.delete(&asking.socket);
             asking.socket.close();
         }
@@ -76,7 +104,7 @@ impl Admin {
 
 impl Asking {
     /// Returns false once the connection is over.
-    fn advance(&mut self, now: Time, gateway: &Gateway) -> bool {
+    fn advance(&mut self, now: Time, gateway: &Gateway, rules: Option<&RuleCounters>) -> bool {
         while self.answer.is_none() {
             match self.socket.read(HEAD_MAX as u64, &mut BytesMut::new()) {
                 Ok(Some(bytes)) if bytes.is_empty() => return false,
@@ -84,8 +112,16 @@ impl Asking {
                 Ok(None) => return true,
                 Err(_) => return false,
             }
+            if self.waits {
+                continue;
+            }
             if self.head.windows(4).any(|end| end == b"\r\n\r\n") {
-                self.answer = Some(answer(&self.head, now, gateway).into());
+                if let Some(rules) = rules.filter(|_| self.head.starts_with(b"GET /metrics ")) {
+                    rules.ask();
+                    self.waits = true;
+                    continue;
+                }
+                self.answer = Some(answer(&self.head, now, gateway, None).into());
             } else if self.head.len() > HEAD_MAX {
                 return false;
             }
@@ -99,12 +135,12 @@ impl Asking {
     }
 }
 
-fn answer(head: &[u8], now: Time, gateway: &Gateway) -> String {
+fn answer(head: &[u8], now: Time, gateway: &Gateway, rules: Option<&RuleCounts>) -> String {
     let line = String::from_utf8_lossy(head);
     let mut words = line.split_whitespace();
     let (method, path) = (words.next().unwrap_or(""), words.next().unwrap_or(""));
     let (status, kind, body) = match (method, path) {
-        ("GET", "/metrics") => ("200 OK", "text/plain; version=0.0.4", metrics(now, gateway)),
+        ("GET", "/metrics") => ("200 OK", "text/plain; version=0.0.4", metrics(now, gateway, rules)),
         ("GET", "/status") => ("200 OK", "application/json", format!("{:#}\n", status(now, gateway))),
         ("GET", _) => ("404 Not Found", "text/plain", "/metrics and /status\n".into()),
         _ => ("405 Method Not Allowed", "text/plain", "GET only\n".into()),
@@ -115,7 +151,7 @@ fn answer(head: &[u8], now: Time, gateway: &Gateway) -> String {
     )
 }
 
-fn metrics(now: Time, gateway: &Gateway) -> String {
+fn metrics(now: Time, gateway: &Gateway, rules: Option<&RuleCounts>) -> String {
     let mut out = String::new();
     gateway.counters.prometheus(&mut out);
     let _ = writeln!(
@@ -127,6 +163,14 @@ fn metrics(now: Time, gateway: &Gateway) -> String {
         gateway.flows.len(),
         gateway.users.len()
     );
+    let mut users = gateway.counters.users.clone();
+    for (_, flow) in gateway.flows.iter().filter(|(_, flow)| flow.opener || flow.user.is_some()) {
+        if let Some(client) = flow.client {
+            users.add(client.ip(), flow.join.carried());
+        }
+    }
+    users.prometheus(&mut out);
+    rule_metrics(rules, &mut out);
     let dns = &gateway.dns;
     for (name, kind, help, value) in [
         ("udp_flows", "gauge", "Flows of UDP now.", gateway.udp.len() as u64),
@@ -184,6 +228,22 @@ fn metrics(now: Time, gateway: &Gateway) -> String {
     out
 }
 
+fn rule_metrics(rules: Option<&RuleCounts>, out: &mut String) {
+    let Some(rules) = rules else { return };
+    for (unit, of) in [("packets", 0), ("bytes", 1)] {
+        let _ = writeln!(
+            out,
+            "# HELP skyhop_gateway_rule_{unit}_total {} that a rule of the firewall's table has counted since it was installed.\n\
+             # TYPE skyhop_gateway_rule_{unit}_total counter",
+            if of == 0 { "Packets" } else { "Bytes" }
+        );
+        for (rule, counts) in rules {
+            let count = if of == 0 { counts.0 } else { counts.1 };
+            let _ = writeln!(out, "skyhop_gateway_rule_{unit}_total{{rule=\"{rule}\"}} {count}");
+        }
+    }
+}
+
 fn peer(now: Time, gateway: &Gateway, name: &str, link: Option<u32>) -> Value {
     let quota = gateway.peers.quota(name);
     let (quota, used) = (quota.map(|(quota, _)| quota), quota.map(|(_, used)| used));
@@ -200,6 +260,7 @@ fn peer(now: Time, gateway: &Gateway, name: &str, link: Option<u32>) -> Value {
         "since_s": now.since(link.since).as_secs_f64(),
         "rtt_s": trunk.srtt().map(|rtt| rtt.as_secs_f64()),
         "rate_bps": trunk.rate_bps(),
+        "limited_by": trunk.limited_by(),
         "window_bytes": trunk.window(),
         "in_flight_bytes": trunk.in_flight(),
         "held_bytes": trunk.held_bytes(),

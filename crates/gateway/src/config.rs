@@ -5,6 +5,7 @@
 //! Leaves out defaults that depend on the machine.
 
 use crate::dscp::{Dscp, DscpRow, DscpTable};
+use crate::file_text::{Ports, Text};
 use crate::prefix::Prefix;
 use crate::quotas::Quota;
 use serde::Deserialize;
@@ -17,12 +18,17 @@ use std::fmt;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::ops::RangeInclusive;
 use std::path::Path;
-use std::str::FromStr;
 use toml::Spanned;
 
 /// An error in the file, with its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfigError(String);
+
+impl ConfigError {
+    pub(crate) fn new(message: String) -> Self {
+        ConfigError(message)
+    }
+}
 
 impl fmt::Display for ConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -126,6 +132,10 @@ pub struct Intercept {
     pub to: Vec<Prefix>,
     /// Exceptions: servers whose connections pass unsplit.
     pub except: Vec<Prefix>,
+    /// Marks of the firewall; connections with any mark if empty.
+    pub marks: Vec<u32>,
+    /// Exceptions: marks of connections that pass unsplit.
+    pub except_marks: Vec<u32>,
     /// Treatment of new connections while they cannot be split.
     pub fail: Fail,
     /// Treatment of users' QUIC.
@@ -260,6 +270,10 @@ struct InterceptFile {
     #[serde(default)]
     except: Vec<Spanned<String>>,
     #[serde(default)]
+    marks: Vec<Spanned<i64>>,
+    #[serde(default)]
+    except_marks: Vec<Spanned<i64>>,
+    #[serde(default)]
     fail: Fail,
     #[serde(default)]
     quic: Quic,
@@ -309,94 +323,6 @@ struct DscpFile {
 const TUNNELS: [RangeInclusive<u16>; 2] = [500..=500, 4500..=4500];
 /// The default mark: the letters "sky" in ASCII.
 pub const MARK: u32 = 0x736b79;
-
-/// The file's text, from which the line of a value is found.
-struct Text<'a> {
-    path: &'a Path,
-    text: &'a str,
-}
-
-impl Text<'_> {
-    fn error(&self, offset: usize, message: impl fmt::Display) -> ConfigError {
-        let line =
-            1 + self.text.as_bytes()[..offset.min(self.text.len())].iter().filter(|b| **b == b'\n').count();
-        ConfigError(format!("{}:{line}: {message}", self.path.display()))
-    }
-
-    fn value<T: FromStr>(&self, key: &str, value: &Spanned<String>) -> Result<T, ConfigError>
-    where
-        T::Err: fmt::Display,
-    {
-        value.get_ref().parse().map_err(|e| self.error(value.span().start, format_args!("{key}: {e}")))
-    }
-
-    fn values<T: FromStr>(&self, key: &str, values: &[Spanned<String>]) -> Result<Vec<T>, ConfigError>
-    where
-        T::Err: fmt::Display,
-    {
-        values.iter().map(|value| self.value(key, value)).collect()
-    }
-
-    fn number(
-        &self,
-        key: &str,
-        value: &Option<Spanned<i64>>,
-        allowed: RangeInclusive<i64>,
-        default: i64,
-    ) -> Result<i64, ConfigError> {
-        let Some(value) = value else { return Ok(default) };
-        let number = *value.get_ref();
-        if allowed.contains(&number) {
-            return Ok(number);
-        }
-        let (from, to) = allowed.into_inner();
-        Err(self.error(value.span().start, format_args!("{key}: {number}; {from} to {to} are allowed")))
-    }
-
-    fn address(
-        &self,
-        key: &str,
-        value: &Spanned<String>,
-        port: Option<u16>,
-    ) -> Result<SocketAddr, ConfigError> {
-        let text = value.get_ref();
-        let bare = text.parse::<IpAddr>().ok().zip(port).map(|(ip, port)| SocketAddr::new(ip, port));
-        bare.or_else(|| text.parse().ok()).ok_or_else(|| {
-            let message = format!("{key}: \"{text}\" is no address with a port; \"192.0.2.1:57824\" is");
-            self.error(value.span().start, message)
-        })
-    }
-
-    /// The error of the TOML library, with the nearest of the valid keys that it lists.
-    fn parse(&self) -> Result<File, ConfigError> {
-        toml::from_str(self.text).map_err(|e| {
-            let message = e.message();
-            let quoted: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
-            let hint = match quoted.split_first() {
-                Some((unknown, known)) if message.starts_with("unknown") => {
-                    spelling::hint(unknown, known.iter().copied())
-                }
-                _ => String::new(),
-            };
-            self.error(e.span().map_or(0, |span| span.start), format_args!("{message}{hint}"))
-        })
-    }
-}
-
-/// One port or a range of them.
-struct Ports(RangeInclusive<u16>);
-
-impl FromStr for Ports {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let (first, last) = text.split_once('-').unwrap_or((text, text));
-        match (first.trim().parse::<u16>(), last.trim().parse::<u16>()) {
-            (Ok(first), Ok(last)) if 0 < first && first <= last => Ok(Ports(first..=last)),
-            _ => Err(format!("\"{text}\" is no port or range of ports; \"443\" and \"8000-8999\" are")),
-        }
-    }
-}
 
 /// Host and port, with brackets around an IPv6 address.
 pub fn host_and_port(text: &str) -> Option<(String, u16)> {
@@ -699,6 +625,10 @@ fn intercept(text: &Text<'_>, role: Role, from: &InterceptFile) -> Result<Interc
     let ports = |key: &str, values: &[Spanned<String>]| -> Result<Vec<RangeInclusive<u16>>, ConfigError> {
         Ok(text.values::<Ports>(key, values)?.into_iter().map(|ports| ports.0).collect())
     };
+    let marks = |key: &str, values: &[Spanned<i64>]| -> Result<Vec<u32>, ConfigError> {
+        let numbers = text.numbers(key, values, 0..=i64::from(u32::MAX))?;
+        Ok(numbers.into_iter().map(|mark| mark as u32).collect())
+    };
     // Datagrams of a hub's users arrive in their terminals' streams, and a hub alone has no far gateway to carry them to.
     if role != Role::Terminal {
         let udp =
@@ -737,6 +667,8 @@ fn intercept(text: &Text<'_>, role: Role, from: &InterceptFile) -> Result<Interc
         },
         to: text.values("intercept.to", &from.to)?,
         except: text.values("intercept.except", &from.except)?,
+        marks: marks("intercept.marks", &from.marks)?,
+        except_marks: marks("intercept.except_marks", &from.except_marks)?,
         fail: from.fail,
         quic: from.quic,
         quic_rate,

@@ -1,8 +1,9 @@
 //! The counters of a gateway.
 //!
 //! Follows the conventions of Prometheus for names: units spelt out, `_total` for counters that only grow.
-//! Leaves out labels of users, since their number is not bounded.
+//! Leaves out the state, which `admin` adds.
 
+use crate::user_counters::UserCounters;
 use skyhop_splice::preamble::Answer;
 use std::fmt::Write as _;
 
@@ -36,6 +37,8 @@ pub struct GatewayCounters {
     pub bytes: [u64; 2],
     /// UDP datagrams.
     pub datagrams: DatagramCounters,
+    /// Finished connections of users here.
+    pub users: UserCounters,
 }
 
 impl GatewayCounters {

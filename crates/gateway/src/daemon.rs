@@ -8,6 +8,7 @@ use crate::admin::Admin;
 use crate::config::{Config, Role, SourceAddress};
 use crate::gateway::{FIRST_FLOW, FIRST_UDP, Gateway, UDP_LISTENERS};
 use crate::kernel::{Listener, congestion_controls, raise_file_limit};
+use crate::rule_counters::RuleCounters;
 use crate::usage::UsageFile;
 use crate::{routing, rules};
 use polling::{Event, Events, PollMode, Poller};
@@ -161,7 +162,7 @@ impl Daemon {
             _ => config.listen,
         };
         let socket = Socket::bind(Carrier::Udp, local, SOCKET_BUFFER)
-            .map_err(|e| DaemonError::Config(format!("listen: {local}: {e}")))?;
+            .map_err(|e| DaemonError::Config(format!("listen: {local}: {}", in_use(e))))?;
         let poller = Arc::new(Poller::new().map_err(|e| run("poller", e))?);
         // SAFETY: the daemon owns both, and they live as long as the poller.
         unsafe {
@@ -282,7 +283,8 @@ impl Daemon {
                 }
             }
             // A trial, so that a missing privilege is reported at the start.
-            self.intercept(true).map_err(|e| format!("intercept: {e}"))?;
+            let port = self.gateway.config.intercept.as_ref().map_or(0, |intercept| intercept.port);
+            self.intercept(true).map_err(|e| format!("intercept: port {port}: {}", in_use(e)))?;
             if self.gateway.config.role == Role::Terminal {
                 self.intercept(false).map_err(|e| format!("intercept: {e}"))?;
             }
@@ -337,6 +339,11 @@ impl Daemon {
         let mark = mark(config);
         rules::apply(&ruleset).map_err(|e| e.to_string())?;
         self.rules = true;
+        if let Some(admin) = &mut self.admin {
+            let waker = self.poller.clone();
+            let counters = RuleCounters::start(move || _ = waker.notify());
+            admin.count_rules(counters.map_err(|e| format!("rules: {e}"))?);
+        }
         routing::add(mark).map_err(|e| e.to_string())?;
         if config.source == SourceAddress::Client || config.intercept.is_some() {
             for (file, why) in FORWARDING {
@@ -464,6 +471,9 @@ impl Daemon {
         more |= self.gateway.work(now);
         while let Some(line) = self.gateway.log.pop_front() {
             (self.log)(&line);
+        }
+        if let Some(admin) = &mut self.admin {
+            admin.answer(&self.poller, now, &self.gateway);
         }
         self.adjust();
         self.count_usage(false);
@@ -598,6 +608,10 @@ impl Daemon {
             ("socks", before.socks == config.socks),
             ("forward", before.forwards == config.forwards),
             ("metrics", before.metrics == config.metrics),
+            ("promised", before.promised == config.promised),
+            ("memory", before.memory == config.memory),
+            ("mtu", before.mtu == config.mtu),
+            ("silence", before.silence == config.silence),
             (
                 "intercept",
                 before.intercept.is_some() == config.intercept.is_some() && mark(before) == mark(&config),
@@ -635,6 +649,17 @@ const FORWARDING: [(&str, &str); 2] = [
         "this host forwards no packets of IPv6, and what is not split does not pass",
     ),
 ];
+
+/// An error of a listener, with a hint if the port is taken.
+fn in_use(e: io::Error) -> io::Error {
+    match e.kind() {
+        io::ErrorKind::AddrInUse => io::Error::new(
+            e.kind(),
+            "in use: another gateway runs on this host, or another program has the port",
+        ),
+        _ => e,
+    }
+}
 
 fn mark(config: &Config) -> u32 {
     config.intercept.as_ref().map_or(crate::config::MARK, |intercept| intercept.mark)

@@ -122,6 +122,7 @@ fn engine_config(config: &Config) -> engine::Config {
     engine.stp.keep_alive = Some(config.silence / 4);
     engine.stp.silence = config.silence / 4 * 3;
     engine.stp.max_rate = config.rate;
+    engine.rate = config.rate;
     engine.rates = config.rates();
     if config.promised {
         engine.stp.congestion = Congestion::Rate;
@@ -169,7 +170,7 @@ impl Gateway {
     pub fn reload(&mut self, config: Config) {
         self.peers.set_terminals(&config.terminals);
         self.engine.set_keys(config.keys.clone());
-        self.engine.set_rates(config.rates());
+        self.engine.set_rates(config.rate, config.rates());
         self.config = config;
     }
 
@@ -525,6 +526,9 @@ impl Gateway {
         if end == End::HandedOver {
             return;
         }
+        if let Some(client) = flow.client.filter(|_| flow.opener || flow.user.is_some()) {
+            self.counters.users.add(client.ip(), [up, down]);
+        }
         if let (Some(user), Some(stream)) = (flow.sharer, flow.stream)
             && let Some(weight) = self.users.remove(user, stream)
         {
@@ -594,11 +598,16 @@ impl Gateway {
     }
 
     fn up(&mut self, now: Time, id: u32, peer: SocketAddr, key: Option<skyhop_live::keys::PublicKey>) {
-        let Some((name, before)) = self.peers.up(id, key) else {
+        let Some((name, before)) = self.peers.up(now, id, key) else {
             // Its key has been removed from the file in the meantime.
             return self.engine.abort(id);
         };
         self.log.push_back(format!("{name}: association open with {peer}"));
+        if self.peers.is_doubled(&name) {
+            let message =
+                format!("{name}: its association is replaced again and again: two terminals use its key");
+            self.log.push_back(message);
+        }
         if let Some(before) = before {
             self.engine.abort(before);
             self.lose(now, before);

@@ -17,10 +17,13 @@
 //! | `peers` | the terminals of a hub, or the hub of a terminal |
 //! | `dscp` | code points, and the table that changes them |
 //! | `quotas` | quotas of terminals on the link |
+//! | `file_text` | values of the file, and errors with their lines |
+//! | `rule_counters` | counters of the firewall's rules |
 //! | `usage` | the file of their usage |
 //! | `users` | users and their shares of the link |
 //! | `socks` | requests of programs to the SOCKS5 proxy |
 //! | `names` | name resolution |
+//! | `user_counters` | the counters of users |
 //! | `counters` | the counters |
 //! | `admin` | metrics and the status, over HTTP on loopback |
 //! | `datagram_socket` | UDP sockets |
@@ -46,6 +49,7 @@ mod datagram_socket;
 mod dns;
 mod dns_message;
 mod dscp;
+mod file_text;
 mod flow;
 mod flows;
 mod gateway;
@@ -57,6 +61,7 @@ mod peers;
 mod prefix;
 mod quotas;
 mod routing;
+mod rule_counters;
 mod rules;
 mod sides;
 mod socks;
@@ -64,6 +69,7 @@ mod udp;
 mod udp_flows;
 mod udp_loads;
 mod usage;
+mod user_counters;
 mod users;
 
 pub use config::{

@@ -16,6 +16,10 @@ use std::net::{IpAddr, SocketAddr};
 const RETRY_MIN: Span = Span::from_millis(500);
 const RETRY_MAX: Span = Span::from_secs(15);
 
+/// Replaced associations within a minute by which two terminals with one key are recognized: a terminal that restarts replaces one.
+const DOUBLED: u32 = 4;
+const MINUTE: Span = Span::from_secs(60);
+
 /// The state of a terminal's attempt to reach the hub.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum HubAttempt {
@@ -44,11 +48,13 @@ struct Peer {
     quota: Option<Quota>,
     /// Bytes carried by its association that are already counted.
     counted: u64,
+    /// Associations that were replaced while they were open, and the time of the first in the last minute.
+    replaced: (u32, Time),
 }
 
 impl Peer {
     fn new(key: Option<PublicKey>) -> Self {
-        Peer { key, prefixes: Vec::new(), link: None, quota: None, counted: 0 }
+        Peer { key, prefixes: Vec::new(), link: None, quota: None, counted: 0, replaced: (0, Time::ZERO) }
     }
 }
 
@@ -123,7 +129,7 @@ impl Peers {
     }
 
     /// Records an open association. Returns the peer's name and the association that it replaces; `None` if no peer has this key.
-    pub fn up(&mut self, id: u32, key: Option<PublicKey>) -> Option<(String, Option<u32>)> {
+    pub fn up(&mut self, now: Time, id: u32, key: Option<PublicKey>) -> Option<(String, Option<u32>)> {
         let (name, peer) = match &mut self.hub {
             Some(hub) => {
                 (hub.attempt, hub.pause) = (HubAttempt::Done, RETRY_MIN);
@@ -133,7 +139,19 @@ impl Peers {
         };
         let before = peer.link.replace(id).filter(|before| *before != id);
         peer.counted = 0;
+        if before.is_some() {
+            let (count, since) = &mut peer.replaced;
+            if now.since(*since) > MINUTE {
+                (*count, *since) = (0, now);
+            }
+            *count += 1;
+        }
         Some((name.clone(), before))
+    }
+
+    /// Returns true if a peer has replaced its association so often that there must be two of it.
+    pub fn is_doubled(&self, name: &str) -> bool {
+        self.peers.get(name).is_some_and(|peer| peer.replaced.0 == DOUBLED)
     }
 
     /// Records the end of an association, or a failed attempt. Returns the peer's name if it has no association now.
@@ -180,7 +198,8 @@ impl Peers {
     pub fn link_to(&self, address: IpAddr) -> Option<u32> {
         match &self.hub {
             Some(_) => self.link_of(HUB),
-            None => self.peers.values().find(|peer| contains(peer, address))?.link,
+            // Two terminals may have the same users while a key is being replaced.
+            None => self.peers.values().filter(|peer| contains(peer, address)).find_map(|peer| peer.link),
         }
     }
 

@@ -6,6 +6,7 @@
 
 use crate::config::{Config, Dns, Fail, Intercept, Quic, Role, SourceAddress, UdpRule};
 use crate::prefix::{Prefix, SPECIAL};
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
 use std::ops::RangeInclusive;
@@ -20,7 +21,10 @@ pub fn ruleset(config: &Config) -> Option<String> {
     let mut out = String::from("table inet skyhop\ndelete table inet skyhop\ntable inet skyhop {\n");
     out.push_str("  chain prerouting {\n    type filter hook prerouting priority mangle; policy accept;\n");
     // Packets of intercepted connections, and replies to those that have a client's source address.
-    let _ = writeln!(out, "    meta l4proto tcp socket transparent 1 meta mark set {mark:#x} counter accept");
+    let _ = writeln!(
+        out,
+        "    meta l4proto tcp socket transparent 1 meta mark set {mark:#x} counter accept comment \"split\""
+    );
     if let Some(intercept) = &config.intercept {
         selection(config, intercept, &mut out);
         datagrams(intercept, &mut out);
@@ -30,11 +34,11 @@ pub fn ruleset(config: &Config) -> Option<String> {
             let _ = writeln!(
                 out,
                 "    meta nfproto {version} tcp flags & (fin | syn | rst | ack) == syn tproxy {family} to :{port} meta mark set \
-                 {mark:#x} counter accept"
+                 {mark:#x} counter accept comment \"new, {version}\""
             );
         }
         if refused {
-            out.push_str("    tcp flags & (fin | syn | rst | ack) == syn counter reject with tcp reset\n");
+            out.push_str("    tcp flags & (fin | syn | rst | ack) == syn counter reject with tcp reset comment \"refused\"\n");
         } else {
             out.push_str(
                 "    tcp flags & (fin | syn | rst | ack) == syn counter comment \"passed unsplit\"\n",
@@ -54,13 +58,17 @@ fn quic(intercept: &Intercept, out: &mut String) {
     let devices = names(&intercept.interfaces);
     let rules = match (intercept.quic, intercept.quic_rate) {
         (Quic::Refuse, _) => {
-            vec![format!("iifname {devices} udp dport 443 counter reject with icmpx port-unreachable")]
+            vec![format!(
+                "iifname {devices} udp dport 443 counter reject with icmpx port-unreachable comment \"QUIC refused\""
+            )]
         }
         (Quic::Limit, Some(rate)) => {
             let bytes = (rate.as_bps() / 8).max(1);
             // A burst of a tenth of a second, and at least of a few packets.
             let burst = (bytes / 10).max(15_000);
-            let over = format!("limit rate over {bytes} bytes/second burst {burst} bytes counter drop");
+            let over = format!(
+                "limit rate over {bytes} bytes/second burst {burst} bytes counter drop comment \"QUIC over its rate\""
+            );
             vec![
                 format!("iifname {devices} udp dport 443 {over}"),
                 format!("oifname {devices} udp sport 443 {over}"),
@@ -97,13 +105,15 @@ fn datagrams(intercept: &Intercept, out: &mut String) {
     for (family, version) in [("ip", "ipv4"), ("ip6", "ipv6")] {
         let _ = writeln!(
             out,
-            "    meta nfproto {version} meta l4proto udp tproxy {family} to :{port} meta mark set {mark:#x} counter accept"
+            "    meta nfproto {version} meta l4proto udp tproxy {family} to :{port} meta mark set {mark:#x} counter accept comment \"datagrams, {version}\""
         );
     }
     // Reached without a listener.
     out.push_str(match intercept.fail {
         Fail::Open => "    meta l4proto udp accept\n",
-        Fail::Closed => "    meta l4proto udp counter reject with icmpx port-unreachable\n",
+        Fail::Closed => {
+            "    meta l4proto udp counter reject with icmpx port-unreachable comment \"datagrams refused\"\n"
+        }
     });
 }
 
@@ -119,6 +129,16 @@ fn selection(config: &Config, intercept: &Intercept, out: &mut String) {
     // Tunnels are counted, to explain why they are not accelerated.
     let tunnels = [intercept.except_ports.as_slice(), &[1194..=1194, 1723..=1723]].concat();
     let _ = writeln!(out, "    tcp dport {} counter accept comment \"tunnels\"", ports(&tunnels));
+    if !intercept.except_marks.is_empty() {
+        let _ = writeln!(
+            out,
+            "    meta mark {} counter accept comment \"except_marks\"",
+            marks(&intercept.except_marks)
+        );
+    }
+    if !intercept.marks.is_empty() {
+        let _ = writeln!(out, "    meta mark != {} accept", marks(&intercept.marks));
+    }
     if !intercept.ports.is_empty() {
         let _ = writeln!(out, "    tcp dport != {} accept", ports(&intercept.ports));
     }
@@ -147,6 +167,11 @@ fn addresses(which: &str, not: &str, prefixes: &[Prefix], out: &mut String) {
             (true, false) => _ = writeln!(out, "    meta nfproto {version} accept"),
         }
     }
+}
+
+fn marks(marks: &[u32]) -> String {
+    let written: BTreeSet<String> = marks.iter().map(|mark| format!("{mark:#x}")).collect();
+    format!("{{ {} }}", written.into_iter().collect::<Vec<_>>().join(", "))
 }
 
 fn names(names: &[String]) -> String {

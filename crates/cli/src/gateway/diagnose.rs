@@ -3,7 +3,7 @@
 //! Follows docs/gateway.md. Differs from the status: it names faults and remedies.
 //! Leaves out the far gateway, where the same command can be run.
 
-use super::status::ask;
+use super::status::{ask, limit};
 use crate::failure::Failure;
 use clap::Args;
 use serde_json::Value;
@@ -163,6 +163,9 @@ fn path(config: &Config, peer: &Value, findings: &mut Findings) {
         rate / 1e6
     );
     findings.say(true, &what, "");
+    if let Some(why) = peer["limited_by"].as_str().and_then(limit) {
+        findings.note(&format!("{name}: {why}"));
+    }
     let again = number(peer, "packets_retransmitted") / number(peer, "packets_sent").max(1.0);
     let advice = "the path loses packets, or its queue is short: a promised rate (`rate`, `promised`) is not given up for losses";
     findings.say(

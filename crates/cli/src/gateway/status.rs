@@ -76,6 +76,23 @@ pub fn ask(address: SocketAddr) -> io::Result<String> {
     Ok(body.to_owned())
 }
 
+/// The reason for which an association does not send faster now; none if it has nothing to send.
+pub fn limit(cause: &str) -> Option<&'static str> {
+    Some(match cause {
+        "pacing" => "sends at its rate, the link's or the file's; more data wait",
+        "turn" => "waits while others use the hub's rate; more data wait",
+        "receive_window" => {
+            "waits for the far gateway's memory: connections there do not read, or its `memory` is short"
+        }
+        "congestion_window" => {
+            "waits for answers of the path, whose rate is not known yet or has become lower"
+        }
+        "recovery" => "waits for packets that were lost, or the path has an outage",
+        "handshake" => "is being opened",
+        _ => return None,
+    })
+}
+
 fn number(value: &Value, key: &str) -> f64 {
     value[key].as_f64().unwrap_or(0.0)
 }
@@ -123,6 +140,9 @@ fn table(status: &Value, out: &mut String) {
             100.0 * number(peer, "packets_retransmitted") / sent,
             peer["packet_size"],
         );
+        if let Some(why) = peer["limited_by"].as_str().and_then(limit) {
+            let _ = writeln!(out, "  {name}: {why}");
+        }
     }
     let flows: Vec<&Value> = status["flows"].as_array().into_iter().flatten().collect();
     if flows.is_empty() {

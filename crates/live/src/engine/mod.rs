@@ -5,6 +5,7 @@
 //! Leaves out the socket, the clock and the thread, and the owner of streams.
 
 mod link;
+mod shared_rate;
 mod turns;
 
 use crate::associations::{self, AssociationFailure, Associations};
@@ -16,6 +17,7 @@ use crate::seal::{HEADER_LEN, OVERHEAD};
 use crate::socket::{Trouble, TroubleKind};
 use bytes::Bytes;
 pub use link::Link;
+use shared_rate::SharedRate;
 use skyhop_transport::stp::{self, Budgets, Ends, Frames, Trunk, TrunkEvent};
 use skyhop_units::{Rate, Span, Time};
 use skyhop_wire::stp::{Packet, Reason, UDP_PORT, emit, parse};
@@ -33,6 +35,8 @@ pub struct Config {
     pub stp: stp::Config,
     /// Budgets of each association.
     pub budgets: Budgets,
+    /// Highest rate of all associations together.
+    pub rate: Option<Rate>,
     /// Highest rates to single peers, by key, in place of STP's `max_rate`.
     pub rates: BTreeMap<PublicKey, Rate>,
     /// Largest packet of the network layer, bytes.
@@ -52,6 +56,7 @@ impl Config {
                 ..stp::Config::default()
             },
             budgets: Budgets::default(),
+            rate: None,
             rates: BTreeMap::new(),
             mtu: 1500,
             mtu_base: 1280,
@@ -59,11 +64,15 @@ impl Config {
     }
 
     fn stp_for(&self, peer: SocketAddr) -> stp::Config {
-        let network = if peer.is_ipv4() { 20 } else { 40 };
-        let overhead = network + 8 + OVERHEAD as u32;
+        let overhead = headers(peer) + OVERHEAD as u32;
         let base_size = self.mtu_base.min(self.mtu) - overhead;
         stp::Config { packet_size: self.mtu - overhead, base_size, overhead, ..self.stp.clone() }
     }
+}
+
+/// Bytes of the headers of IP and UDP.
+fn headers(peer: SocketAddr) -> u32 {
+    8 + if peer.is_ipv4() { 20 } else { 40 }
 }
 
 /// An event of the host.
@@ -141,6 +150,7 @@ pub struct Engine {
     associations: Associations,
     links: BTreeMap<u32, Link>,
     turns: Turns,
+    shared: SharedRate,
     outgoing: VecDeque<(SocketAddr, Option<IpAddr>, Vec<u8>)>,
     events: VecDeque<Event>,
     entropy: Arc<dyn Entropy>,
@@ -153,6 +163,7 @@ impl Engine {
     pub fn new(now: Time, config: Config, entropy: Arc<dyn Entropy>) -> Self {
         Engine {
             associations: Associations::new(now, config.associations.clone(), entropy.clone()),
+            shared: SharedRate::new(config.rate),
             config,
             links: BTreeMap::new(),
             turns: Turns::default(),
@@ -183,8 +194,10 @@ impl Engine {
         self.associations.set_keys(keys);
     }
 
-    /// Replaces the rates of single peers, for associations opened later.
-    pub fn set_rates(&mut self, rates: BTreeMap<PublicKey, Rate>) {
+    /// Replaces the rate of all associations together, at once, and those of single peers, for associations opened later.
+    pub fn set_rates(&mut self, rate: Option<Rate>, rates: BTreeMap<PublicKey, Rate>) {
+        self.shared.set(rate);
+        self.config.stp.max_rate = rate;
         self.config.rates = rates;
     }
 
@@ -283,7 +296,8 @@ impl Engine {
     /// Time of the next timer.
     pub fn poll_timeout(&self) -> Option<Time> {
         let sweep = (!self.links.is_empty()).then(|| self.swept_at + SWEEP);
-        let others = self.associations.poll_timeout().into_iter().chain(sweep);
+        let others =
+            self.associations.poll_timeout().into_iter().chain(sweep).chain(self.shared.poll_timeout());
         self.turns.poll_timeout().into_iter().chain(others).min()
     }
 
@@ -303,20 +317,27 @@ impl Engine {
             batch.push(to, from, start);
         }
         while !batch.is_full() {
-            let Some(id) = self.turns.next() else { return false };
-            if self.send_turn(now, id, batch) {
+            let head = self.shared.next(now);
+            let Some(id) = head.or_else(|| self.turns.next()) else { return false };
+            if self.send_turn(now, id, head.is_some(), batch) {
                 self.turns.touch(id);
             }
         }
         true
     }
 
-    fn send_turn(&mut self, now: Time, id: u32, batch: &mut Batch) -> bool {
+    /// Gives an association its turn; `at_head` if it has waited for a turn of the shared rate.
+    fn send_turn(&mut self, now: Time, id: u32, at_head: bool, batch: &mut Batch) -> bool {
         let (Some(link), Some(association)) = (self.links.get_mut(&id), self.associations.get_mut(id)) else {
             return false;
         };
-        for _ in 0..TURN {
+        for sent in 0..TURN {
+            let yields = sent >= shared_rate::PACKETS && self.shared.is_wanted();
+            link.trunk.hold_back(yields || self.shared.holds(now, at_head));
             let Some(packet) = link.trunk.poll_transmit(now) else {
+                if link.trunk.waits_for_turn() {
+                    self.shared.wait(id);
+                }
                 self.rest(now, id);
                 return false;
             };
@@ -328,7 +349,9 @@ impl Engine {
                 tap(&TappedPacket { at: now, peer: association.peer, outgoing: true, packet });
             }
             association.seal(&mut batch.buffer, start);
-            link.traffic.sent((batch.buffer.len() - start) as u64);
+            let bytes = batch.buffer.len() - start;
+            link.traffic.sent(bytes as u64);
+            self.shared.sent(now, bytes + headers(association.peer) as usize);
             batch.push(association.peer, link.reply_from, start);
         }
         self.settle(id);
@@ -429,6 +452,7 @@ impl Engine {
 
     fn forget(&mut self, id: u32) {
         self.links.remove(&id);
+        self.shared.remove(id);
         self.turns.remove(id);
         self.associations.end(id);
     }

@@ -16,6 +16,8 @@ use skyhop_wire::stp::{Contents, Features, Reason};
 const POLL_INTERVAL_LEAST: Span = Span::from_millis(1);
 /// Longest interval between POLLs to a silent peer; the plain format doubles its interval up to `rto_max`.
 const RETRY_MOST: Span = Span::from_secs(3);
+/// Wait for a turn of the host that the pace makes up for.
+const TURN_MOST: Span = Span::from_millis(100);
 /// Factor of the POLLs' frequency when all data have been sent, since each loss that is found late delays the end of the transfer.
 const EAGER_AT_END: u32 = 3;
 
@@ -37,6 +39,10 @@ pub(super) struct Timers {
     next_send: Time,
     /// True if only the pace held packets back at the last poll.
     paces: bool,
+    /// True while the host lets others send their data.
+    pub held_back: bool,
+    /// True if only that held packets back at the last poll.
+    waits_for_turn: bool,
     /// Interval between packets when a window is spread.
     interval: Span,
     progress_at: Time,
@@ -131,7 +137,17 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
     }
 
     pub(super) fn pace_allows(&self, now: Time) -> bool {
-        self.release() <= now
+        !self.timers.held_back && self.release() <= now
+    }
+
+    /// Holds data back, or no longer: the host shares a rate among its connections. Answers and POLLs leave all the same.
+    pub fn hold_back(&mut self, held: bool) {
+        self.timers.held_back = held;
+    }
+
+    /// Returns true if data only wait for [`Connection::hold_back`] since the last poll; no timer is set for them.
+    pub fn waits_for_turn(&self) -> bool {
+        self.timers.waits_for_turn
     }
 
     /// Records that a packet of data of `bytes`, STP's header included, has been sent.
@@ -144,7 +160,12 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
         };
         // A late timer is made up for within the limits of the path's length; time in which nothing could be sent is not.
         let eighth = self.timers.srtt().map_or(Span::ZERO, |srtt| Span::from_nanos(srtt.as_nanos() / 8));
-        let lateness = if self.timers.paces { self.config.catch_up.min(eighth) } else { Span::ZERO };
+        let lateness = match (self.timers.waits_for_turn, self.timers.paces) {
+            // Its own rate goes on while others are served.
+            (true, _) => TURN_MOST,
+            (false, true) => self.config.catch_up.min(eighth),
+            (false, false) => Span::ZERO,
+        };
         let most = self.config.granularity.max(lateness);
         let earliest = Time::from_nanos(now.as_nanos().saturating_sub(most.as_nanos()));
         self.timers.next_send = self.timers.next_send.max(earliest) + gap;
@@ -152,7 +173,11 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
 
     /// Records that nothing more leaves now. A late timer is only made up for if the pace alone held packets back.
     pub(super) fn rest(&mut self, now: Time) {
-        self.timers.paces = self.would_send();
+        let sends = self.would_send();
+        self.timers.paces = sends && !self.timers.held_back;
+        self.timers.waits_for_turn = self.timers.held_back
+            && self.release() <= now
+            && (sends || self.sender.copy_at().is_some_and(|at| at <= now && self.fits() && self.allowed(0)));
         self.arm(now);
     }
 
@@ -209,6 +234,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
             && !self.sender.has_retransmissions()
             && self.fits()
             && self.allowed(0)
+            && !self.timers.held_back
             && self.release() <= now + soon;
         !rides_soon
     }
@@ -336,9 +362,10 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
         }
         let timers = &self.timers;
         let silence = self.waits_for_peer().then(|| timers.progress_at + self.config.silence);
-        let send = self.would_send().then(|| self.release());
-        let copy =
-            self.sender.copy_at().filter(|_| self.fits() && self.allowed(0)).map(|at| at.max(self.release()));
+        let paced = !timers.waits_for_turn;
+        let send = (paced && self.would_send()).then(|| self.release());
+        let copies = |_: &Time| paced && self.fits() && self.allowed(0);
+        let copy = self.sender.copy_at().filter(copies).map(|at| at.max(self.release()));
         let receiver = self.receiver.as_ref().and_then(|receiver| receiver.poll_timeout());
         let begin = timers.begin_at.filter(|_| !self.established());
         let end = timers.end_at.filter(|_| !self.end_acked);

@@ -105,7 +105,11 @@ impl Delay {
             round: Time::ZERO,
             trial: (0, 0.0),
             silent: false,
-            bounds: (bytes(config.min_rate, 0.0), bytes(config.max_rate, f64::INFINITY)),
+            // A highest rate of zero is none, as in `CongestionController::new`.
+            bounds: (
+                bytes(config.min_rate, 0.0),
+                bytes(config.max_rate.filter(|rate| rate.as_bps() > 0), f64::INFINITY),
+            ),
             queue_target: config.queue_target,
             poll_interval_min: config.poll_interval_min,
         }
@@ -160,8 +164,9 @@ impl Delay {
     }
 
     fn set_rate(&mut self, rate: f64) {
+        // Two packets a round trip keep measurements coming, but over a short path they can be more than the network allows.
         let least = 2.0 * self.mss / self.floor.seconds();
-        self.rate = rate.clamp(self.bounds.0, self.bounds.1.max(self.bounds.0)).max(least);
+        self.rate = rate.max(least).clamp(self.bounds.0, self.bounds.1.max(self.bounds.0));
     }
 
     fn ramp(&mut self, signals: &AnswerSignals, rate: f64, aim: Option<f64>, step: usize) {

@@ -18,7 +18,7 @@ use super::config::{Config, Congestion};
 use super::connection::{Connection, Ends, Event};
 use super::sender::Stats;
 use super::source::Source;
-use crate::limits::Limits;
+use crate::limits::{Cause, HoldState, Limits};
 use budgets::LEAST_WINDOW;
 pub use budgets::{Budgets, DatagramDelay};
 pub use datagrams::DatagramStats;
@@ -163,6 +163,25 @@ impl<P: Payload> Trunk<P> {
     /// The rate reached and the round-trip time, for a later association over this path.
     pub fn saved(&self) -> Option<super::SavedRate> {
         self.path.saved()
+    }
+    /// The present limit of sending, as results name it: `pacing`, `congestion_window`, `receive_window`, `recovery`, `application`,
+    /// `handshake`; `turn` while the host serves its other associations.
+    pub fn limited_by(&self) -> &'static str {
+        if self.path.waits_for_turn() {
+            return "turn";
+        }
+        match self.path.held_by() {
+            HoldState::Held(cause) => cause.name(),
+            HoldState::Idle | HoldState::Over => Cause::Application.name(),
+        }
+    }
+    /// Holds data back, or no longer: the host shares a rate among its associations. Answers and POLLs leave all the same.
+    pub fn hold_back(&mut self, held: bool) {
+        self.path.hold_back(held);
+    }
+    /// Returns true if data only wait for [`Trunk::hold_back`] since the last poll; no timer is set for them.
+    pub fn waits_for_turn(&self) -> bool {
+        self.path.waits_for_turn()
     }
     /// Returns true if both ends know of each other.
     pub fn established(&self) -> bool {
