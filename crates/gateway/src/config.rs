@@ -5,7 +5,7 @@
 //! Leaves out defaults that depend on the machine.
 
 use crate::dscp::{Dscp, DscpRow, DscpTable};
-use crate::file_text::{Ports, Text};
+use crate::file_text::{ConfigError, Ports, Text};
 use crate::prefix::Prefix;
 use crate::quotas::Quota;
 use serde::Deserialize;
@@ -19,24 +19,6 @@ use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::ops::RangeInclusive;
 use std::path::Path;
 use toml::Spanned;
-
-/// An error in the file, with its place.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ConfigError(String);
-
-impl ConfigError {
-    pub(crate) fn new(message: String) -> Self {
-        ConfigError(message)
-    }
-}
-
-impl fmt::Display for ConfigError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for ConfigError {}
 
 /// The side of the satellite link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]

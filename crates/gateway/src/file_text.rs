@@ -3,7 +3,6 @@
 //! Follows CONTRIBUTING.md for messages: file, line, key, value, and the allowed values.
 //! Leaves out the keys themselves (`config`).
 
-use crate::config::ConfigError;
 use serde::de::DeserializeOwned;
 use skyhop_text::spelling;
 use std::fmt;
@@ -12,6 +11,24 @@ use std::ops::RangeInclusive;
 use std::path::Path;
 use std::str::FromStr;
 use toml::Spanned;
+
+/// An error in the file, with its place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConfigError(String);
+
+impl ConfigError {
+    pub(crate) fn new(message: String) -> Self {
+        ConfigError(message)
+    }
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for ConfigError {}
 
 /// The file's text, from which the line of a value is found.
 pub struct Text<'a> {

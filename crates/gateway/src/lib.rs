@@ -73,9 +73,10 @@ mod user_counters;
 mod users;
 
 pub use config::{
-    Config, ConfigError, Dns, Fail, Forward, Intercept, Quic, Role, SourceAddress, Terminal, UdpRule,
+    Config, Dns, Fail, Forward, Intercept, Quic, Role, SourceAddress, Terminal, UdpRule,
 };
 pub use daemon::{DaemonError, run};
+pub use file_text::ConfigError;
 pub use dscp::{Dscp, DscpRow, DscpTable};
 pub use prefix::Prefix;
 pub use quotas::Quota;
