@@ -326,7 +326,7 @@ impl Config {
             } else {
                 String::new()
             };
-            ConfigError(format!("{}: {e}{hint}", path.display()))
+            ConfigError::new(format!("{}: {e}{hint}", path.display()))
         })?;
         Self::parse(path, &text)
     }

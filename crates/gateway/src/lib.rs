@@ -72,12 +72,10 @@ mod usage;
 mod user_counters;
 mod users;
 
-pub use config::{
-    Config, Dns, Fail, Forward, Intercept, Quic, Role, SourceAddress, Terminal, UdpRule,
-};
+pub use config::{Config, Dns, Fail, Forward, Intercept, Quic, Role, SourceAddress, Terminal, UdpRule};
 pub use daemon::{DaemonError, run};
-pub use file_text::ConfigError;
 pub use dscp::{Dscp, DscpRow, DscpTable};
+pub use file_text::ConfigError;
 pub use prefix::Prefix;
 pub use quotas::Quota;
 pub use rules::ruleset;

@@ -105,7 +105,8 @@ fn datagrams(intercept: &Intercept, out: &mut String) {
     for (family, version) in [("ip", "ipv4"), ("ip6", "ipv6")] {
         let _ = writeln!(
             out,
-            "    meta nfproto {version} meta l4proto udp tproxy {family} to :{port} meta mark set {mark:#x} counter accept comment \"datagrams, {version}\""
+            "    meta nfproto {version} meta l4proto udp tproxy {family} to :{port} meta mark set {mark:#x} counter accept \
+             comment \"datagrams, {version}\""
         );
     }
     // Reached without a listener.

@@ -6,81 +6,24 @@
 
 #![allow(clippy::disallowed_methods, reason = "what runs here is stepped by the clock")]
 
-use polling::{Event as PollEvent, Events, PollMode, Poller};
-use skyhop_gateway::Config as HubConfig;
-use skyhop_live::batch::Batch;
-use skyhop_live::engine::{Config, Engine, Event};
-use skyhop_live::entropy::SystemEntropy;
+mod common;
+
+use common::{Folder, Hub, Terminal, clock, port};
+use polling::{Events, Poller};
+use skyhop_live::engine::Event;
 use skyhop_live::keys::Keys;
-use skyhop_live::socket::{Carrier, Socket};
 use skyhop_splice::preamble::{Answer, Destination, Preamble};
 use skyhop_transport::stp::{Class, TrunkEvent};
-use skyhop_units::{Span, Time};
+use skyhop_units::Time;
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// The hub's rate to all terminals together, and to the first one, bits per second.
 const RATE: f64 = 20e6;
 const FIRST_RATE: f64 = 0.2e6;
-
-/// A terminal.
-struct Terminal {
-    engine: Engine,
-    socket: Socket,
-    batch: Batch,
-    link: Option<u32>,
-    stream: Option<u64>,
-    answered: bool,
-    received: u64,
-    lost: bool,
-}
-
-/// The hub process, which is killed with this process.
-struct Hub(Child, PathBuf);
-
-impl Drop for Hub {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-impl Hub {
-    fn start(folder: &Path) -> Self {
-        let log = std::fs::File::create(folder.join("log")).unwrap();
-        let mut command = Command::new(std::env::current_exe().unwrap());
-        command
-            .args(["--ignored", "--exact", "hub", "--nocapture"])
-            .env("SKYHOP_TEST_HUB", folder.join("hub.toml"));
-        Hub(command.stdout(Stdio::null()).stderr(log).spawn().unwrap(), folder.join("log"))
-    }
-
-    /// Fails with its log if it has ended.
-    fn check(&mut self) {
-        if let Some(status) = self.0.try_wait().unwrap() {
-            panic!("the hub has ended, {status}: {}", std::fs::read_to_string(&self.1).unwrap_or_default());
-        }
-    }
-
-    /// Memory in bytes, and processor time in hundredths of a second, of the hub.
-    fn usage(&self) -> (u64, u64) {
-        let folder = format!("/proc/{}", self.0.id());
-        let status = std::fs::read_to_string(format!("{folder}/status")).unwrap_or_default();
-        let memory = status
-            .lines()
-            .find_map(|line| line.strip_prefix("VmRSS:")?.split_whitespace().next()?.parse().ok());
-        let stat = std::fs::read_to_string(format!("{folder}/stat")).unwrap_or_default();
-        let fields = stat.rsplit_once(')').map_or("", |(_, fields)| fields);
-        let ticks =
-            fields.split_whitespace().skip(11).take(2).filter_map(|field| field.parse::<u64>().ok()).sum();
-        (memory.unwrap_or(0) * 1024, ticks)
-    }
-}
 
 /// Sends zeros to each client until it has the requested bytes.
 fn source() -> io::Result<SocketAddr> {
@@ -108,35 +51,6 @@ fn a_thousand_terminals_share_a_hub() {
     share(1000, 50, 20);
 }
 
-#[test]
-#[ignore = "a program of the other tests"]
-fn hub() {
-    let Some(path) = std::env::var_os("SKYHOP_TEST_HUB").map(PathBuf::from) else { return };
-    let config = HubConfig::read(&path).expect("a file");
-    skyhop_gateway::run(path, config, None, Box::new(|line| eprintln!("{line}"))).expect("an end");
-}
-
-/// A folder that is removed with the test.
-struct Folder(PathBuf);
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
-/// A free port below those that the kernel gives to the sockets of a thousand terminals, which take up a part of its range.
-fn port() -> u16 {
-    let first = 20_000 + (std::process::id() % 8000) as u16;
-    (first..).find(|port| UdpSocket::bind((Ipv4Addr::LOCALHOST, *port)).is_ok()).expect("a free port")
-}
-
-/// The clock of the terminals.
-fn clock() -> impl Fn() -> Time + Copy {
-    let started = Instant::now();
-    move || Time::ZERO + Span::from_secs(1) + Span::from_nanos(started.elapsed().as_nanos() as u64)
-}
-
 /// Terminals with keys, and the hub's file that lists them.
 fn terminals(
     folder: &Path,
@@ -153,27 +67,21 @@ fn terminals(
     );
     let mut terminals = Vec::new();
     for n in 0..count {
-        let (keys, public) = Keys::generate_pair();
+        let (terminal, public) = Terminal::new(folder, n, hub_public, poller, now)?;
         write!(file, "[terminals.t{n}]\nkey = \"{public}\"\n").expect("text");
         if n == 0 {
             writeln!(file, "rate = \"{} Mbit/s\"", FIRST_RATE / 1e6).expect("text");
         }
-        let path = folder.join(format!("t{n}.key"));
-        keys.write(&path).expect("a folder");
-        let mut config = Config::new(Keys::read_own(&path, vec![hub_public]).expect("a key"));
-        config.budgets.stream_window = 4 << 20;
-        config.budgets.first_window = 1 << 20;
-        let socket = Socket::bind(Carrier::Udp, (Ipv4Addr::LOCALHOST, 0).into(), 1 << 20)?;
-        // SAFETY: the sockets live as long as the poller.
-        unsafe { poller.add_with_mode(socket.io(), PollEvent::readable(n), PollMode::Level)? };
-        let batch = Batch::new(socket.segments_max());
-        let engine = Engine::new(now, config, Arc::new(SystemEntropy));
-        let fresh = (None, None, false, 0, false);
-        let (link, stream, answered, received, lost) = fresh;
-        terminals.push(Terminal { engine, socket, batch, link, stream, answered, received, lost });
+        terminals.push(terminal);
     }
     std::fs::write(folder.join("hub.toml"), file)?;
     Ok((at, terminals))
+}
+
+#[test]
+#[ignore = "a program of the other tests"]
+fn hub() {
+    common::run_hub();
 }
 
 fn share(idle: usize, busy: usize, seconds: u64) {
@@ -287,26 +195,14 @@ impl World {
     }
 }
 
-impl Terminal {
-    fn receive(&mut self, now: &impl Fn() -> Time) -> io::Result<()> {
-        for _ in 0..8 {
-            let runs = self.socket.receive()?;
-            if runs == 0 {
-                break;
-            }
-            let at = now();
-            for run in 0..runs {
-                let (from, to, datagrams) = self.socket.received(run);
-                for datagram in datagrams {
-                    if self.engine.handle_datagram(at, from, to, datagram) {
-                        self.engine.fill(at, &mut self.batch);
-                    }
-                }
-            }
-        }
-        Ok(())
-    }
+/// A download.
+trait Download {
+    fn handle_events(&mut self, hub: SocketAddr);
+    fn read(&mut self, link: u32, id: u64);
+    fn open(&mut self, to: SocketAddr);
+}
 
+impl Download for Terminal {
     fn handle_events(&mut self, hub: SocketAddr) {
         while let Some(event) = self.engine.poll_event() {
             match event {
@@ -338,17 +234,5 @@ impl Terminal {
         Preamble::to(Destination::Address(to)).emit(&mut bytes);
         trunk.write(id, bytes.into());
         self.stream = Some(id);
-    }
-
-    fn send(&mut self, now: Time) -> io::Result<()> {
-        self.engine.fill(now, &mut self.batch);
-        while let Some(part) = self.batch.next().copied() {
-            match self.socket.send(&self.batch.buffer, &part) {
-                Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(()),
-                // A packet that cannot be sent counts as lost on the path.
-                _ => self.batch.advance(),
-            }
-        }
-        Ok(())
     }
 }

@@ -170,7 +170,7 @@ const HUB: &str = "\
 # A hub of skyhop: connects to servers for the users of its terminals. docs/gateway.md has all keys.
 role = \"hub\"
 key = \"KEY\"
-# rate = \"50 Mbit/s\"           # the most that leaves for each terminal; without it the rate is learnt
+# rate = \"50 Mbit/s\"           # the most that leaves for all terminals together; without it the rate is learnt
 # promised = true              # that rate is the link's, whatever is lost
 memory = \"64 MB\"              # for each terminal, each way; 250 Mbit/s at 600 ms need 38 MB
 metrics = \"127.0.0.1:9464\"

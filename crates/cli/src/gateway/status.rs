@@ -80,7 +80,7 @@ pub fn ask(address: SocketAddr) -> io::Result<String> {
 pub fn limit(cause: &str) -> Option<&'static str> {
     Some(match cause {
         "pacing" => "sends at its rate, the link's or the file's; more data wait",
-        "turn" => "waits while others use the hub's rate; more data wait",
+        "turn" => "sends at the file's rate, in turn with other associations; more data wait",
         "receive_window" => {
             "waits for the far gateway's memory: connections there do not read, or its `memory` is short"
         }
