@@ -4,6 +4,8 @@
 //! Differs from `skyhop-live`'s `strangers`: here are the command's places, files and buffers.
 //! Leaves out attacks on the opening of associations, which that has.
 
+#![expect(clippy::disallowed_methods, reason = "a server that is attacked is measured by the clock")]
+
 mod common;
 #[path = "common/hosts.rs"]
 mod hosts;
@@ -27,7 +29,6 @@ fn resident(server: &Server) -> u64 {
     line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() * 1024
 }
 
-#[expect(clippy::disallowed_methods, reason = "a server says nothing of its memory")]
 fn pause(milliseconds: u64) {
     std::thread::sleep(Duration::from_millis(milliseconds));
 }

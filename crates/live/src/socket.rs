@@ -321,7 +321,7 @@ unsafe fn reported(message: &libc::msghdr) -> Option<(TroubleKind, Option<IpAddr
                     _ => return None,
                 };
                 let by = data.add(1).cast::<libc::sockaddr_storage>();
-                let room = control.cmsg_len as usize - (by as usize - header as usize);
+                let room = control.cmsg_len - (by as usize - header as usize);
                 let mut offender: libc::sockaddr_storage = std::mem::zeroed();
                 std::ptr::copy_nonoverlapping(
                     by.cast::<u8>(),

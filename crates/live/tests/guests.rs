@@ -222,7 +222,7 @@ fn a_guest_s_connections_do_no_harm_whatever_they_say() {
             guest.flush();
         }
         most = most.max(endpoint.memory());
-        if guest.associations.len() == 0 {
+        if guest.associations.is_empty() {
             guest = Guest::open(&keys, server);
         }
     }

@@ -90,11 +90,13 @@ impl StpEndpoint {
     }
 }
 
+/// Bytes written, acknowledged, received, and sent with headers; round trip, s, and pace, bit/s.
+type StreamNumbers = (u64, u64, u64, u64, Option<f64>, Option<f64>);
+
 #[pymethods]
 impl StpEndpoint {
     #[new]
     #[pyo3(signature = (listen, key, peers, mtu, rate, window, memory))]
-    #[expect(clippy::too_many_arguments, reason = "the keywords of the Python class")]
     fn new(
         listen: &str,
         key: Option<PathBuf>,
@@ -240,7 +242,7 @@ impl StpConnection {
     }
 
     /// Bytes written, acknowledged, received, and sent with headers; the round trip and the pace, if known.
-    fn stats(&self) -> PyResult<(u64, u64, u64, u64, Option<f64>, Option<f64>)> {
+    fn stats(&self) -> PyResult<StreamNumbers> {
         let stats = self.stream()?.stats();
         Ok((
             stats.written,
