@@ -57,7 +57,10 @@ impl SchemeKind {
             }
             scenario::Scheme::Hybrid => Self::Hybrid(Box::default()),
             scenario::Scheme::Geographic => Self::Geographic(Geographic::new(model.failure_radius)),
-            scenario::Scheme::Central => Self::Central(Box::default()),
+            scenario::Scheme::Central => Self::Central(Box::new(match model.upload_entry {
+                Some(_) => Centralised::new().counting(),
+                None => Centralised::new(),
+            })),
         }
     }
 
@@ -413,6 +416,11 @@ impl Routes {
             _ => (sum as f64 / count as f64, most),
         };
         let flooded = self.model.flooding_hop_delay.is_some();
+        let uploads = match &self.protocol {
+            Some(SchemeKind::Central(scheme)) => scheme.uploads(),
+            _ => None,
+        };
+        let entry_b = self.model.upload_entry.map_or(0, |entry| entry.get());
         let [dead_end, no_path, link_down, hop_limit] = self.stuck;
         RoutingResult {
             scheme: self.model.scheme.name(),
@@ -423,6 +431,9 @@ impl Routes {
             messages: flooded.then_some(self.flood.messages),
             convergence_max_s: flooded
                 .then_some(self.flood.converged_s.max(self.model.convergence.as_secs_f64())),
+            uploads: uploads.map(|uploads| uploads.messages),
+            uploaded_entries: uploads.map(|uploads| uploads.entries),
+            upload_bytes: uploads.map(|uploads| uploads.entries * entry_b),
             stranded_dead_end: dead_end,
             stranded_no_path: no_path,
             stranded_link_down: link_down,

@@ -227,6 +227,12 @@ measured! {
         pub messages: Option<u64>,
         /// Longest time from a change until nodes route by it, s; `None` if announcements were not simulated.
         pub convergence_max_s: Option<f64>,
+        /// Uploads of the central controller after the start, one for each satellite whose table changed; `None` if not counted.
+        pub uploads: Option<u64>,
+        /// Entries in those uploads: cells whose next hop changed; `None` if not counted.
+        pub uploaded_entries: Option<u64>,
+        /// Bytes of those entries; `None` if not counted.
+        pub upload_bytes: Option<u64>,
         /// Packets dropped where the scheme knew no next hop.
         pub stranded_dead_end: u64,
         /// Packets dropped because there was no path.

@@ -2,7 +2,7 @@
 //!
 //! Follows HT 6.6.2: minimum-delay paths while the topology is constant, temporal and geographic consistency of the tables.
 //! Differs: among next hops of equal delay the previous table's is kept; the thesis does not specify.
-//! Left out: the upload itself, failures between uploads, and cells whose terminals use several satellites.
+//! Left out: uploads as packets, failures between uploads, and cells whose terminals use several satellites.
 
 use std::collections::BinaryHeap;
 
@@ -202,6 +202,40 @@ impl Controller {
         let neighbours = &self.links[satellite.index()];
         let delays: Vec<Vec<f64>> =
             neighbours.iter().map(|neighbour| self.delays_from(neighbour.node)).collect();
+        self.table_by(satellite, &delays.iter().map(Vec::as_slice).collect::<Vec<_>>(), before)
+    }
+
+    /// The tables of all satellites with a position in this state, as [`Self::table`] has each; `before` has those of the previous
+    /// state, by satellite, and gets these. Returns the number of tables that are not as before, and of their entries that differ;
+    /// a satellite without a previous table counts for neither.
+    pub fn replace_tables(&self, before: &mut [Option<ForwardingTable>]) -> (u64, u64) {
+        let delays: Vec<Vec<f64>> =
+            (0..self.links.len() as u32).map(|n| self.delays_from(NodeId(n))).collect();
+        let (mut tables, mut entries) = (0, 0);
+        for (number, kept) in (0u32..).zip(before) {
+            let satellite = NodeId(number);
+            if self.positions[satellite.index()].is_none() {
+                *kept = None;
+                continue;
+            }
+            let of_links = self.links[satellite.index()].iter();
+            let delays: Vec<&[f64]> = of_links.map(|link| delays[link.node.index()].as_slice()).collect();
+            let table = self.table_by(satellite, &delays, kept.as_ref());
+            let changed = kept.as_ref().map_or(0, |kept| table.delta(kept).len() as u64);
+            (tables, entries) = (tables + u64::from(changed > 0), entries + changed);
+            *kept = Some(table);
+        }
+        (tables, entries)
+    }
+
+    /// The table of a satellite; `delays` has the least delays from each of its neighbours.
+    fn table_by(
+        &self,
+        satellite: NodeId,
+        delays: &[&[f64]],
+        before: Option<&ForwardingTable>,
+    ) -> ForwardingTable {
+        let neighbours = &self.links[satellite.index()];
         let next = (0u32..).map(CellId).zip(&self.covering).map(|(cell, &covering)| {
             let Some(target) = covering else { return CellHop::Nowhere };
             if target == satellite {

@@ -2,7 +2,7 @@
 //!
 //! Follows HT 6.6.2 with the tables of [`crate::central`]; a state lasts from one view to the next.
 //! Differs: a cell is covered by the satellite that serves its terminals, since not every handover policy takes the highest. Left
-//! out: the upload, and cells whose terminals use several satellites, where only the first satellite's are reached.
+//! out: uploads as packets, and cells whose terminals use several satellites, where only the first satellite's are reached.
 
 use skyhop_topology::NodeId;
 
@@ -17,14 +17,37 @@ pub struct Centralised {
     controller: Option<Controller>,
     /// True if the controller has entered the state of the last view.
     entered: bool,
-    /// For each satellite, true if its table is of this state, and the table; computed when a packet first needs it.
-    tables: Vec<(bool, Option<ForwardingTable>)>,
+    /// For each satellite, true if its table is of this state; a table is computed when a packet first needs it.
+    current: Vec<bool>,
+    tables: Vec<Option<ForwardingTable>>,
+    /// Uploads so far; `None` if they are not counted.
+    uploads: Option<Uploads>,
+}
+
+/// Uploads of changes to the tables: delta encoding, in HT's words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Uploads {
+    /// Number of uploads: satellites whose table changed, summed over the states.
+    pub messages: u64,
+    /// Number of entries in them.
+    pub entries: u64,
 }
 
 impl Centralised {
     /// A scheme before its first view.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// The same scheme with the tables of all satellites in every state, and uploads counted. Satellites have their first tables
+    /// from the start.
+    pub fn counting(self) -> Self {
+        Self { uploads: Some(Uploads::default()), ..self }
+    }
+
+    /// The uploads so far; `None` if they are not counted.
+    pub fn uploads(&self) -> Option<Uploads> {
+        self.uploads
     }
 }
 
@@ -38,9 +61,18 @@ impl RoutingScheme for Centralised {
             let (constellation, rules) = (view.topology().constellation(), *view.rules());
             self.controller = Controller::new(constellation.clone(), rules).ok();
         }
-        self.entered = false;
         self.tables.resize_with(view.satellites(), Default::default);
-        self.tables.iter_mut().for_each(|(current, _)| *current = false);
+        self.current.resize(view.satellites(), false);
+        self.entered = false;
+        let (Some(uploads), Some(controller)) = (&mut self.uploads, &mut self.controller) else {
+            self.current.fill(false);
+            return;
+        };
+        controller.enter_view(view);
+        self.entered = true;
+        let (messages, entries) = controller.replace_tables(&mut self.tables);
+        *uploads = Uploads { messages: uploads.messages + messages, entries: uploads.entries + entries };
+        self.current.fill(true);
     }
 
     fn next_hop(&mut self, view: &View<'_>, at: NodeId, packet: &mut PacketHeader) -> Result<Hop, Stranded> {
@@ -49,7 +81,8 @@ impl RoutingScheme for Centralised {
             controller.enter_view(view);
             self.entered = true;
         }
-        let (current, table) = self.tables.get_mut(at.index()).ok_or(Stranded::NoPath)?;
+        let table = self.tables.get_mut(at.index()).ok_or(Stranded::NoPath)?;
+        let current = &mut self.current[at.index()];
         if !*current {
             *table = Some(controller.table(at, table.as_ref()));
             *current = true;

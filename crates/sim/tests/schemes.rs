@@ -8,8 +8,9 @@ mod common;
 
 use skyhop_orbit::{Terminal, preset};
 use skyhop_results::{FlowKind, RunResult};
+use skyhop_routing::tables::{TableOptions, orbit_tables};
 use skyhop_routing::{Centralised, Geographic, Hybrid, PathMetric, RoutingScheme, Shortest, Snapshot, send};
-use skyhop_topology::{Rules, Topology};
+use skyhop_topology::{NodeId, Rules, Topology};
 use std::fmt::Write;
 
 const CITIES: [(&str, f64, f64); 5] = [
@@ -159,6 +160,42 @@ fn announcements_are_counted_and_take_their_time() {
         "{took_s} s to the far side, over seven or more hops of 10 ms and propagation"
     );
     assert!(near.convergence_max_s.unwrap() < took_s);
+}
+
+#[test]
+fn uploads_are_the_changes_of_all_tables() {
+    // Iridium for six states of 30 s. The reports of single satellites come from another loop over the same states.
+    let count = |more: &str| {
+        let text = format!(
+            "duration = \"155 s\"\n[constellation]\npreset = \"iridium\"\nupdate_interval = \"30 s\"\n\
+             [terminals]\nquito = {{ lat = \"0 deg\", lon = \"-78 deg\" }}\nlima = {{ lat = \"-12 deg\", lon = \"-77 deg\" }}\n\
+             [constellation.gsl]\nrate = \"10 Mbit/s\"\n[constellation.isl]\nrate = \"10 Mbit/s\"\n\
+             [routing]\nscheme = \"central\"\n{more}\n[[flows]]\nname = \"ping\"\nfrom = \"quito\"\nto = \"lima\"\n\
+             traffic = {{ kind = \"ping\", interval = \"1 s\" }}\n"
+        );
+        common::run(&text, 1).routing.unwrap()
+    };
+    let lazily = count("");
+    assert_eq!((lazily.uploads, lazily.uploaded_entries, lazily.upload_bytes), (None, None, None));
+    let counted = count("upload_entry = \"3 B\"");
+    let options = |satellite| TableOptions {
+        states: 6,
+        state_length_s: Some(30.0),
+        aggregate: false,
+        ..TableOptions::new(NodeId(satellite))
+    };
+    let reports = (0..66)
+        .flat_map(|n| orbit_tables(preset::iridium(), Rules::iridium(), options(n)).expect("sound"))
+        .filter_map(|report| report.delta);
+    let (uploads, entries) =
+        reports.fold((0, 0), |(n, sum), delta| (n + u64::from(delta > 0), sum + delta as u64));
+    println!("{counted:?}; {uploads} with {entries} entries by tables one after another");
+    assert_eq!(
+        (counted.uploads, counted.upload_bytes),
+        (Some(uploads), counted.uploaded_entries.map(|n| 3 * n))
+    );
+    // The cells of the two terminals belong to the satellites that serve them: at most two entries of each table.
+    assert!(counted.uploaded_entries.unwrap().abs_diff(entries) <= 2 * 66 * 5, "{counted:?} {entries}");
 }
 
 #[test]

@@ -8,7 +8,7 @@ use crate::error::{expected, quoted};
 use crate::finding::FindingList;
 use crate::model::{Metric, Scenario, Scheme, Spread};
 use crate::path::KeyPath;
-use skyhop_units::Span;
+use skyhop_units::{Bytes, Span};
 
 pub(super) fn check(scenario: &Scenario, out: &mut FindingList) {
     let routing = &scenario.routing;
@@ -70,6 +70,16 @@ pub(super) fn check(scenario: &Scenario, out: &mut FindingList) {
         };
         out.require(!global || !given, || at.key(key), message);
     }
+    out.require(
+        routing.upload_entry.is_none() || routing.scheme == Scheme::Central,
+        || at.key("upload_entry"),
+        || format!("scheme \"{name}\" has no upload_entry; expected \"central\" with upload_entry"),
+    );
+    out.require(
+        routing.upload_entry != Some(Bytes::new(0)),
+        || at.key("upload_entry"),
+        || "upload_entry is 0 B; expected at least 1 B, such as \"3 B\"".into(),
+    );
     let gateway = scenario.terminals.iter().find(|(_, terminal)| terminal.gateway);
     if let Some((gateway, _)) = gateway.filter(|_| !global) {
         out.push(

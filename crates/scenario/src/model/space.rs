@@ -11,7 +11,7 @@ use super::track::Track;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use skyhop_orbit::preset::{PRESETS, PresetError};
-use skyhop_units::{Angle, Length, Rate, Span, Time};
+use skyhop_units::{Angle, Bytes, Length, Rate, Span, Time};
 
 /// Satellites: a preset, circular shells, ellipses, geostationary longitudes, or real elements. Exactly one of these is given.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -470,6 +470,10 @@ pub struct Routing {
     /// when all its recipients have heard of it. Announcements are then counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flooding_hop_delay: Option<Span>,
+    /// Size of an entry in the uploads of the central controller, for the scheme "central". Entries that change from one update of
+    /// the network to the next are then counted, for all satellites.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub upload_entry: Option<Bytes>,
 }
 
 impl Default for Routing {
@@ -485,6 +489,7 @@ impl Default for Routing {
             mobility: None,
             address_delay: None,
             flooding_hop_delay: None,
+            upload_entry: None,
         }
     }
 }
