@@ -21,10 +21,19 @@ from skyhop import _space, equivalence, theory
 from skyhop._scenario import _toml
 
 Scenario = dict[str, Any]
+#: What is added to every seed.
+_added = 0
+
+
+def added() -> int:
+    """What is added to every seed, for scripts that draw numbers themselves."""
+    return _added
 
 
 def install(seeds: int = 0, mutation: str | None = None) -> None:
     """Adds `seeds` to every seed of subsequent runs, and applies a mutation by its name."""
+    global _added
+    _added = seeds
     if not seeds and mutation is None:
         return
     change = MUTATIONS[mutation] if mutation else lambda scenario: None

@@ -13,6 +13,7 @@ from functools import lru_cache
 from random import Random
 
 import numpy as np
+from altered import added
 from satellite import toml
 
 import skyhop
@@ -126,7 +127,7 @@ def one(setting: Setting, seed: int) -> tuple[np.ndarray, float]:
 def scenario(setting: Setting, seed: int, sample_interval: str = "20 s") -> str:
     """The whole network and its flows as a scenario file."""
     hops = 5 if setting.topology == 3 else 1
-    chance = Random(f"starts {seed}")
+    chance = Random(f"starts {seed + added()}")
     text = [f'host = "1999"\nduration = "{setting.end_s} s"', f'record.sample_interval = "{sample_interval}"']
     flows: list[str] = []
     for hop in range(hops):
@@ -155,7 +156,7 @@ def scenario(setting: Setting, seed: int, sample_interval: str = "20 s") -> str:
     size = setting.web_packets * (PACKET_B - HEADER_B)
     for hop in range(hops if per_s else 0):
         text += [access(f"ws{hop}", f"r{hop}", 23), access(f"r{hop + 1}", f"wk{hop}", 1)]
-        chance = Random(f"web {hop} {seed}")
+        chance = Random(f"web {hop} {seed + added()}")
         # The web load has the window growth common to all flows, not that of a single flow.
         carrier = transport(setting, setting.increase if setting.on_rtt_ms is None else "")
         at, n = chance.expovariate(per_s), 0
