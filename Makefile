@@ -3,7 +3,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help tools build demo test test-rust test-python test-programs check bench bench-instructions bench-emulate bench-gateway compare stp-tails papers papers-gallery papers-mutate site fuzz mutants schema clean
+.PHONY: help tools build demo test test-rust test-python test-programs check bench bench-instructions bench-emulate bench-gateway compare stp-tails papers papers-gallery papers-mutate papers-seeds site fuzz mutants schema clean
 
 CARGO := cargo
 SKYHOP := target/release/skyhop
@@ -85,6 +85,9 @@ papers-gallery: $(VENV)/installed  ## The same as a page with figures: docs/pape
 
 papers-mutate: $(VENV)/installed  ## Wrong implementations on purpose, and the papers' verdicts that notice: papers/mutations.md (half an hour of processor time)
 	$(PYTHON) papers/mutate.py --table papers/mutations.md
+
+papers-seeds: $(VENV)/installed  ## The papers' verdicts with other seeds, of which none should flip: papers/seeds.md (half an hour of processor time)
+	$(PYTHON) papers/seeds.py --table papers/seeds.md
 
 SITE := out/site-tools
 

@@ -1,7 +1,7 @@
 """The harness of the publications: rows that cannot fail are rejected, and wrong implementations are detected.
 
-Follows `papers/harness.py` and `papers/mutate.py`, which are run as `make papers` and `make papers-mutate` do.
-Differs from those: invented rows, and five of the mutations.
+Follows `papers/harness.py`, `papers/mutate.py` and `papers/seeds.py`, which are run as `make papers`, `make papers-mutate` and
+`make papers-seeds` do. Differs from those: invented rows, five of the mutations, and four entries with other seeds.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ sys.path.insert(0, str(PAPERS))
 import compared  # noqa: E402
 import harness  # noqa: E402
 import mutate  # noqa: E402
+import seeds  # noqa: E402
 from harness import Row, RowError, refuse  # noqa: E402
 
 
@@ -74,6 +75,19 @@ def test_every_entry_has_mutations() -> None:
 def test_wrong_on_purpose_is_noticed(entry: str, mutation: str) -> None:
     first, news, rows = mutate.noticed(entry, mutation)
     assert news, f"{mutation}: {first or f'no row of {rows} notices'}"
+
+
+def test_verdicts_stay_with_other_seeds() -> None:
+    outcomes = list(seeds.apart(1000, list(seeds.QUICK)))
+    assert [outcome.entry for outcome in outcomes] == list(seeds.QUICK)
+    assert not [(outcome.entry, outcome.flips, outcome.error) for outcome in outcomes if outcome.flips or outcome.error]
+
+
+def test_the_table_of_other_seeds_has_no_flip() -> None:
+    table = (PAPERS / "seeds.md").read_text(encoding="utf-8")
+    lines = [line.strip("| ").split(" | ") for line in table.splitlines() if line.startswith("|") and "/" in line]
+    assert {line[0] for line in lines} == set(harness.entries())
+    assert not [line for line in lines if any(flips not in ("0", "-") for flips in line[2:-2])]
 
 
 def test_every_published_number_has_a_row_or_a_reason() -> None:
