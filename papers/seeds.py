@@ -86,15 +86,14 @@ def apart(base: int, entries: list[str]) -> Iterator[Outcome]:
 Found = dict[tuple[str, int], Outcome]
 
 
-def markdown(found: Found) -> str:
-    """The table, with each flip below it."""
+def markdown(found: Found, entries: list[str]) -> str:
+    """The table, with each flip below it; an entry that has not run has "-"."""
     bases = sorted({base for _, base in found})
-    entries = list(dict.fromkeys(entry for entry, _ in sorted(found)))
     lines = [
         "# Other seeds",
         "",
         "Written by `make papers-seeds`: verdicts of each entry that are not the ones on record, with a number added to every seed.",
-        "Processor time of all bases; what entries share is in the time of the first that needs it.",
+        "An entry that was not run has a dash. Processor time of all bases; what entries share is in the time of the first that needs it.",
         "",
     ]
     for base in bases:
@@ -104,6 +103,9 @@ def markdown(found: Found) -> str:
     lines += ["", "| entry | rows | " + " | ".join(f"+ {base}" for base in bases) + " | date | CPU s |", "|---" * (len(bases) + 4) + "|"]
     for entry in entries:
         of = {base: found[entry, base] for base in bases if (entry, base) in found}
+        if not of:
+            lines.append(f"| {entry} | - | {' | '.join('-' for _ in bases)} | - | - |")
+            continue
         told = [("error" if of[base].error else str(len(of[base].flips))) if base in of else "-" for base in bases]
         rows, date, used = max(o.rows for o in of.values()), max(o.date for o in of.values()), sum(o.cpu_s for o in of.values())
         lines.append(f"| {entry} | {rows} | {' | '.join(told)} | {date} | {used:.1f} |")
@@ -143,8 +145,8 @@ def main() -> int:
             print(f"{outcome.entry} + {base}: {len(outcome.flips)} of {outcome.rows} flip, {outcome.cpu_s:.1f} s", file=sys.stderr)
             arguments.run.write_text(json.dumps([asdict(o) for o in found.values()], indent=1), encoding="utf-8")
             if arguments.table:
-                arguments.table.write_text(markdown(found), encoding="utf-8")
-    print(markdown(found))
+                arguments.table.write_text(markdown(found, known), encoding="utf-8")
+    print(markdown(found, known))
     return 1 if any(outcome.flips or outcome.error for outcome in found.values()) else 0
 
 

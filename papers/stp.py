@@ -124,9 +124,8 @@ def web_row(text: str, link: str, of: str) -> Row:
     """The web's share of the rate of a link, without other traffic; `of` tells the part of the thesis's tenth."""
     part = {"a tenth": 10, "a twentieth": 5}[of]
     shares = [100 * run_text(text, seed).summary["links"][link]["forward"]["utilisation"] for seed in range(1, 101)]
-    return Row(
-        f"web alone on link {link}", "%", part, float(np.mean(shares)), 0.85 * part, 1.15 * part, f"\"about 10 %\", of which {of}: 8.5 to 11.5"
-    )
+    why = f"about 10 %, of which {of}: 8.5 to 11.5"
+    return Row(f"web alone on link {link}", "%", part, float(np.mean(shares)), 0.85 * part, 1.15 * part, why)
 
 
 def draw(ours: dict[tuple[bool, str], Means], printed: dict[tuple[bool, str], tuple[float, float, float]], title: str):

@@ -1,8 +1,9 @@
 """HT table 5.4: file transfers over DirecPC and Ricochet, with STP and TCP, over simulated stand-ins for both.
 
 Follows section 5.3 and HK's description: DirecPC with an RTT of 375 ms and a return link of 50 kbit/s, 1 MB; Ricochet with a base RTT of
-350 ms and queues that hold 15 s, 100 kB. Differs: 100 transfers each, the thesis 25; rates, losses, queues and TCP's window over DirecPC are not stated;
-they are chosen to match the forward rates (see the remarks), and return bandwidth is compared. Leaves out the hops of the Internet.
+350 ms and queues that hold 15 s, 100 kB. Differs: 100 transfers each, the thesis 25; rates, losses, queues and TCP's window over DirecPC
+are not stated; they are chosen to match the forward rates (see the remarks), and return bandwidth is compared. Leaves out the hops of the
+Internet.
 """
 
 from __future__ import annotations
