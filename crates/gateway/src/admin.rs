@@ -171,9 +171,9 @@ fn metrics(now: Time, gateway: &Gateway, rules: Option<&RuleCounts>) -> String {
     }
     users.prometheus(&mut out);
     rule_metrics(rules, &mut out);
-    let dns = &gateway.dns;
+    let dns = &gateway.name_servers.cache;
     for (name, kind, help, value) in [
-        ("udp_flows", "gauge", "Flows of UDP now.", gateway.udp.len() as u64),
+        ("udp_flows", "gauge", "Flows of UDP now.", gateway.udp.flows.len() as u64),
         ("dns_kept", "gauge", "Answers of name servers in the cache.", dns.len() as u64),
         ("dns_known_total", "counter", "Questions answered out of the cache.", dns.counters.known),
         ("dns_asked_total", "counter", "Questions that were sent to name servers.", dns.counters.asked),

@@ -6,8 +6,6 @@
 
 use crate::config::{Config, Role};
 use crate::counters::GatewayCounters;
-use crate::datagram_socket::DatagramSocket;
-use crate::dns::DnsCache;
 use crate::dscp::Dscp;
 use crate::flow::{Phase, SplitConnection};
 use crate::flows::Flows;
@@ -17,8 +15,7 @@ use crate::names::Names;
 use crate::peers::Peers;
 use crate::sides::{KernelSide, StreamSide};
 use crate::socks::{self, Asked, Socks};
-use crate::udp_flows::UdpFlows;
-use crate::udp_loads::UdpLoads;
+use crate::udp_flows::Udp;
 use crate::users::Users;
 use bytes::{Bytes, BytesMut};
 use polling::{Event as PollEvent, PollMode, Poller};
@@ -97,11 +94,7 @@ pub struct Gateway {
     pub(crate) names: Names,
     /// Buffers into which sockets are read: one for each direction, if both ends are the kernel's.
     pub(crate) arenas: [BytesMut; 2],
-    pub(crate) udp: UdpFlows,
-    pub(crate) udp_loads: UdpLoads,
-    pub(crate) datagram_listeners: [Option<DatagramSocket>; 2],
-    pub(crate) datagram_buffer: Vec<u8>,
-    pub(crate) dns: DnsCache,
+    pub(crate) udp: Udp,
     pub(crate) name_servers: NameServers,
     /// Lines for the log.
     pub log: VecDeque<String>,
@@ -155,11 +148,7 @@ impl Gateway {
             poller,
             names,
             arenas: [BytesMut::new(), BytesMut::new()],
-            udp: UdpFlows::default(),
-            udp_loads: UdpLoads::default(),
-            datagram_listeners: [None, None],
-            datagram_buffer: Vec::new(),
-            dns: DnsCache::default(),
+            udp: Udp::default(),
             name_servers: NameServers::default(),
             log: VecDeque::new(),
             config,
@@ -285,7 +274,7 @@ impl Gateway {
             self.flows.poll_timeout(),
             self.peers.poll_timeout(),
             refused,
-            self.udp.poll_timeout(),
+            self.udp.flows.poll_timeout(),
         ]
         .into_iter()
         .flatten()

@@ -36,7 +36,7 @@ impl Gateway {
         if self.config.dns() != Dns::Cache || refused {
             return false;
         }
-        match self.dns.ask(now, client, server, query) {
+        match self.name_servers.cache.ask(now, client, server, query) {
             QueryFate::Known(answer) => self.tell_client(client, server, &answer),
             QueryFate::Waits => {}
             QueryFate::Other => return false,
@@ -90,7 +90,7 @@ impl Gateway {
 
     /// Sends a server's unanswered queries as the users' own datagrams.
     fn ask_by_datagrams(&mut self, now: Time, server: SocketAddr) {
-        for asker in self.dns.give_up(server) {
+        for asker in self.name_servers.cache.give_up(server) {
             self.carry_datagram(now, asker.client, server, &asker.query);
         }
     }
@@ -117,7 +117,7 @@ impl Gateway {
         let messages = whole_datagrams(&mut stream.partial);
         stream.answers += messages.len() as u64;
         for message in messages {
-            for (client, answer) in self.dns.answer(now, server, &message) {
+            for (client, answer) in self.name_servers.cache.answer(now, server, &message) {
                 self.tell_client(client, server, &answer);
             }
         }
@@ -143,7 +143,7 @@ impl Gateway {
         if let Some(trunk) = self.engine.trunk(stream.stream.0) {
             trunk.reset(stream.stream.1, Reason::Aborted);
         }
-        let open = self.dns.open_to(server);
+        let open = self.name_servers.cache.open_to(server);
         if stream.answers == 0 {
             return self.refused_by_name_server(now, server);
         }
@@ -158,7 +158,7 @@ impl Gateway {
         let lost: Vec<SocketAddr> = lost.map(|(_, server)| *server).collect();
         for server in lost {
             self.name_servers.remove(server);
-            self.dns.give_up(server);
+            self.name_servers.cache.give_up(server);
         }
     }
 }

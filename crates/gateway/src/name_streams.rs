@@ -2,6 +2,7 @@
 //!
 //! Follows RFC 7766 in that a server has one connection for all queries. Leaves out the queries (`dns`).
 
+use crate::dns::DnsCache;
 use crate::flow::StreamName;
 use skyhop_units::Time;
 use std::collections::BTreeMap;
@@ -17,9 +18,10 @@ pub struct NameStream {
     pub answers: u64,
 }
 
-/// The servers.
+/// The servers, and their answers.
 #[derive(Debug, Default)]
 pub struct NameServers {
+    pub cache: DnsCache,
     pub streams: BTreeMap<SocketAddr, NameStream>,
     pub of_stream: BTreeMap<StreamName, SocketAddr>,
     pub refused: BTreeMap<SocketAddr, Time>,

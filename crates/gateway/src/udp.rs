@@ -28,20 +28,20 @@ impl Gateway {
     /// Opens or closes the sockets for intercepted datagrams.
     pub fn intercept_datagrams(&mut self, port: Option<u16>) -> io::Result<()> {
         for (place, v4) in [true, false].into_iter().enumerate() {
-            match (&self.datagram_listeners[place], port) {
+            match (&self.udp.listeners[place], port) {
                 (None, Some(port)) => match DatagramSocket::transparent(v4, port) {
                     Ok(socket) => {
                         let event = PollEvent::readable(UDP_LISTENERS + place);
                         // SAFETY: the socket is removed from the poller before it is closed.
                         unsafe { self.poller.add_with_mode(&socket, event, PollMode::Level)? };
-                        self.datagram_listeners[place] = Some(socket);
+                        self.udp.listeners[place] = Some(socket);
                     }
                     Err(e) if !v4 && e.raw_os_error() == Some(libc::EAFNOSUPPORT) => {}
                     Err(e) => return Err(e),
                 },
                 (Some(socket), None) => {
                     self.poller.delete(socket)?;
-                    self.datagram_listeners[place] = None;
+                    self.udp.listeners[place] = None;
                 }
                 _ => {}
             }
@@ -51,10 +51,10 @@ impl Gateway {
 
     /// Reads intercepted datagrams from a socket.
     pub fn handle_datagrams(&mut self, now: Time, place: usize) {
-        let mut buffer = std::mem::take(&mut self.datagram_buffer);
+        let mut buffer = std::mem::take(&mut self.udp.buffer);
         buffer.resize(LARGEST, 0);
         for _ in 0..READS {
-            let Some(listener) = &self.datagram_listeners[place] else { break };
+            let Some(listener) = &self.udp.listeners[place] else { break };
             match listener.receive_from(&mut buffer) {
                 Ok(Some((len, client, server))) => {
                     self.datagram_of_client(now, client, server, &buffer[..len])
@@ -64,7 +64,7 @@ impl Gateway {
                 Ok(None) => break,
             }
         }
-        self.datagram_buffer = buffer;
+        self.udp.buffer = buffer;
     }
 
     /// Handles a datagram of a client on this side.
@@ -77,19 +77,19 @@ impl Gateway {
 
     /// Sends a client's datagram to the far end.
     pub(crate) fn carry_datagram(&mut self, now: Time, client: SocketAddr, server: SocketAddr, data: &[u8]) {
-        let known = self.udp.of_pair(client, server);
+        let known = self.udp.flows.of_pair(client, server);
         let Some(slot) = known.or_else(|| self.open_datagrams(now, client, server)) else {
             self.counters.datagrams.refused += 1;
             return;
         };
-        let Some((flow, _)) = self.udp.get_mut(slot) else { return };
+        let Some((flow, _)) = self.udp.flows.get_mut(slot) else { return };
         flow.last = now;
         let stream = flow.stream;
         self.send_datagram(now, stream, data);
     }
 
     fn open_datagrams(&mut self, now: Time, client: SocketAddr, server: SocketAddr) -> Option<usize> {
-        if self.udp.len() >= self.config.connections.min(self.files_max) {
+        if self.udp.flows.len() >= self.config.connections.min(self.files_max) {
             return None;
         }
         let link = self.peers.link_to(server.ip())?;
@@ -112,7 +112,7 @@ impl Gateway {
             partial: Vec::new(),
             last: now,
         };
-        let inserted = self.udp.insert(flow);
+        let inserted = self.udp.flows.insert(flow);
         if let Err(e) = &inserted {
             self.log.push_back(format!("a socket under {server}: {e}"));
             self.reset_stream(link, id);
@@ -129,7 +129,7 @@ impl Gateway {
     /// Passes a datagram of a flow to the association.
     fn send_datagram(&mut self, now: Time, (link, id): (u32, u64), data: &[u8]) {
         let Some(trunk) = self.engine.trunk(link) else { return };
-        if let Some(class) = self.udp_loads.add(now, link, data.len(), trunk.rate_bps()) {
+        if let Some(class) = self.udp.loads.add(now, link, data.len(), trunk.rate_bps()) {
             trunk.prioritize_datagrams(class);
         }
         if trunk.send_datagram(id, Bytes::copy_from_slice(data), now + LATE) {
@@ -157,7 +157,7 @@ impl Gateway {
         if !self.allowed(*server) {
             return Err(End::Answered(Answer::Forbidden));
         }
-        if self.udp.len() >= self.config.connections.min(self.files_max) {
+        if self.udp.flows.len() >= self.config.connections.min(self.files_max) {
             return Err(End::Answered(Answer::Full));
         }
         let source = preamble.source.filter(|client| {
@@ -167,7 +167,7 @@ impl Gateway {
         });
         let socket = DatagramSocket::connect(*server, source);
         let socket = socket.map_err(|_| End::Answered(Answer::Unreachable))?;
-        let event = PollEvent::readable(FIRST_UDP + self.udp.next_slot());
+        let event = PollEvent::readable(FIRST_UDP + self.udp.flows.next_slot());
         // SAFETY: the socket is removed from the poller before it is closed.
         let watched = unsafe { self.poller.add_with_mode(&socket, event, PollMode::Level) };
         watched.map_err(|_| End::Answered(Answer::Full))?;
@@ -181,11 +181,11 @@ impl Gateway {
             last: now,
         };
         // A flow with its own socket needs no shared one, so the insertion cannot fail.
-        if let Ok(slot) = self.udp.insert(flow) {
+        if let Ok(slot) = self.udp.flows.insert(flow) {
             if let Some(trunk) = self.engine.trunk(stream.0) {
                 trunk.write(stream.1, Bytes::copy_from_slice(&[Answer::Connected.number()]));
             }
-            for data in self.udp.take_early(stream) {
+            for data in self.udp.flows.take_early(stream) {
                 self.deliver_datagram(now, slot, &data);
             }
             self.read_datagram_stream(now, slot);
@@ -196,15 +196,15 @@ impl Gateway {
     /// Handles datagrams that an association has received.
     pub(crate) fn read_datagrams(&mut self, now: Time, link: u32) {
         while let Some((channel, data)) = self.engine.trunk(link).and_then(|trunk| trunk.read_datagram()) {
-            match self.udp.of_stream((link, channel)) {
+            match self.udp.flows.of_stream((link, channel)) {
                 Some(slot) => self.deliver_datagram(now, slot, &data),
-                None => self.udp.keep_early(now, (link, channel), data),
+                None => self.udp.flows.keep_early(now, (link, channel), data),
             }
         }
     }
 
     fn deliver_datagram(&mut self, now: Time, slot: usize, data: &[u8]) {
-        let Some((flow, replies)) = self.udp.get_mut(slot) else { return };
+        let Some((flow, replies)) = self.udp.flows.get_mut(slot) else { return };
         flow.last = now;
         let sent = match (&flow.socket, flow.client, replies.get(&flow.server)) {
             (Some(socket), ..) => socket.send(data),
@@ -219,10 +219,10 @@ impl Gateway {
 
     /// Handles datagrams of a server's socket, or its report of an unreachable port.
     pub fn handle_server_datagrams(&mut self, now: Time, slot: usize) {
-        let mut buffer = std::mem::take(&mut self.datagram_buffer);
+        let mut buffer = std::mem::take(&mut self.udp.buffer);
         buffer.resize(LARGEST, 0);
         for _ in 0..READS {
-            let Some((flow, _)) = self.udp.get_mut(slot) else { break };
+            let Some((flow, _)) = self.udp.flows.get_mut(slot) else { break };
             let (Some(socket), stream) = (&flow.socket, flow.stream) else { break };
             match socket.receive(&mut buffer) {
                 Ok(Some(len)) => {
@@ -236,12 +236,12 @@ impl Gateway {
                 }
             }
         }
-        self.datagram_buffer = buffer;
+        self.udp.buffer = buffer;
     }
 
     /// Reads the stream of a flow: the far gateway's answer, and large datagrams.
     pub(crate) fn read_datagram_stream(&mut self, now: Time, slot: usize) {
-        let Some((flow, _)) = self.udp.get_mut(slot) else { return };
+        let Some((flow, _)) = self.udp.flows.get_mut(slot) else { return };
         let (link, id) = flow.stream;
         let Some(trunk) = self.engine.trunk(link) else { return };
         while let Some(data) = trunk.read(id, 64 << 10) {
@@ -263,7 +263,7 @@ impl Gateway {
     /// Handles an event of a stream without a connection: one of a flow of datagrams, or of a name server.
     pub(crate) fn handle_other_stream(&mut self, now: Time, stream: StreamName, event: TrunkEvent) {
         let over = matches!(event, TrunkEvent::Reset(..) | TrunkEvent::PeerFinished(_));
-        if let Some(slot) = self.udp.of_stream(stream) {
+        if let Some(slot) = self.udp.flows.of_stream(stream) {
             self.read_datagram_stream(now, slot);
             if over {
                 self.end_datagrams(slot, matches!(event, TrunkEvent::PeerFinished(_)));
@@ -278,7 +278,7 @@ impl Gateway {
 
     /// Ends a flow; with `tell` its stream is reset.
     pub(crate) fn end_datagrams(&mut self, slot: usize, tell: bool) {
-        let Some(flow) = self.udp.remove(slot) else { return };
+        let Some(flow) = self.udp.flows.remove(slot) else { return };
         if let Some(socket) = &flow.socket {
             let _ = self.poller.delete(socket);
         }
@@ -289,15 +289,15 @@ impl Gateway {
 
     /// Ends the flows of a lost association.
     pub(crate) fn lose_datagrams(&mut self, link: u32) {
-        for slot in self.udp.of_link(link) {
+        for slot in self.udp.flows.of_link(link) {
             self.end_datagrams(slot, false);
         }
-        self.udp_loads.forget(link);
+        self.udp.loads.forget(link);
     }
 
     /// Ends idle flows.
     pub(crate) fn sweep_datagrams(&mut self, now: Time) {
-        for slot in self.udp.idle(now) {
+        for slot in self.udp.flows.idle(now) {
             self.end_datagrams(slot, true);
         }
     }
