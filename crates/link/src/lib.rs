@@ -272,14 +272,14 @@ impl<T: Copy> Link<T> {
 
     /// The time since or from which a packet waits for a turn; `None` if no packet does.
     pub fn wants_turn(&self) -> Option<Time> {
-        let ahead = self.turns.filter(|_| self.up && !self.paused && self.queue.len() > 0)?;
-        Some(Time::ZERO + self.free_at.since(Time::ZERO + ahead))
+        let ahead = self.turns.filter(|_| self.up && !self.paused)?;
+        Some(Time::ZERO + self.queue.next_at(self.free_at)?.since(Time::ZERO + ahead))
     }
 
     /// Sends the next packet at `now`, or when the one before has left; `now` is not before [`Link::wants_turn`]. Returns its
     /// size, bytes; `None` if the queue discarded all that waited.
     pub fn take_turn(&mut self, now: Time, medium: &impl Medium) -> Option<u32> {
-        if let Some(size) = self.queue.take_remains(now) {
+        if let Some(size) = self.queue.take_remains(now, &mut self.discarded) {
             self.spend(self.free_at.max(now), size);
             return Some(size);
         }
@@ -584,12 +584,12 @@ impl<T: Copy> Link<T> {
         if self.wakes_to_send {
             // A turn may be taken before the transmission begins.
             let begins = self.capture.as_ref().and_then(|sent| Some(sent.front()?.at));
-            let begins = if self.queue.len() > 0 && !self.held { Some(self.free_at) } else { begins };
+            let begins = if self.held { begins } else { self.queue.next_at(self.free_at).or(begins) };
             return begins.into_iter().chain(arrival).min();
         }
         // Cells of a cut packet may be on the transmitter, before a waiting packet and after all packets in flight.
         match &self.queue {
-            Queue::Ubr(queue) if arrival.is_none() && queue.len() > 0 && !self.held => Some(self.free_at),
+            Queue::Ubr(queue) if arrival.is_none() && !self.held => queue.next_at(self.free_at),
             _ => arrival,
         }
     }
@@ -641,11 +641,17 @@ impl<T: Copy> Link<T> {
     #[inline(never)]
     fn advance_other(&mut self, now: Time, medium: &impl Medium) {
         while self.free_at <= now {
-            if let Some(size) = self.queue.take_remains(self.free_at) {
+            if let Some(size) = self.queue.take_remains(self.free_at, &mut self.discarded) {
                 self.spend(self.free_at, size);
                 continue;
             }
-            let Some(next) = self.queue.pop(self.free_at, &mut self.discarded) else { return };
+            let Some(next) = self.queue.pop(self.free_at, &mut self.discarded) else {
+                match self.queue.next_cell() {
+                    Some(at) if at <= now => self.free_at = at,
+                    _ => return,
+                }
+                continue;
+            };
             self.send(self.free_at, next, medium);
         }
     }

@@ -92,7 +92,7 @@ impl<T: Copy> Link<T> {
             let inside = self.queue.len() + usize::from(bursts.sending().is_some());
             bursts.pass(at, inside);
             let next = || {
-                if let Some(size) = self.queue.take_remains(at) {
+                if let Some(size) = self.queue.take_remains(at, &mut self.discarded) {
                     return Some((Load::Remains, size));
                 }
                 let next = self.queue.pop(at, &mut self.discarded)?;

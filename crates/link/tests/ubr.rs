@@ -1,7 +1,7 @@
 //! The buffer of an ATM switch beside a model that counts every cell.
 //!
 //! Follows Kota et al. 1999 §4 for the policies; the model keeps each cell with the time at which it has left.
-//! Leaves out cells of several packets that arrive between each other.
+//! Leaves out packets of band 0 beside cells that mix.
 
 use skyhop_chance::{Seed, Stream};
 use skyhop_link::{CellOrder, Fixed, Label, Link, Loss, UbrConfig, UbrPolicy};
@@ -23,7 +23,8 @@ fn rate() -> Rate {
 
 fn config(cells: u64, policy: UbrPolicy) -> UbrConfig {
     let service = CellOrder::Trains;
-    UbrConfig { limit: Bytes::new(cells * 53), policy, threshold: 0.8, scale: 0.8, service, guaranteed: None }
+    let limit = Bytes::new(cells * 53);
+    UbrConfig { limit, policy, threshold: 0.8, scale: 0.8, service, port_rate: None, guaranteed: None }
 }
 
 fn link(config: UbrConfig) -> Link<u32> {
@@ -189,7 +190,7 @@ fn a_packet_that_is_cut_uses_the_link_and_spoils_the_next_if_its_end_is_lost() {
     }
 }
 
-/// Packets that arrive, and when; the others are dropped at once.
+/// Packets that arrive, with their times, those that are dropped, and bytes sent.
 fn arrivals(config: UbrConfig, offered: &[(Time, u32, u64)]) -> (Vec<(u32, Time)>, Vec<u32>, u64) {
     let (mut link, medium) = (link(config), Fixed(Span::from_micros(3)));
     let (mut arrived, mut refused) = (Vec::new(), Vec::new());
@@ -209,6 +210,7 @@ fn arrivals(config: UbrConfig, offered: &[(Time, u32, u64)]) -> (Vec<(u32, Time)
     }
     drain(&mut link, Time::ZERO + Span::from_secs(10));
     link.waiting(Time::ZERO + Span::from_secs(10), &medium);
+    refused.extend(std::iter::from_fn(|| link.poll_discarded()));
     assert_eq!(link.held(), 0);
     (arrived, refused, link.stats().bytes)
 }
@@ -368,4 +370,171 @@ fn what_goes_down_with_a_link_is_all_its_cells() {
         }
         assert_eq!(arrived, [(99, 40)], "{service:?}");
     }
+}
+
+/// A packet of the model of ports.
+struct AtPort {
+    channel: u32,
+    cells: u64,
+    /// Time at which its first cell comes.
+    first: Time,
+    /// True once a cell has been dropped; all are if the policy refuses the first.
+    cut: bool,
+    refused: bool,
+    /// Cells in the buffer so far, and whether those before them lack their end.
+    taken: u64,
+    spoilt: bool,
+}
+
+/// Packets delivered, with their times, and cells sent, where a cell comes from a port every `spacing`.
+fn mixed(config: UbrConfig, spacing: Span, offered: &[(Time, u32, u64)]) -> (Vec<(u32, Time)>, u64) {
+    let mut free: BTreeMap<u32, Time> = BTreeMap::new();
+    let mut cells = Vec::new();
+    let mut packets: Vec<AtPort> = Vec::new();
+    for (id, &(at, channel, count)) in offered.iter().enumerate() {
+        let first = at.max(free.get(&channel).copied().unwrap_or(Time::ZERO));
+        free.insert(channel, first + spacing * count);
+        cells.extend((0..count).map(|n| (first + spacing * n, id, n)));
+        packets.push(AtPort {
+            channel,
+            cells: count,
+            first,
+            cut: false,
+            refused: false,
+            taken: 0,
+            spoilt: false,
+        });
+    }
+    cells.sort();
+    let (capacity, policy) = (config.limit.get() / 53, config.policy);
+    let (k, z) = (capacity as f64, config.scale);
+    let r = config.threshold * k;
+    let mut endless: BTreeMap<u32, bool> = BTreeMap::new();
+    // Channel and time of leaving of every cell that went in.
+    let mut inside: Vec<(u32, Time)> = Vec::new();
+    let mut delivered = Vec::new();
+    for (at, id, n) in cells {
+        let packet = &mut packets[id];
+        let now: Vec<u32> = inside.iter().filter(|(_, leaves)| *leaves > at).map(|(of, _)| *of).collect();
+        let x = now.len() as u64;
+        if n == 0 {
+            assert_eq!(at, packet.first);
+            let own = now.iter().filter(|of| **of == packet.channel).count() as f64;
+            let mut channels = now.clone();
+            channels.sort_unstable();
+            channels.dedup();
+            let (xf, na) = (x as f64, channels.len() as f64);
+            packet.refused = xf > r
+                && match policy {
+                    UbrPolicy::TailDrop | UbrPolicy::PartialPacketDiscard => false,
+                    UbrPolicy::EarlyPacketDiscard => true,
+                    UbrPolicy::SelectiveDrop => own * na > z * xf,
+                    UbrPolicy::FairBufferAllocation => own * na * (xf - r) > z * (k - r) * xf,
+                };
+        }
+        let last = n + 1 == packet.cells;
+        let ends = endless.entry(packet.channel).or_default();
+        let full = x >= capacity;
+        packet.cut |= full && !packet.refused;
+        let goes = match (packet.refused, packet.cut, policy) {
+            (true, ..) => false,
+            (_, false, _) => true,
+            (_, true, UbrPolicy::TailDrop) => !full,
+            (_, true, _) => !full && last && packet.taken > 0,
+        };
+        if !goes {
+            *ends |= last && packet.taken > 0;
+            continue;
+        }
+        if packet.taken == 0 {
+            packet.spoilt = *ends;
+        }
+        packet.taken += 1;
+        let leaves = inside.last().map_or(at, |(_, leaves)| (*leaves).max(at)) + Span::from_micros(1);
+        inside.push((packet.channel, leaves));
+        if last {
+            *ends = false;
+            if !packet.cut && !packet.spoilt {
+                delivered.push((id as u32, leaves));
+            }
+        }
+    }
+    (delivered, inside.len() as u64)
+}
+
+#[test]
+fn cells_that_mix_are_dropped_as_a_model_of_every_cell_says() {
+    let mut chance: Stream = Seed(3).stream("ubr");
+    let mut draw = |from: u64, to: u64| from + chance.bits() % (to - from);
+    let (mut kept, mut lost, mut unlike) = ([0; 5], [0; 5], 0);
+    for case in 0..10_000 {
+        let policy = POLICIES[case % 5];
+        let largest = draw(1, 40);
+        let port_rate = Rate::from_bps(draw(200, 2000) * 1_000_000);
+        let config = UbrConfig {
+            threshold: draw(1, 9) as f64 / 8.0,
+            scale: draw(1, 9) as f64 / 8.0,
+            service: CellOrder::Cells,
+            port_rate,
+            ..config(draw(largest, 4 * largest + 1), policy)
+        };
+        let channels = draw(2, 21);
+        let mut now = Time::ZERO;
+        let offered: Vec<_> = (0..100)
+            .map(|_| {
+                now += Span::from_nanos(draw(0, largest) * 1000 + 17);
+                (now, draw(0, channels) as u32, draw(1, largest + 1))
+            })
+            .collect();
+        let spacing = port_rate.unwrap().serialisation(Bytes::new(53));
+        let (expected, sent) = mixed(config, spacing, &offered);
+        let expected: Vec<_> = expected.into_iter().map(|(id, at)| (id, at + Span::from_micros(3))).collect();
+        let (arrived, refused, bytes) = arrivals(config, &offered);
+        assert_eq!(arrived.len() + refused.len(), offered.len());
+        let differs = arrived.iter().zip(&expected).position(|(ours, theirs)| ours != theirs);
+        assert!(arrived == expected, "case {case}: {config:?}, from {differs:?} on");
+        assert_eq!(bytes, sent * 53, "cells that were sent, case {case}");
+        let together = UbrConfig { port_rate: None, ..config };
+        let alike = arrivals(together, &offered).0.iter().map(|a| a.0).eq(arrived.iter().map(|a| a.0));
+        unlike += usize::from(!alike);
+        kept[case % 5] += arrived.len();
+        lost[case % 5] += offered.len() - arrived.len();
+    }
+    println!(
+        "{kept:?} packets delivered, {lost:?} dropped; {unlike} cases differ from cells that come together"
+    );
+    assert!(unlike > 5_000, "{unlike}");
+    for share in kept.iter().zip(lost).map(|(kept, lost)| lost as f64 / (*kept as f64 + lost as f64)) {
+        assert!((0.05..0.9).contains(&share), "{kept:?} {lost:?}");
+    }
+}
+
+#[test]
+fn an_outage_takes_packets_of_which_cells_are_still_to_come() {
+    let config = UbrConfig {
+        service: CellOrder::Cells,
+        port_rate: Rate::from_bps(424_000_000),
+        ..config(1000, UbrPolicy::EarlyPacketDiscard)
+    };
+    let (mut link, medium) = (link(config), Fixed(Span::ZERO));
+    for id in 0..10 {
+        let label = Label { flow: id % 5, ..Label::default() };
+        assert!(link.handle_packet(Time::ZERO, id, 7 * 53, label, &medium).is_ok());
+    }
+    let mut dropped = Vec::new();
+    link.set_down(Time::ZERO + Span::from_nanos(4_500), &medium, |id| dropped.push(id));
+    dropped.sort_unstable();
+    link.set_up();
+    let mut arrived = Vec::new();
+    while let Some(at) = link.poll_timeout() {
+        arrived.extend(link.poll_arrival(at, &medium).map(|arrival| arrival.packet));
+    }
+    assert_eq!(dropped, (0..10).collect::<Vec<_>>());
+    assert_eq!((arrived.len(), link.held()), (0, 0));
+    let later = Time::ZERO + Span::from_secs(1);
+    assert!(link.handle_packet(later, 99, 7 * 53, Label::default(), &medium).is_ok());
+    while let Some(at) = link.poll_timeout() {
+        arrived.extend(link.poll_arrival(at, &medium).map(|arrival| arrival.packet));
+    }
+    assert_eq!(arrived, [99]);
 }

@@ -36,7 +36,9 @@ pub(crate) fn discipline(
         }
         scenario::Queue::Drr { quantum, .. } => Discipline::Drr(DrrConfig { limit, quantum: bytes(quantum) }),
         scenario::Queue::Priority { bands, .. } => Discipline::Priority(PriorityConfig { limit, bands }),
-        scenario::Queue::Ubr { policy, threshold, scale, service, cells, guaranteed_rate, .. } => {
+        scenario::Queue::Ubr {
+            policy, threshold, scale, service, cells, port_rate, guaranteed_rate, ..
+        } => {
             let service = match (service, cells) {
                 (scenario::UbrService::Channels, _) => CellOrder::Channels,
                 (scenario::UbrService::Fifo, scenario::UbrCells::Trains) => CellOrder::Trains,
@@ -51,7 +53,7 @@ pub(crate) fn discipline(
             };
             let limit = skyhop_link::cells_of(limit.0);
             let guaranteed = guaranteed_rate;
-            Discipline::Ubr(UbrConfig { limit, policy, threshold, scale, service, guaranteed })
+            Discipline::Ubr(UbrConfig { limit, policy, threshold, scale, service, port_rate, guaranteed })
         }
     }
 }

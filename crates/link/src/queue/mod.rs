@@ -13,6 +13,7 @@ mod drr;
 mod flow_index;
 mod fq_codel;
 mod heaviest;
+mod ports;
 mod priority;
 mod red;
 mod ubr;
@@ -283,10 +284,31 @@ impl<T: Copy> Queue<T> {
         }
     }
 
-    /// Bytes of cells that go before the next packet and belong to none, sent from `now` on.
-    pub fn take_remains(&mut self, now: Time) -> Option<u32> {
+    /// Bytes of cells that go before the next packet and belong to none, sent from `now` on. Packets that have lost a cell by then go
+    /// to `out`.
+    pub fn take_remains(&mut self, now: Time, out: &mut Discarded<T>) -> Option<u32> {
         match self {
-            Queue::Ubr(queue) => queue.take_remains(now),
+            Queue::Ubr(queue) => {
+                queue.absorb(now, out);
+                queue.take_remains(now)
+            }
+            _ => None,
+        }
+    }
+
+    /// Time from which the next packet may leave, if the transmitter is free at `free`; `None` if there is none.
+    #[inline]
+    pub fn next_at(&self, free: Time) -> Option<Time> {
+        match self {
+            Queue::Ubr(queue) => queue.next_at(free),
+            _ => (self.len() > 0).then_some(free),
+        }
+    }
+
+    /// Time at which a cell comes to an input port of an idle switch.
+    pub fn next_cell(&self) -> Option<Time> {
+        match self {
+            Queue::Ubr(queue) => queue.next_cell(),
             _ => None,
         }
     }

@@ -2,12 +2,14 @@
 //!
 //! Follows Kota et al. 1999 §4 (EPD, selective drop), Romanow and Floyd 1995 (EPD, partial packet discard), Heinanen and Kilkki 1998
 //! (fair buffer allocation, in the form of Goyal et al. 1998), and Goyal et al. 1997 (ATM Forum 97-0424) for a guaranteed rate.
-//! Differs: all cells of a packet enter the buffer together, when the last of them arrives; departures during their arrival do not count.
+//! Differs: without a rate of the ports (`ports.rs`) all cells of a packet enter the buffer together, when the last of them arrives, and
+//! departures during their arrival do not count.
 //! First come, first served, they leave as one train, so that a packet takes one event; with a queue for each channel, cells leave singly.
 //! Leaves out rates of single channels.
 
 use super::flow_index::FlowIndex;
-use super::{Next, Waiting};
+use super::ports::{Coming, Fate, Ports};
+use super::{Discarded, Next, Waiting};
 use skyhop_units::{Amount, Bytes, Rate, Span, Time};
 use std::collections::VecDeque;
 
@@ -55,6 +57,8 @@ pub struct UbrConfig {
     pub scale: f64,
     /// The order in which cells leave.
     pub service: CellOrder,
+    /// Rate at which the cells of a packet arrive, one after the other; without it they arrive together.
+    pub port_rate: Option<Rate>,
     /// Minimum rate of UBR beside packets of band 0, which otherwise go first and have a buffer of the same capacity; without this rate
     /// bands make no difference.
     pub guaranteed: Option<Rate>,
@@ -67,6 +71,10 @@ struct Channel {
     cells: u64,
     /// True if the last packet has lost its last cell, but not all of its cells.
     endless: bool,
+    /// Its packets that are at its port.
+    coming: u32,
+    /// Time at which its port has passed on all cells that it has.
+    port_free_at: Time,
 }
 
 /// Cells that leave consecutively, with the packet that ends with them if it is complete.
@@ -159,6 +167,7 @@ pub(crate) struct Ubr<T> {
     cell_time: Span,
     line: TrainLine<T>,
     urgent: Option<UrgentTrains<T>>,
+    ports: Option<Ports<T>>,
     packets: usize,
     /// Number of waiting cells.
     cells: u64,
@@ -188,6 +197,7 @@ impl<T: Copy> Ubr<T> {
                 due: Time::ZERO,
                 longest: Span::ZERO,
             }),
+            ports: config.port_rate.map(|rate| Ports::new(rate.serialisation(Bytes::new(u64::from(CELL))))),
             config,
             packets: 0,
             cells: 0,
@@ -206,7 +216,18 @@ impl<T: Copy> Ubr<T> {
 
     /// Number of waiting packets, without incomplete ones.
     pub fn len(&self) -> usize {
-        self.packets
+        self.packets + self.ports.as_ref().map_or(0, Ports::len)
+    }
+
+    /// Time from which the next packet may leave, if the transmitter is free at `free`; `None` if there is none.
+    pub fn next_at(&self, free: Time) -> Option<Time> {
+        let all_come = self.ports.as_ref().and_then(Ports::next_end);
+        if self.packets > 0 { Some(free) } else { all_come.map(|at| at.max(free)) }
+    }
+
+    /// Time at which a cell comes to an input port.
+    pub fn next_cell(&self) -> Option<Time> {
+        self.ports.as_ref().and_then(Ports::next)
     }
 
     /// Adds the cells of a packet that the policy accepts. Returns false if it does not accept all.
@@ -219,6 +240,14 @@ impl<T: Copy> Ubr<T> {
             return fits;
         }
         let at = self.channel(packet.label.flow);
+        if let Some(ports) = &mut self.ports {
+            let channel = &mut self.channels[at as usize];
+            let first = channel.port_free_at.max(now);
+            channel.port_free_at = first + ports.cell_time * cells;
+            channel.coming += 1;
+            ports.add(first, (packet.packet, packet.marked), at, cells);
+            return true;
+        }
         let left = self.left_of_sending(now);
         let occupied = self.cells + left.map_or(0, |(_, left)| left);
         let room = self.capacity.saturating_sub(occupied);
@@ -239,6 +268,68 @@ impl<T: Copy> Ubr<T> {
         }
         self.forget_if_idle(at);
         false
+    }
+
+    /// Takes the cells that come to the ports by `now`. Packets that lose one go to `out`.
+    pub fn absorb(&mut self, now: Time, out: &mut Discarded<T>) {
+        while let Some(mut coming) = self.ports.as_mut().and_then(|ports| ports.take(now)) {
+            if coming.left == 0 {
+                self.channels[coming.channel as usize].coming -= 1;
+                self.forget_if_idle(coming.channel);
+                continue;
+            }
+            let undecided = matches!(coming.fate, Fate::Unknown | Fate::Whole);
+            let gone_on = self.take_cell(&mut coming);
+            let last = coming.left == 1;
+            let lost = undecided && matches!(coming.fate, Fate::Cut | Fate::Refused);
+            if lost || (undecided && last && !gone_on) {
+                out.push_back(coming.packet.0);
+            }
+            if let Some(ports) = &mut self.ports {
+                if lost || (undecided && last) {
+                    ports.decided();
+                }
+                ports.put(coming);
+            }
+        }
+    }
+
+    /// Takes the next cell of a packet, or drops it. Returns true if the packet goes on with it, whole.
+    fn take_cell(&mut self, coming: &mut Coming<T>) -> bool {
+        let left = self.left_of_sending(coming.next);
+        let occupied = self.cells + left.map_or(0, |(_, left)| left);
+        if coming.fate == Fate::Unknown {
+            coming.fate = match self.refuses(coming.channel, occupied, left) {
+                true => Fate::Refused,
+                false => Fate::Whole,
+            };
+        }
+        let (room, last) = (occupied < self.capacity, coming.left == 1);
+        if coming.fate == Fate::Whole && !room {
+            coming.fate = Fate::Cut;
+        }
+        let plain = self.config.policy == UbrPolicy::TailDrop;
+        let goes = match coming.fate {
+            Fate::Whole => true,
+            // Its end marks where the next packet begins.
+            Fate::Cut => room && (plain || (last && coming.taken > 0)),
+            Fate::Unknown | Fate::Refused => false,
+        };
+        let channel = &mut self.channels[coming.channel as usize];
+        if !goes {
+            channel.endless |= last && coming.taken > 0;
+            return false;
+        }
+        if coming.taken == 0 {
+            coming.spoilt = channel.endless;
+        }
+        coming.taken += 1;
+        let whole = last && coming.fate == Fate::Whole && !coming.spoilt;
+        if last {
+            channel.endless = false;
+        }
+        self.push_cells(coming.channel, 1, whole.then_some(coming.packet), coming.taken);
+        whole
     }
 
     /// Returns true if the policy drops a packet before its first cell.
@@ -270,6 +361,11 @@ impl<T: Copy> Ubr<T> {
     }
 
     fn push(&mut self, at: u32, cells: u64, packet: Option<(T, bool)>) {
+        self.push_cells(at, cells, packet, cells);
+    }
+
+    /// Adds cells that end with `packet`, of which there are `whole` in all.
+    fn push_cells(&mut self, at: u32, cells: u64, packet: Option<(T, bool)>, whole: u64) {
         let channel = &mut self.channels[at as usize];
         self.active += u64::from(channel.cells == 0);
         channel.cells += cells;
@@ -283,7 +379,7 @@ impl<T: Copy> Ubr<T> {
                 one(packet, 1)
             }
         };
-        self.line.push(Train { whole: cells, ..last });
+        self.line.push(Train { whole, ..last });
     }
 
     /// Returns true if a packet of band 0 goes next.
@@ -361,7 +457,7 @@ impl<T: Copy> Ubr<T> {
             return at;
         }
         let at = self.free.pop().unwrap_or_else(|| {
-            self.channels.push(Channel { id, cells: 0, endless: false });
+            self.channels.push(Channel { id, cells: 0, endless: false, coming: 0, port_free_at: Time::ZERO });
             self.channels.len() as u32 - 1
         });
         self.channels[at as usize].id = id;
@@ -374,7 +470,7 @@ impl<T: Copy> Ubr<T> {
     fn forget_if_idle(&mut self, at: u32) {
         let channel = &self.channels[at as usize];
         let busy = self.sending.is_some_and(|sending| sending.channel == at);
-        if channel.cells > 0 || channel.endless || busy {
+        if channel.cells > 0 || channel.endless || channel.coming > 0 || busy {
             return;
         }
         let channels = &self.channels;
@@ -384,33 +480,40 @@ impl<T: Copy> Ubr<T> {
 
     /// Removes packets for which `lost` returns true, with all of their cells, and cells without a complete packet.
     pub fn retain(&mut self, lost: &mut dyn FnMut() -> bool, dropped: &mut dyn FnMut(T)) {
-        let mut begun = Vec::new();
-        for train in self.line.take() {
+        let trains = self.line.take();
+        let mut stays = vec![false; trains.len()];
+        // Trains of each channel that end no packet: a cell may be the beginning of one, a train is what is left of one.
+        let mut begun = vec![Vec::new(); self.channels.len()];
+        for (n, train) in trains.iter().enumerate() {
+            let parts: &mut Vec<usize> = &mut begun[train.channel as usize];
             let Some((packet, _)) = train.packet else {
-                // A train is the remainder of a packet; a single cell may be the beginning of one.
-                begun.push(train);
+                parts.push(n);
                 continue;
             };
-            let own = (train.whole - train.cells) as usize;
-            let parts = begun.split_off(begun.len().saturating_sub(own));
-            for cut in begun.drain(..) {
-                self.gone(&cut);
-                self.forget_if_idle(cut.channel);
-            }
+            let own = parts.len().min((train.whole - train.cells) as usize);
+            let own = parts.split_off(parts.len() - own);
+            parts.clear();
             if lost() {
                 self.packets -= 1;
                 dropped(packet);
-                for part in parts.into_iter().chain([train]) {
-                    self.gone(&part);
-                    self.forget_if_idle(part.channel);
-                }
             } else {
-                parts.into_iter().chain([train]).for_each(|train| self.line.push(train));
+                own.into_iter().chain([n]).for_each(|n| stays[n] = true);
             }
         }
-        for cut in begun {
-            self.gone(&cut);
-            self.forget_if_idle(cut.channel);
+        if let Some(ports) = &mut self.ports {
+            for coming in ports.retain(lost, dropped) {
+                let parts = &mut begun[coming.channel as usize];
+                let own = parts.len().min(coming.taken as usize);
+                parts.split_off(parts.len() - own).into_iter().for_each(|n| stays[n] = true);
+            }
+        }
+        for (train, stays) in trains.into_iter().zip(stays) {
+            if stays {
+                self.line.push(train);
+            } else {
+                self.gone(&train);
+                self.forget_if_idle(train.channel);
+            }
         }
         let Some(urgent) = &mut self.urgent else { return };
         for train in std::mem::take(&mut urgent.trains) {

@@ -9,7 +9,7 @@ use crate::error::{expected, quoted};
 use crate::finding::FindingList;
 use crate::model::{
     Corruption, Duplication, Interval, Ip, Jitter, Loss, Queue, Reordering, Scenario, SizeLoss, Traffic,
-    Transport,
+    Transport, UbrCells, UbrService,
 };
 use crate::network::{Direction, NetworkPlan, Over, RoutePlan};
 use crate::path::KeyPath;
@@ -130,9 +130,15 @@ pub(super) fn queue(queue: Queue, at: &KeyPath, out: &mut FindingList) {
             }
         }
         Queue::Drr { quantum, .. } => quantum_fits(quantum, || at("quantum"), out),
-        Queue::Ubr { limit, threshold, scale, .. } => {
+        Queue::Ubr { limit, threshold, scale, service, cells, port_rate, .. } => {
             probability("threshold", threshold);
             probability("scale", scale);
+            let by_cell = service == UbrService::Channels || cells == UbrCells::Each;
+            out.require(
+                port_rate.is_none() || by_cell,
+                || at("port_rate"),
+                || "port_rate for trains, the cells of which come together; expected cells = \"each\" beside it".into(),
+            );
             let cells = match limit {
                 Depth::Amount(Amount::Packets(_)) => 0,
                 Depth::Amount(Amount::Bytes(bytes)) => bytes.get() / 53,

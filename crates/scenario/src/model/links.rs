@@ -470,6 +470,10 @@ pub enum Queue {
         /// Way in which cells are simulated; those that wait by channel leave one by one in either case.
         #[serde(default, skip_serializing_if = "UbrCells::is_default")]
         cells: UbrCells,
+        /// Rate of the input ports, at which the cells of a packet come, so that those of several packets mix; needs `cells` of
+        /// "each" or a `service` by channels. Without it they meet the buffer together.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        port_rate: Option<Rate>,
         /// Rate that flows have at least beside those of `priority` 0, which go first otherwise (Goyal et al. 1997); without it
         /// priorities make no difference.
         #[serde(default, skip_serializing_if = "Option::is_none")]
