@@ -15,7 +15,7 @@ use crate::names::Names;
 use crate::peers::Peers;
 use crate::sides::{KernelSide, StreamSide};
 use crate::socks::{self, Asked, Socks};
-use crate::udp_flows::Udp;
+use crate::udp_flows::UdpState;
 use crate::users::Users;
 use bytes::{Bytes, BytesMut};
 use polling::{Event as PollEvent, PollMode, Poller};
@@ -94,7 +94,7 @@ pub struct Gateway {
     pub(crate) names: Names,
     /// Buffers into which sockets are read: one for each direction, if both ends are the kernel's.
     pub(crate) arenas: [BytesMut; 2],
-    pub(crate) udp: Udp,
+    pub(crate) udp: UdpState,
     pub(crate) name_servers: NameServers,
     /// Lines for the log.
     pub log: VecDeque<String>,
@@ -148,7 +148,7 @@ impl Gateway {
             poller,
             names,
             arenas: [BytesMut::new(), BytesMut::new()],
-            udp: Udp::default(),
+            udp: UdpState::default(),
             name_servers: NameServers::default(),
             log: VecDeque::new(),
             config,

@@ -38,7 +38,7 @@ type Replies = BTreeMap<SocketAddr, (DatagramSocket, usize)>;
 
 /// UDP through the gateway: flows, their loads, and the sockets for intercepted datagrams, one for each version of IP.
 #[derive(Debug, Default)]
-pub struct Udp {
+pub struct UdpState {
     pub flows: UdpFlows,
     pub loads: UdpLoads,
     pub listeners: [Option<DatagramSocket>; 2],

@@ -7,9 +7,9 @@ use skyhop_units::{Span, Time};
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
-/// What has become of the cells of a packet so far.
+/// Outcome of the cells of a packet so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Fate {
+pub(crate) enum CellFate {
     /// None has come.
     Unknown,
     /// All have gone on.
@@ -31,7 +31,7 @@ pub(crate) struct Coming<T> {
     pub left: u64,
     /// Cells that have gone on.
     pub taken: u64,
-    pub fate: Fate,
+    pub fate: CellFate,
     /// True if the cells before it, of the same channel, lack their end.
     pub spoilt: bool,
     /// Order of arrival, among cells that come at the same time.
@@ -39,7 +39,7 @@ pub(crate) struct Coming<T> {
 }
 
 /// Packets of which cells are still to come, and the time between two cells of one of them.
-pub(crate) struct Ports<T> {
+pub(crate) struct SwitchPorts<T> {
     pub cell_time: Span,
     coming: BinaryHeap<Coming<T>>,
     serial: u64,
@@ -47,7 +47,7 @@ pub(crate) struct Ports<T> {
     packets: usize,
 }
 
-impl<T: Copy> Ports<T> {
+impl<T: Copy> SwitchPorts<T> {
     pub fn new(cell_time: Span) -> Self {
         Self { cell_time, coming: BinaryHeap::new(), serial: 0, packets: 0 }
     }
@@ -67,7 +67,7 @@ impl<T: Copy> Ports<T> {
             next: first,
             left: cells,
             taken: 0,
-            fate: Fate::Unknown,
+            fate: CellFate::Unknown,
             spoilt: false,
             serial: self.serial,
         });
@@ -109,12 +109,13 @@ impl<T: Copy> Ports<T> {
     pub fn retain(&mut self, lost: &mut dyn FnMut() -> bool, dropped: &mut dyn FnMut(T)) -> Vec<Coming<T>> {
         let mut coming = std::mem::take(&mut self.coming).into_vec();
         coming.sort_unstable_by_key(|coming| coming.serial);
-        let may_go = |one: &Coming<T>| one.left > 0 && matches!(one.fate, Fate::Unknown | Fate::Whole);
+        let may_go =
+            |one: &Coming<T>| one.left > 0 && matches!(one.fate, CellFate::Unknown | CellFate::Whole);
         for one in &mut coming {
             if may_go(one) && lost() {
                 self.packets -= 1;
                 dropped(one.packet.0);
-                (one.fate, one.taken) = (Fate::Refused, 0);
+                (one.fate, one.taken) = (CellFate::Refused, 0);
             }
         }
         let stay = coming.iter().copied().filter(|one| may_go(one) && one.taken > 0).collect();

@@ -8,7 +8,7 @@
 //! Leaves out rates of single channels.
 
 use super::flow_index::FlowIndex;
-use super::ports::{Coming, Fate, Ports};
+use super::ports::{CellFate, Coming, SwitchPorts};
 use super::{Discarded, Next, Waiting};
 use skyhop_units::{Amount, Bytes, Rate, Span, Time};
 use std::collections::VecDeque;
@@ -167,7 +167,7 @@ pub(crate) struct Ubr<T> {
     cell_time: Span,
     line: TrainLine<T>,
     urgent: Option<UrgentTrains<T>>,
-    ports: Option<Ports<T>>,
+    ports: Option<SwitchPorts<T>>,
     packets: usize,
     /// Number of waiting cells.
     cells: u64,
@@ -197,7 +197,9 @@ impl<T: Copy> Ubr<T> {
                 due: Time::ZERO,
                 longest: Span::ZERO,
             }),
-            ports: config.port_rate.map(|rate| Ports::new(rate.serialisation(Bytes::new(u64::from(CELL))))),
+            ports: config
+                .port_rate
+                .map(|rate| SwitchPorts::new(rate.serialisation(Bytes::new(u64::from(CELL))))),
             config,
             packets: 0,
             cells: 0,
@@ -216,18 +218,18 @@ impl<T: Copy> Ubr<T> {
 
     /// Number of waiting packets, without incomplete ones.
     pub fn len(&self) -> usize {
-        self.packets + self.ports.as_ref().map_or(0, Ports::len)
+        self.packets + self.ports.as_ref().map_or(0, SwitchPorts::len)
     }
 
     /// Time from which the next packet may leave, if the transmitter is free at `free`; `None` if there is none.
     pub fn next_at(&self, free: Time) -> Option<Time> {
-        let all_come = self.ports.as_ref().and_then(Ports::next_end);
+        let all_come = self.ports.as_ref().and_then(SwitchPorts::next_end);
         if self.packets > 0 { Some(free) } else { all_come.map(|at| at.max(free)) }
     }
 
     /// Time at which a cell comes to an input port.
     pub fn next_cell(&self) -> Option<Time> {
-        self.ports.as_ref().and_then(Ports::next)
+        self.ports.as_ref().and_then(SwitchPorts::next)
     }
 
     /// Adds the cells of a packet that the policy accepts. Returns false if it does not accept all.
@@ -278,10 +280,10 @@ impl<T: Copy> Ubr<T> {
                 self.forget_if_idle(coming.channel);
                 continue;
             }
-            let undecided = matches!(coming.fate, Fate::Unknown | Fate::Whole);
+            let undecided = matches!(coming.fate, CellFate::Unknown | CellFate::Whole);
             let gone_on = self.take_cell(&mut coming);
             let last = coming.left == 1;
-            let lost = undecided && matches!(coming.fate, Fate::Cut | Fate::Refused);
+            let lost = undecided && matches!(coming.fate, CellFate::Cut | CellFate::Refused);
             if lost || (undecided && last && !gone_on) {
                 out.push_back(coming.packet.0);
             }
@@ -298,22 +300,22 @@ impl<T: Copy> Ubr<T> {
     fn take_cell(&mut self, coming: &mut Coming<T>) -> bool {
         let left = self.left_of_sending(coming.next);
         let occupied = self.cells + left.map_or(0, |(_, left)| left);
-        if coming.fate == Fate::Unknown {
+        if coming.fate == CellFate::Unknown {
             coming.fate = match self.refuses(coming.channel, occupied, left) {
-                true => Fate::Refused,
-                false => Fate::Whole,
+                true => CellFate::Refused,
+                false => CellFate::Whole,
             };
         }
         let (room, last) = (occupied < self.capacity, coming.left == 1);
-        if coming.fate == Fate::Whole && !room {
-            coming.fate = Fate::Cut;
+        if coming.fate == CellFate::Whole && !room {
+            coming.fate = CellFate::Cut;
         }
         let plain = self.config.policy == UbrPolicy::TailDrop;
         let goes = match coming.fate {
-            Fate::Whole => true,
+            CellFate::Whole => true,
             // Its end marks where the next packet begins.
-            Fate::Cut => room && (plain || (last && coming.taken > 0)),
-            Fate::Unknown | Fate::Refused => false,
+            CellFate::Cut => room && (plain || (last && coming.taken > 0)),
+            CellFate::Unknown | CellFate::Refused => false,
         };
         let channel = &mut self.channels[coming.channel as usize];
         if !goes {
@@ -324,7 +326,7 @@ impl<T: Copy> Ubr<T> {
             coming.spoilt = channel.endless;
         }
         coming.taken += 1;
-        let whole = last && coming.fate == Fate::Whole && !coming.spoilt;
+        let whole = last && coming.fate == CellFate::Whole && !coming.spoilt;
         if last {
             channel.endless = false;
         }
