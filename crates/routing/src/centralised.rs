@@ -21,12 +21,12 @@ pub struct Centralised {
     current: Vec<bool>,
     tables: Vec<Option<ForwardingTable>>,
     /// Uploads so far; `None` if they are not counted.
-    uploads: Option<Uploads>,
+    uploads: Option<TableUploads>,
 }
 
 /// Uploads of changes to the tables: delta encoding, in HT's words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Uploads {
+pub struct TableUploads {
     /// Number of uploads: satellites whose table changed, summed over the states.
     pub messages: u64,
     /// Number of entries in them.
@@ -42,11 +42,11 @@ impl Centralised {
     /// The same scheme with the tables of all satellites in every state, and uploads counted. Satellites have their first tables
     /// from the start.
     pub fn counting(self) -> Self {
-        Self { uploads: Some(Uploads::default()), ..self }
+        Self { uploads: Some(TableUploads::default()), ..self }
     }
 
     /// The uploads so far; `None` if they are not counted.
-    pub fn uploads(&self) -> Option<Uploads> {
+    pub fn uploads(&self) -> Option<TableUploads> {
         self.uploads
     }
 }
@@ -71,7 +71,7 @@ impl RoutingScheme for Centralised {
         controller.enter_view(view);
         self.entered = true;
         let (messages, entries) = controller.replace_tables(&mut self.tables);
-        *uploads = Uploads { messages: uploads.messages + messages, entries: uploads.entries + entries };
+        *uploads = TableUploads { messages: uploads.messages + messages, entries: uploads.entries + entries };
         self.current.fill(true);
     }
 

@@ -32,7 +32,7 @@ pub mod tables;
 pub mod view;
 pub mod walk;
 
-pub use centralised::{Centralised, Uploads};
+pub use centralised::{Centralised, TableUploads};
 pub use geographic::Geographic;
 pub use hybrid::Hybrid;
 pub use multipath::Multipath;
