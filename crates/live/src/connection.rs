@@ -5,7 +5,7 @@
 //! within the budgets of `memory`.
 //! Leaves out the socket: `host` takes and passes packets.
 
-use crate::memory::{HostMemory, LEAST_RECEIVED, LEAST_WRITTEN};
+use crate::memory::{Holding, HostMemory, PACKET_COST};
 use crate::seal::OVERHEAD;
 use bytes::Bytes;
 use skyhop_transport::stp::{self, Event, Reason};
@@ -113,8 +113,8 @@ const HINT_PATIENCE: Span = Span::from_secs(3);
 const FIRST_WRITTEN: u64 = 256 << 10;
 /// Maximum number of bytes dropped from a connection that the application has released.
 const DROPPED_MAX: u64 = 4 << 20;
-/// Bytes counted for each packet held, in addition to its data.
-const PACKET_COST: u64 = 96;
+/// Bytes of an application's data in one allocation.
+pub(crate) const PIECE: usize = 16 << 10;
 
 /// Upper bounds of the memory of a connection, whatever is free.
 #[derive(Debug, Clone, Copy)]
@@ -163,21 +163,23 @@ pub(crate) struct Conn {
     pub unproven: bool,
     pub hints: u64,
     hint: Option<Hint>,
-    memory: Arc<HostMemory>,
     most: Most,
-    /// Bytes that are counted in `memory`.
-    counted: u64,
+    /// Memory of received data, and of written data.
+    receiving: Holding,
+    sending: Holding,
 }
 
 impl Conn {
+    /// A connection that keeps `least` bytes of memory for each direction; `None` if they are not there.
     pub fn new(
         machine: stp::Connection<Bytes>,
         peer: SocketAddr,
         overhead: u32,
-        memory: Arc<HostMemory>,
+        (memory, least): (&Arc<HostMemory>, u64),
         most: Most,
-    ) -> Self {
-        Conn {
+    ) -> Option<Self> {
+        let (receiving, sending) = (Holding::begin(memory, least)?, Holding::begin(memory, least)?);
+        Some(Conn {
             machine,
             channel: None,
             peer,
@@ -202,32 +204,55 @@ impl Conn {
             unproven: false,
             hints: 0,
             hint: None,
-            memory,
             most,
-            counted: 0,
-        }
+            receiving,
+            sending,
+        })
     }
 
-    /// Bytes that the application may write now.
+    /// Bytes that the application may write now, if they are free.
     pub fn room(&self) -> u64 {
         let outstanding = self.outstanding();
         if self.unproven || outstanding == 0 {
             // Little for an unproven address, and always some, so that each connection proceeds.
             let fair = if self.unproven { 0 } else { self.buffer() };
-            return fair.max(LEAST_WRITTEN).min(self.most.written).saturating_sub(outstanding);
+            return fair.max(self.sending.least()).min(self.most.written).saturating_sub(outstanding);
         }
         self.buffer().saturating_sub(outstanding)
     }
 
-    /// Maximum number of bytes written and not acknowledged: enough that sending does not wait for the application, if they are free.
+    /// Bytes that the application may write now, which are kept for it until the next [`Conn::recount`].
+    pub fn take_room(&mut self) -> u64 {
+        let (room, cost) = (self.room(), self.cost_of_writing(0));
+        let kept = self.sending.ask(cost, self.cost_of_writing(room) - cost, false);
+        if self.cost_of_writing(room) <= kept {
+            return room;
+        }
+        // What is kept of the data, without the cost of their packets.
+        let left = kept.saturating_sub(self.cost_of_writing(0) + 2 * PACKET_COST);
+        room.min(left - left / 4)
+    }
+
+    /// Bytes that written data take with the packets that they are, and will be, in.
+    fn cost_of_writing(&self, more: u64) -> u64 {
+        let bytes = self.outstanding() + more;
+        let (payload, piece) = (u64::from(self.machine.packet_size()), PIECE as u64);
+        let packets = bytes.div_ceil(payload) + bytes.div_ceil(piece);
+        let held = self.machine.held().0 as u64 + more.div_ceil(payload) + more.div_ceil(piece);
+        bytes + PACKET_COST * packets.max(held)
+    }
+
+    /// Bytes that may be written and not acknowledged: so many that what is sent need not wait for the application, if they are free.
     fn buffer(&self) -> u64 {
         let used = FIRST_WRITTEN + 2 * self.machine.in_flight();
-        used.min(self.memory.fair() + self.outstanding().min(FIRST_WRITTEN / 4)).min(self.most.written)
+        let fair = self.sending.memory().fair() + self.outstanding().min(FIRST_WRITTEN / 4);
+        used.min(fair).min(self.most.written)
     }
 
     /// Grants a window for received data: the present fair share, and at most `most`.
     pub fn widen(&mut self, most: u64) {
-        let window = self.memory.fair().max(LEAST_RECEIVED).min(most).min(self.most.received);
+        let fair = self.receiving.memory().fair().max(self.receiving.least());
+        let window = fair.min(most).min(self.most.received);
         let now = self.machine.receive_window();
         // Small changes are not worth a packet, and a window that is used up may be made smaller.
         if window > now + now / 2 || window < now / 2 || (window > now && window == self.most.received) {
@@ -242,28 +267,24 @@ impl Conn {
         }
     }
 
-    /// Limits the bytes that an arriving packet may add to those held.
-    pub fn bound(&mut self) {
-        let held = self.machine.held_bytes();
-        let free = self.memory.free().max(LEAST_RECEIVED.saturating_sub(held));
-        self.machine.hold_at_most(held + free.min(self.most.received));
+    /// Keeps memory for a packet, if it is free. A packet that exceeds what is kept counts as lost.
+    pub fn keep_for(&mut self, packet: &Packet<Bytes>) {
+        let held = self.machine.held_with_cost(PACKET_COST);
+        let (more, urgent) = self.machine.would_hold(packet, PACKET_COST);
+        let most = self.receiving.ask(held, more, urgent);
+        self.machine.hold_at_most(most, PACKET_COST);
     }
 
     /// Updates the count of the bytes held.
     pub fn recount(&mut self) {
-        let (sending, receiving) = self.machine.held();
-        let now = self.outstanding()
-            + self.machine.held_bytes()
-            + PACKET_COST * (sending as u64 + receiving as u64);
-        self.memory.recount(self.counted, now);
-        self.counted = now;
+        self.receiving.set(self.machine.held_with_cost(PACKET_COST));
+        self.sending.set(self.cost_of_writing(0));
     }
 
-    /// Moves the connection to the budget of its association.
-    pub fn count_in(&mut self, memory: Arc<HostMemory>) {
-        self.memory.recount(self.counted, 0);
-        memory.recount(0, self.counted);
-        self.memory = memory;
+    /// The connection belongs to an association whose budget is this.
+    pub fn count_in(&mut self, memory: &Arc<HostMemory>) {
+        self.receiving.move_to(memory.clone());
+        self.sending.move_to(memory.clone());
     }
 
     /// Bytes written and not acknowledged.
@@ -387,11 +408,5 @@ impl Conn {
     /// Returns true if the connection has ended and has nothing left to send.
     pub fn is_over(&self) -> bool {
         !self.owned && (self.machine.over() || self.failed.is_some())
-    }
-}
-
-impl Drop for Conn {
-    fn drop(&mut self) {
-        self.memory.recount(self.counted, 0);
     }
 }

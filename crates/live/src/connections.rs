@@ -147,7 +147,7 @@ impl Connections {
         let memory = self.memory_of(key.channel);
         let Some(mut conn) = self.slots[slot].conn.as_ref().map(|conn| lock(conn)) else { return };
         conn.channel = Some(key.channel);
-        conn.count_in(memory.clone());
+        conn.count_in(&memory);
         drop(conn);
         self.slots[slot].key = Some(key);
         self.by_key.insert(key, slot);
@@ -235,7 +235,8 @@ mod tests {
 
     fn conn() -> Conn {
         let machine = stp::Connection::connect(stp::Config::default(), stp::Ends::default(), 1);
-        Conn::new(machine, peer(), 28, HostMemory::new(1 << 20), Most { received: 1 << 20, written: 1 << 20 })
+        let most = Most { received: 1 << 20, written: 1 << 20 };
+        Conn::new(machine, peer(), 28, (&HostMemory::new(1 << 20), 1 << 10), most).expect("there is memory")
     }
 
     fn key(local_port: u16) -> Key {

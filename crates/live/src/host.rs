@@ -11,13 +11,14 @@ use crate::batch::Batch;
 use crate::connection::{Conn, Failed, Key, Most, PeerChannel, Waiters};
 use crate::connections::{Connections, Name, SharedConn, lock};
 use crate::entropy::{Entropy, random};
+use crate::fullness::{FullReason, RefusedConnections};
 use crate::handshake::{ECHO_LEN, Hello, RefusalReason, parse_refusal, refusal_packet};
 use crate::memory::HostMemory;
 use crate::openings::{Begun, Openings};
 use crate::options::{Notice, Options, Security};
 use crate::seal::HEADER_LEN;
 use crate::socket::Carrier;
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use skyhop_transport::stp::{self, Ends};
 use skyhop_units::{Span, Time};
 use skyhop_wire::stp::{Packet, emit, parse};
@@ -55,8 +56,10 @@ pub(crate) struct StpHost {
     openings: Openings,
     /// Connections whose peers' addresses were not proven when they began, the oldest first.
     unproven: VecDeque<(Name, Begun)>,
+    /// Memory that each connection keeps in each direction, bytes.
+    least_kept: u64,
+    pub(crate) refused: RefusedConnections,
     entropy: Arc<dyn Entropy>,
-    arena: BytesMut,
     /// Lines for the key log.
     pub key_lines: Vec<String>,
     /// Set if the socket is no longer usable.
@@ -79,8 +82,6 @@ const UNPROVEN_WINDOWS: [u64; 3] = [16 << 20, 96 << 10, 4 << 10];
 const WAITING_WINDOW: (u64, u64) = (1 << 20, 64 << 10);
 /// Packets that a connection sends in a turn.
 const TURN: usize = 64;
-/// Size of a shared allocation, bytes.
-const ARENA: usize = 64 << 10;
 
 impl Lateness {
     fn add(&mut self, late: Span) {
@@ -101,6 +102,7 @@ impl StpHost {
         entropy: Arc<dyn Entropy>,
     ) -> Self {
         let connections = Connections::new(HostMemory::new(options.memory));
+        let least_kept = options.least_kept();
         let associations = match &options.security {
             Security::Sealed(config) => Some(Associations::new(now, (**config).clone(), entropy.clone())),
             Security::Insecure => None,
@@ -117,8 +119,9 @@ impl StpHost {
             outgoing: VecDeque::new(),
             openings: Openings::new(now, wall_ms),
             unproven: VecDeque::new(),
+            least_kept,
+            refused: RefusedConnections::default(),
             entropy,
-            arena: BytesMut::new(),
             key_lines: Vec::new(),
             broken: None,
             handles: 1,
@@ -162,8 +165,16 @@ impl StpHost {
             count: self.openings.next_count(now),
         };
         let machine = stp::Connection::connect(self.options.stp_for(peer), ends, self.random_u32());
-        let memory = self.connections.memory().clone();
-        let mut conn = Conn::new(machine, peer, self.options.overhead(peer), memory, self.most());
+        let memory = (self.connections.memory(), self.least_kept);
+        let Some(mut conn) = Conn::new(machine, peer, self.options.overhead(peer), memory, self.most())
+        else {
+            let message = format!(
+                "this host's connections hold {} of the {} bytes that they may: there is no room for one more",
+                self.connections.memory().used(),
+                self.options.memory
+            );
+            return Err(io::Error::new(io::ErrorKind::QuotaExceeded, message));
+        };
         conn.offered = true;
         conn.widen(u64::MAX);
         let name = self.connections.insert(conn);
@@ -308,15 +319,15 @@ impl StpHost {
                 None => return,
             },
         };
-        let arena = &mut self.arena;
-        let packet = packet.map(|data| keep(arena, data));
+        // An allocation for each packet: one that waits must not keep others in memory.
+        let packet = packet.map(Bytes::copy_from_slice);
         let Some(mut conn) = self.connections.locked(slot) else { return };
         conn.traffic.packets_received += 1;
         conn.traffic.bytes_received += conn.beneath() + len as u64;
         let proven = conn.believe(&packet);
         // An end that has connected may move: the kernel chooses the address that it sends from.
         conn.reply_from = to.filter(|_| conn.accepted);
-        conn.bound();
+        conn.keep_for(&packet);
         conn.machine.handle_packet(now, &packet);
         conn.take_events();
         drop(conn);
@@ -340,12 +351,12 @@ impl StpHost {
         // A host that never listens stays silent: over IP it also sees the packets that it has sent to itself.
         let ours = self.options.carrier == Carrier::Udp || key.local_port == self.local.port();
         self.listening.then_some(())?;
-        if !ours
-            || self.accepted.len() >= self.options.backlog
-            || self.connections.len() >= self.options.connections_max
-            || self.connections.of_channel(key.channel) >= self.options.connections_max / 4 * 3
-        {
+        if !ours {
             self.refuse(key, from, to);
+            return None;
+        }
+        if let Some(why) = self.is_full_for(key.channel) {
+            self.refuse_as_full(now, why, key, from, to);
             return None;
         }
         let begun = (from.ip(), key.remote_port, key.instance, begin.count);
@@ -365,11 +376,20 @@ impl StpHost {
                 }
             }
         };
-        config.window = config.window.min(window);
+        let memory = self.connections.memory_of(key.channel);
+        config.window = config.window.min(window).min(memory.fair().max(self.least_kept));
         let ends = Ends { local_port: key.local_port, ..Ends::default() };
         let machine = stp::Connection::listen(config, ends, self.random_u32());
-        let (memory, overhead) = (self.connections.memory().clone(), self.options.overhead(from));
-        let mut conn = Conn::new(machine, from, overhead, memory, self.most());
+        let overhead = self.options.overhead(from);
+        let Some(mut conn) = Conn::new(machine, from, overhead, (&memory, self.least_kept), self.most())
+        else {
+            if plain {
+                // It may come again when there is room.
+                self.openings.forget(&begun);
+            }
+            self.refuse_as_full(now, FullReason::Memory, key, from, to);
+            return None;
+        };
         conn.unproven = plain;
         conn.accepted = true;
         if plain {
@@ -386,7 +406,21 @@ impl StpHost {
         Some(name.slot)
     }
 
-    /// Lists a connection for the application to accept, unless it was listed before.
+    /// The reason for which there is no place for another connection of this channel.
+    fn is_full_for(&self, channel: PeerChannel) -> Option<FullReason> {
+        let most = self.options.connections_max;
+        if self.accepted.len() >= self.options.backlog {
+            Some(FullReason::Backlog)
+        } else if self.connections.len() >= most {
+            Some(FullReason::Connections)
+        } else if self.connections.of_channel(channel) >= most / 4 * 3 {
+            Some(FullReason::Association)
+        } else {
+            None
+        }
+    }
+
+    /// The application may take a connection, if it has not been told of it before.
     fn offer(&mut self, slot: usize) {
         let Some(mut conn) = self.connections.locked(slot) else { return };
         if conn.listed {
@@ -402,6 +436,7 @@ impl StpHost {
         drop(conn);
         if self.accepted.len() >= self.options.backlog {
             let name = self.connections.name(slot);
+            self.refused.count(FullReason::Backlog);
             self.break_off(name);
             return;
         }
@@ -425,7 +460,9 @@ impl StpHost {
         while self.unproven.front().is_some_and(|(name, _)| !still(*name)) {
             self.unproven.pop_front();
         }
-        if self.unproven.len() >= UNPROVEN_MAX
+        // They keep a quarter of the budget at most.
+        let most = UNPROVEN_MAX.min((self.options.memory / 8 / self.least_kept) as usize).max(1);
+        if self.unproven.len() >= most
             && let Some((oldest, begun)) = self.unproven.pop_front()
         {
             if let Some(mut conn) = self.connections.locked(oldest.slot) {
@@ -617,6 +654,11 @@ impl StpHost {
         self.connections.memory().used()
     }
 
+    /// Connections that were refused because there was no place for them.
+    pub fn refused(&self) -> RefusedConnections {
+        self.refused
+    }
+
     /// Fails all connections, after the socket has failed.
     pub fn break_down(&mut self, failed: &Failed) {
         for conn in self.connections.iter() {
@@ -654,13 +696,4 @@ impl StpHost {
             self.connections.touch(name.slot);
         }
     }
-}
-
-/// Copies data into shared memory: many packets share an allocation, so that a small one does not keep a large one alive.
-fn keep(arena: &mut BytesMut, data: &[u8]) -> Bytes {
-    if arena.capacity() < data.len() {
-        *arena = BytesMut::with_capacity(ARENA.max(data.len()));
-    }
-    arena.extend_from_slice(data);
-    arena.split().freeze()
 }

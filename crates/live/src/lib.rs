@@ -32,6 +32,7 @@
 //! | `memory` | budgets for the memory of connections |
 //! | `connection` | one connection: its machine and its waiting tasks |
 //! | `connections` | all connections of a host: names, keys, timers, turns |
+//! | `fullness` | connections refused because there is no place |
 //! | `openings` | the counts of BGNs, sent and seen |
 //! | `refusals` | evidence against a connection: unproven answers, ICMP |
 //! | `host` | all connections of a socket, stepped |
@@ -53,6 +54,7 @@ mod driver;
 mod endings;
 pub mod engine;
 pub mod entropy;
+mod fullness;
 pub mod handshake;
 mod host;
 pub mod key_log;
@@ -71,6 +73,7 @@ mod stream;
 pub mod tokio;
 
 pub use connection::PacketCounts;
+pub use fullness::{FullReason, RefusedConnections};
 pub use host::Lateness;
 pub use memory::MEMORY_LEAST;
 pub use options::{Notice, Options, Security};

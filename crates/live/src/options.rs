@@ -5,9 +5,10 @@
 //! Leaves out addresses.
 
 use crate::associations;
+use crate::fullness::FullReason;
 use crate::handshake::RefusalReason;
 use crate::keys::PublicKey;
-use crate::memory::MEMORY_LEAST;
+use crate::memory::{MEMORY_LEAST, least_kept};
 use crate::seal::OVERHEAD;
 use crate::socket::Carrier;
 use skyhop_transport::stp;
@@ -36,6 +37,8 @@ pub enum Notice {
     Moved(SocketAddr),
     /// A peer was refused.
     Refused(SocketAddr, RefusalReason),
+    /// A peer's connection was refused because there was no place for it; one notice in ten seconds.
+    Full(SocketAddr, FullReason),
     /// The kernel allows a smaller buffer than requested: bytes allowed, bytes requested.
     SmallBuffer(usize, usize),
 }
@@ -46,6 +49,7 @@ impl fmt::Display for Notice {
             Notice::Opened(peer, _) => write!(f, "{peer}: association open"),
             Notice::Moved(peer) => write!(f, "{peer}: new address of a peer"),
             Notice::Refused(peer, reason) => write!(f, "{peer}: refused: {reason}"),
+            Notice::Full(peer, why) => write!(f, "{peer}: connection refused: {why}"),
             Notice::SmallBuffer(given, asked) => write!(
                 f,
                 "the kernel holds {given} bytes of incoming packets, {asked} were asked for; raise net.core.rmem_max if packets \
@@ -73,7 +77,8 @@ pub struct Options {
     pub mtu_base: Option<u32>,
     /// Largest number of bytes written to a connection and not acknowledged; further writes wait. The buffer grows up to this with use.
     pub send_buffer: usize,
-    /// Largest number of bytes that all connections hold together, written or received; beyond it each may hold a minimum.
+    /// Most bytes that all connections hold together, written or received, with the cost of each packet. Where it is used up, packets
+    /// count as lost, and further connections are refused.
     pub memory: u64,
     /// The kernel's buffers, bytes.
     pub socket_buffer: usize,
@@ -128,6 +133,11 @@ impl Options {
         stp::Config { packet_size: self.mtu - overhead, base_size, overhead, ..self.stp.clone() }
     }
 
+    /// Memory that each connection keeps in each direction, bytes.
+    pub(crate) fn least_kept(&self) -> u64 {
+        least_kept(self.memory, self.connections_max, self.mtu)
+    }
+
     /// Smallest MTU that a path must have, bytes of the network layer.
     pub(crate) fn least_mtu(&self) -> u32 {
         self.mtu_base.unwrap_or(self.mtu).min(self.mtu)
@@ -140,11 +150,11 @@ impl Options {
                 return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
             }
         }
-        if self.memory < MEMORY_LEAST {
-            let message = format!(
-                "a budget of {} bytes is too small for one stream, which needs {MEMORY_LEAST}",
-                self.memory
-            );
+        // Of an association's share, seven eighths are for growth.
+        let least = MEMORY_LEAST.max(4 * self.least_kept());
+        if self.memory < least {
+            let message =
+                format!("a budget of {} bytes is too small for one stream, which needs {least}", self.memory);
             return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
         }
         Ok(())

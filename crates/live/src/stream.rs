@@ -7,9 +7,10 @@
 //! and no other. Leaves out urgent data and peeking.
 
 use crate::association::Counters;
-use crate::connection::{Conn, Failed, PacketCounts};
+use crate::connection::{Conn, Failed, PIECE, PacketCounts};
 use crate::connections::{Name, SharedConn, lock};
 use crate::driver::{self, SharedHost};
+use crate::fullness::RefusedConnections;
 use crate::host::Lateness;
 use crate::options::Options;
 use crate::socket::Carrier;
@@ -160,6 +161,11 @@ impl Endpoint {
         self.handle.0.lock().memory()
     }
 
+    /// Connections of peers that were refused because there was no place for them.
+    pub fn refused(&self) -> RefusedConnections {
+        self.handle.0.lock().refused()
+    }
+
     /// Associations that are open.
     pub fn associations(&self) -> usize {
         self.handle.0.lock().associations.as_ref().map_or(0, |associations| associations.len())
@@ -220,9 +226,6 @@ impl StpListener {
 
 /// Bytes after which the peer is informed of free space: reads are small relative to the window.
 const TELL_AFTER: u64 = 1 << 20;
-
-/// Bytes that are copied into an allocation.
-const PIECE: usize = 16 << 10;
 
 impl StpStream {
     fn new(shared: &Arc<SharedHost>, name: Name, conn: SharedConn, peer: SocketAddr) -> Self {
@@ -331,10 +334,15 @@ impl StpStream {
         }
     }
 
-    /// Writes without a copy; waits until there is room for a part, then accepts all.
-    pub fn write_bytes(&self, data: Bytes) -> io::Result<()> {
+    /// Writes all without a copy; waits for room as often as necessary.
+    pub fn write_bytes(&self, mut data: Bytes) -> io::Result<()> {
         let timeout = self.timeouts.lock().unwrap_or_else(|p| p.into_inner()).1;
-        block_on(timeout, |cx| self.poll_write_with(cx, |_, write| write(data.clone()))).map(drop)
+        while !data.is_empty() {
+            let part = |room: usize| data.slice(..room.min(data.len()));
+            let written = block_on(timeout, |cx| self.poll_write_with(cx, |room, write| write(part(room))))?;
+            bytes::Buf::advance(&mut data, written);
+        }
+        Ok(())
     }
 
     /// Reads one packet's data without a copy; `None` at the end.
@@ -448,7 +456,7 @@ impl StpStream {
                 let message = "this direction was shut down";
                 return Poll::Ready(Err(io::Error::new(io::ErrorKind::BrokenPipe, message)));
             }
-            let room = conn.room();
+            let room = conn.take_room();
             if room == 0 {
                 conn.writers.add(cx);
                 return Poll::Pending;

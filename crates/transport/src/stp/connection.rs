@@ -8,7 +8,7 @@ use super::allowance::Allowance;
 use super::config::{Config, SavedRate};
 use super::congestion::{AnswerSignals, CongestionController};
 use super::mtu::Mtu;
-use super::receiver::PathReceiver;
+use super::receiver::{HoldBound, PathReceiver};
 use super::sender::{Feedback, PathSender, Stats};
 use super::source::{Source, WrittenData};
 use super::state::State;
@@ -61,6 +61,8 @@ pub struct Connection<P, S = WrittenData<P>> {
     pub(super) sender: PathSender<P, S>,
     /// The receiving half, once the peer's first number is known.
     pub(super) receiver: Option<PathReceiver<P>>,
+    /// Bound on what the receiving half holds, if it is not its window.
+    hold_bound: Option<HoldBound>,
     pub(super) controller: CongestionController,
     pub(super) mtu: Mtu,
     /// Largest payload that the peer accepts in one SD.
@@ -132,6 +134,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
             first,
             sender: PathSender::new(&config, first, source),
             receiver: None,
+            hold_bound: None,
             controller: CongestionController::new(&config),
             mtu: Mtu::new(&config),
             most_payload: usize::MAX,
@@ -248,11 +251,39 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
             receiver.tell(echo);
         }
     }
-    /// Limits the bytes held, possibly to less than announced: packets beyond the limit count as lost, except the next one in order.
-    pub fn hold_at_most(&mut self, bytes: u64) {
+    /// Bound on what is held of received data, with `packet_cost` bytes (not zero) for each packet that is held or missing; it may be
+    /// less than was promised. Packets beyond it count as lost.
+    pub fn hold_at_most(&mut self, bytes: u64, packet_cost: u64) {
+        let next_packet = u64::from(self.config.max_payload()) + packet_cost;
+        let bound = HoldBound { bytes, packet_cost, next_packet };
+        self.hold_bound = Some(bound);
         if let Some(receiver) = &mut self.receiver {
-            receiver.hold_at_most(bytes.max(u64::from(self.config.max_payload())));
+            receiver.hold_at_most(bound);
         }
+    }
+    /// Bytes that a packet may add to those held, with `packet_cost` for each packet that is held or missing, and those that
+    /// [`Connection::hold_at_most`] keeps free. The second value is true if nothing goes on without the packet: the application has
+    /// read all, and it is the next.
+    pub fn would_hold(&self, packet: &Packet<P>, packet_cost: u64) -> (u64, bool) {
+        let data = packet.data.as_ref().map_or(0, |data| data.len() as u64);
+        let begin = packet.control.as_ref().and_then(|control| control.begin);
+        let (next, high, limit) = match (&self.receiver, begin) {
+            (Some(receiver), _) => (receiver.next, receiver.high, receiver.limit()),
+            (None, Some(begin)) => {
+                let first = u64::from(begin.first);
+                (first, first, first + self.config.window_packets())
+            }
+            (None, None) => return (0, false),
+        };
+        let high_after = expand(packet.behind(), next).unwrap_or(high).min(limit);
+        let numbers = 1 + high_after.saturating_sub(high);
+        let is_next = packet.data.is_some() && expand(packet.seq, next) == Some(next);
+        let more = data + packet_cost * numbers + u64::from(self.config.max_payload()) + packet_cost;
+        (more, is_next && self.readable() == 0)
+    }
+    /// Bytes held of received data, with `packet_cost` for each packet that is held or missing.
+    pub fn held_with_cost(&self, packet_cost: u64) -> u64 {
+        self.receiver.as_ref().map_or(0, |receiver| receiver.held_with_cost(packet_cost))
     }
     /// Packets held by the sending and the receiving half.
     pub fn held(&self) -> (usize, usize) {
@@ -467,6 +498,9 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
         let mut receiver = PathReceiver::new(&self.config, u64::from(begin.first), S::ORDERED);
         receiver.compact = self.features.has(Features::COMPACT);
         receiver.report = self.features.has(Features::REPORT);
+        if let Some(bound) = self.hold_bound {
+            receiver.hold_at_most(bound);
+        }
         self.receiver = Some(receiver);
         self.most_payload = usize::from(begin.max_payload.max(1));
         self.mtu.limit(u32::from(begin.max_payload) + HEADER_LEN as u32);

@@ -34,6 +34,18 @@ struct Fresh {
     received: u64,
 }
 
+/// Bound on the data that wait for the application, including those behind gaps.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct HoldBound {
+    /// The bound, bytes.
+    pub bytes: u64,
+    /// Bytes that count for each packet held or missing, in addition to its data. With zero the bound holds for data alone, and the next
+    /// packet in order may exceed it.
+    pub packet_cost: u64,
+    /// Bytes that packets behind a gap leave free, so that the packet which closes the gap has room.
+    pub next_packet: u64,
+}
+
 #[derive(Debug)]
 pub(super) struct PathReceiver<P> {
     /// VR(R): all packets before it have arrived.
@@ -50,8 +62,7 @@ pub(super) struct PathReceiver<P> {
     pub ready_bytes: u64,
     /// Bytes held behind gaps.
     behind_bytes: u64,
-    /// Largest number of bytes that may wait for the application, including those behind gaps.
-    most_bytes: u64,
+    bound: HoldBound,
     /// Ranges of missing numbers, as start and end.
     gaps: BTreeMap<u64, u64>,
     fresh: VecDeque<Fresh>,
@@ -107,7 +118,11 @@ impl<P: Contents> PathReceiver<P> {
             ready: VecDeque::new(),
             ready_bytes: 0,
             behind_bytes: 0,
-            most_bytes: config.window.max(u64::from(config.max_payload())),
+            bound: HoldBound {
+                bytes: config.window.max(u64::from(config.max_payload())),
+                packet_cost: 0,
+                next_packet: 0,
+            },
             gaps: BTreeMap::new(),
             fresh: VecDeque::new(),
             ripe: Vec::new(),
@@ -140,9 +155,30 @@ impl<P: Contents> PathReceiver<P> {
         self.window = packets;
     }
 
-    /// Limits the bytes held. Packets beyond the limit count as lost, except the next one in order.
-    pub fn hold_at_most(&mut self, bytes: u64) {
-        self.most_bytes = bytes;
+    /// Another bound on what is held. Packets beyond it count as lost.
+    pub fn hold_at_most(&mut self, bound: HoldBound) {
+        self.bound = bound;
+    }
+
+    /// Bytes held, and the cost of each packet that is held or missing.
+    pub fn held_with_cost(&self, packet_cost: u64) -> u64 {
+        self.held_bytes() + packet_cost * self.held() as u64
+    }
+
+    /// Returns true if there is room for data, and for the numbers before `high`.
+    fn has_room(&self, number: u64, bytes: u64, high: u64) -> bool {
+        let HoldBound { bytes: most, packet_cost, next_packet } = self.bound;
+        if packet_cost == 0 {
+            // Packets of the agreed size fit if their number does; the peer may have sent larger ones, before agreement or by mistake.
+            return if number == self.next {
+                self.ready_bytes == 0 || self.ready_bytes + bytes <= most
+            } else {
+                self.held_bytes() + bytes <= most
+            };
+        }
+        let left = if number == self.next { 0 } else { next_packet };
+        let numbers = high.saturating_sub(self.high);
+        self.held_with_cost(packet_cost) + packet_cost * numbers + bytes + left <= most
     }
 
     /// Packets held: in order for the application, and behind gaps.
@@ -166,14 +202,7 @@ impl<P: Contents> PathReceiver<P> {
             self.duplicates += 1;
             return 0;
         }
-        // Packets of the agreed size fit if their number does; the peer may have sent larger ones, before agreement or by mistake.
-        let bytes = data.len() as u64;
-        let room = if number == self.next {
-            self.ready_bytes == 0 || self.ready_bytes + bytes <= self.most_bytes
-        } else {
-            self.ready_bytes + self.behind_bytes + bytes <= self.most_bytes
-        };
-        if number >= self.limit() || !room {
+        if number >= self.limit() || !self.has_room(number, data.len() as u64, number + 1) {
             self.refused += 1;
             return 0;
         }
@@ -274,7 +303,12 @@ impl<P: Contents> PathReceiver<P> {
 
     /// Handles a POLL; `behind` is the number of its sender's next new packet.
     pub fn on_poll(&mut self, now: Time, echo: u32, behind: u64) {
-        let behind = behind.min(self.limit());
+        let mut behind = behind.min(self.limit());
+        let HoldBound { bytes, packet_cost, next_packet } = self.bound;
+        let room = bytes.saturating_sub(self.held_with_cost(packet_cost) + next_packet);
+        if let Some(numbers) = room.checked_div(packet_cost) {
+            behind = behind.min(self.high + numbers);
+        }
         if behind > self.high {
             self.gap(self.high, behind);
             self.extend(behind);
@@ -289,6 +323,10 @@ impl<P: Contents> PathReceiver<P> {
     pub fn on_end(&mut self, end: u64) -> bool {
         if self.end.is_some_and(|known| known != end) || end < self.high || end > self.limit() {
             return self.end == Some(end);
+        }
+        if self.bound.packet_cost > 0 && end > self.high && !self.has_room(end, 0, end) {
+            // The peer repeats it.
+            return true;
         }
         self.end = Some(end);
         if end > self.high {

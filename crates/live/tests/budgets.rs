@@ -1,0 +1,222 @@
+//! The budget of a host's memory, against peers that have the key and take all they can get: it holds, whatever comes, and those that are
+//! let in go on.
+//!
+//! Follows docs/stp-hosts.md (`--memory`). Differs from `strangers`: many connections that each hold little, and budgets from the least.
+//! Leaves out altered packets, which `guests` sends.
+
+#![allow(clippy::disallowed_methods, reason = "real hosts take real time")]
+
+#[path = "common/heap.rs"]
+mod heap;
+
+use heap::Heap;
+use skyhop_live::associations::Config;
+use skyhop_live::keys::Keys;
+use skyhop_live::{Endpoint, Options, Security, StpListener, StpStream};
+use std::io::{Read, Write};
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::thread;
+use std::time::{Duration, Instant};
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// One at a time: memory is that of the process.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(|p| p.into_inner())
+}
+
+fn any() -> SocketAddr {
+    SocketAddr::from(([127, 0, 0, 1], 0))
+}
+
+fn options(keys: Option<&Keys>) -> Options {
+    let mut options = Options::new(match keys {
+        Some(keys) => Security::Sealed(Box::new(Config::new(keys.clone()))),
+        None => Security::Insecure,
+    });
+    options.stp.linger = skyhop_units::Span::from_millis(50);
+    options
+}
+
+/// A host with a budget, and the largest amount that it has held at any time.
+struct Watched {
+    endpoint: Arc<Endpoint>,
+    most: Arc<AtomicU64>,
+    end: Arc<AtomicBool>,
+    thread: Option<thread::JoinHandle<()>>,
+}
+
+impl Watched {
+    fn new(keys: Option<&Keys>, memory: u64) -> Self {
+        let mut options = options(keys);
+        (options.memory, options.backlog) = (memory, 4000);
+        let endpoint = Arc::new(Endpoint::bind(any(), options).unwrap());
+        let (most, end) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(false)));
+        let (watched, seen, ended) = (endpoint.clone(), most.clone(), end.clone());
+        let thread = thread::spawn(move || {
+            while !ended.load(Ordering::Relaxed) {
+                seen.fetch_max(watched.memory(), Ordering::Relaxed);
+                thread::sleep(Duration::from_micros(200));
+            }
+        });
+        Watched { endpoint, most, end, thread: Some(thread) }
+    }
+
+    fn most(&self) -> u64 {
+        self.most.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        self.end.store(true, Ordering::Relaxed);
+        self.thread.take().unwrap().join().unwrap();
+    }
+}
+
+/// Up to so many connections, until one is refused.
+fn connect_many(from: &Endpoint, to: SocketAddr, many: usize) -> Vec<StpStream> {
+    let mut streams = Vec::new();
+    for _ in 0..many {
+        let stream = from.connect(to).unwrap_or_else(|e| panic!("connection {}: {e}", streams.len()));
+        if stream.wait_connected(Some(PATIENCE)).is_err() {
+            break;
+        }
+        streams.push(stream);
+    }
+    streams
+}
+
+fn accept_many(listener: &StpListener, many: usize) -> Vec<StpStream> {
+    (0..many).map(|_| listener.accept_timeout(PATIENCE).unwrap().0).collect()
+}
+
+/// Writes as much as is taken, until nothing more is taken for a while.
+fn fill(streams: &mut [StpStream]) -> Vec<u64> {
+    let mut written = vec![0; streams.len()];
+    let mut progress = Instant::now();
+    while progress.elapsed() < Duration::from_millis(500) {
+        for (stream, written) in streams.iter_mut().zip(&mut written) {
+            stream.set_write_timeout(Some(Duration::ZERO)).unwrap();
+            if let Ok(len) = stream.write(&[7; 64 << 10]) {
+                *written += len as u64;
+                progress = Instant::now();
+            }
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+    written
+}
+
+/// Reads a number of bytes of each stream.
+fn read_all(streams: Vec<(StpStream, u64)>) {
+    thread::scope(|scope| {
+        for (mut stream, bytes) in streams {
+            scope.spawn(move || {
+                stream.set_read_timeout(Some(PATIENCE)).unwrap();
+                let mut left = bytes;
+                let mut buffer = [0; 16 << 10];
+                while left > 0 {
+                    let len = stream.read(&mut buffer).unwrap();
+                    assert!(len > 0 && buffer[..len].iter().all(|byte| *byte == 7));
+                    left -= len as u64;
+                }
+            });
+        }
+    });
+}
+
+/// Connections whose data nobody reads, each of which holds little: as many as are let in, and no more than the budget.
+#[test]
+fn many_connections_that_nobody_reads_stay_within_the_budget_and_go_on() {
+    let _alone = alone();
+    for keys in [Some(Keys::generate_shared()), None] {
+        for memory in [1 << 20, 4 << 20, 16 << 20_u64] {
+            let heap = Heap::now();
+            let server = Watched::new(keys.as_ref(), memory);
+            let listener = server.endpoint.listen();
+            let client = Endpoint::bind(any(), options(keys.as_ref())).unwrap();
+            let to = server.endpoint.local_addr();
+            let mut streams = connect_many(&client, to, 600);
+            let written = fill(&mut streams);
+            let (held, refused) = (server.most(), server.endpoint.refused());
+            let grown = heap.peak_growth() as u64;
+            println!(
+                "sealed {}, budget {} kB: {} of 600 connections, {} kB held at most, {} kB written, heap {} kB of both; {refused:?}",
+                keys.is_some(),
+                memory >> 10,
+                streams.len(),
+                held >> 10,
+                written.iter().sum::<u64>() >> 10,
+                grown >> 10
+            );
+            assert!((memory / 5..=memory).contains(&held), "{held} bytes of {memory}");
+            assert_eq!(streams.len() < 600, refused.memory > 0);
+            assert!(memory > 4 << 20 || refused.memory > 0);
+            // Those that are in go on as soon as somebody reads.
+            let far = accept_many(&listener, streams.len());
+            read_all(far.into_iter().zip(written).collect());
+            assert!(server.most() <= memory);
+            drop(streams);
+            // There is room again.
+            let begin = Instant::now();
+            while connect_many(&client, to, 1).is_empty() {
+                assert!(begin.elapsed() < Duration::from_secs(10), "no room");
+                thread::sleep(Duration::from_millis(20));
+            }
+        }
+    }
+}
+
+/// A host whose own application writes to all that do not read.
+#[test]
+fn an_application_that_writes_to_all_is_held_within_the_budget() {
+    let _alone = alone();
+    for keys in [Some(Keys::generate_shared()), None] {
+        for memory in [1 << 20, 4 << 20_u64] {
+            let server = Watched::new(keys.as_ref(), memory);
+            let listener = server.endpoint.listen();
+            let mut narrow = options(keys.as_ref());
+            narrow.stp.window = 2 << 10;
+            let client = Endpoint::bind(any(), narrow).unwrap();
+            let streams = connect_many(&client, server.endpoint.local_addr(), 600);
+            let mut far = accept_many(&listener, streams.len());
+            let written = fill(&mut far);
+            let held = server.most();
+            println!("sealed {}, budget {} kB: {} kB held", keys.is_some(), memory >> 10, held >> 10);
+            assert!((memory / 5..=memory).contains(&held), "{held} bytes of {memory}");
+            assert!(written.iter().all(|bytes| *bytes > 0), "each has written something");
+            read_all(streams.into_iter().zip(written).collect());
+            assert!(server.most() <= memory);
+        }
+    }
+}
+
+/// Packets that wait for long between packets that are read at once: what waits is all that is kept in memory.
+#[test]
+fn a_packet_that_waits_keeps_no_other_in_memory() {
+    let _alone = alone();
+    let keys = Keys::generate_shared();
+    let server = Watched::new(Some(&keys), 16 << 20);
+    let listener = server.endpoint.listen();
+    let client = Endpoint::bind(any(), options(Some(&keys))).unwrap();
+    let mut streams = connect_many(&client, server.endpoint.local_addr(), 301);
+    assert_eq!(streams.len(), 301);
+    let mut far: Vec<StpStream> = accept_many(&listener, 301);
+    let (mut bulk, mut sink) = (streams.pop().unwrap(), far.pop().unwrap());
+    sink.set_read_timeout(Some(PATIENCE)).unwrap();
+    let heap = Heap::now();
+    let mut buffer = vec![0; 100_000];
+    for stream in &mut streams {
+        stream.write_all(&[7; 1000]).unwrap();
+        stream.set_write_timeout(Some(PATIENCE)).unwrap();
+        bulk.write_all(&buffer).unwrap();
+        sink.read_exact(&mut buffer).unwrap();
+    }
+    let (grown, held) = (heap.growth(), server.endpoint.memory());
+    println!("{} kB held by packets that wait, heap {} kB", held >> 10, grown >> 10);
+    assert!(held >= 300_000 && grown < 8 << 20, "{held} and {grown}");
+}
