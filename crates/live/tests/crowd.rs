@@ -8,18 +8,17 @@
 
 #[path = "common/heap.rs"]
 mod heap;
+#[path = "common/path.rs"]
+mod path;
 #[path = "common/two.rs"]
 mod two;
 
 use bytes::Bytes;
 use heap::Heap;
-use skyhop_live::batch::Batch;
-use skyhop_live::engine::{Config, Engine, Event};
-use skyhop_live::keys::Keys;
+use path::{Path, address};
+use skyhop_live::engine::Event;
 use skyhop_transport::stp::TrunkEvent;
-use skyhop_units::{Span, Time};
-use std::collections::VecDeque;
-use std::net::SocketAddr;
+use skyhop_units::Span;
 use std::sync::{Mutex, MutexGuard};
 
 /// One at a time: memory is that of the process.
@@ -34,89 +33,6 @@ fn cpu() -> f64 {
     // SAFETY: the structure is filled in.
     unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
     time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
-}
-
-struct Path {
-    now: Time,
-    ends: [Engine; 2],
-    under_way: VecDeque<(Time, usize, Vec<u8>)>,
-    batch: Batch,
-    packets: u64,
-    events: [Vec<Event>; 2],
-}
-
-const DELAY: Span = Span::from_millis(10);
-
-fn address(end: usize) -> SocketAddr {
-    SocketAddr::from(([192, 0, 2, end as u8 + 1], 57_824))
-}
-
-impl Path {
-    fn new(config: impl Fn(&mut Config)) -> Self {
-        let (now, keys) = (Time::ZERO + Span::from_secs(1000), Keys::generate_shared());
-        let end = |name: &str, accepts| {
-            let mut of = Config::new(keys.clone());
-            of.associations.accepts = accepts;
-            config(&mut of);
-            Engine::new(now, of, two::seeded(name))
-        };
-        Path {
-            now,
-            ends: [end("client", false), end("server", true)],
-            under_way: VecDeque::new(),
-            batch: Batch::new(1),
-            packets: 0,
-            events: [Vec::new(), Vec::new()],
-        }
-    }
-
-    fn drain(&mut self, end: usize) {
-        loop {
-            let more = self.ends[end].fill(self.now, &mut self.batch);
-            while let Some(part) = self.batch.next().copied() {
-                self.packets += 1;
-                let packet = self.batch.buffer[part.start..part.end].to_vec();
-                self.under_way.push_back((self.now + DELAY, 1 - end, packet));
-                self.batch.advance();
-            }
-            if !more {
-                break;
-            }
-        }
-        self.events[end].extend(std::iter::from_fn(|| self.ends[end].poll_event()));
-    }
-
-    /// Lets time pass.
-    fn run(&mut self, span: Span) {
-        let until = self.now + span;
-        loop {
-            self.drain(0);
-            self.drain(1);
-            let arrival = self.under_way.front().map(|(at, ..)| *at);
-            let timers = self.ends.iter().filter_map(Engine::poll_timeout);
-            let Some(next) = timers.chain(arrival).min().filter(|next| *next <= until) else { break };
-            self.now = self.now.max(next);
-            while let Some((_, to, mut packet)) = self.under_way.pop_front_if(|(at, ..)| *at <= self.now) {
-                if self.ends[to].handle_datagram(self.now, address(1 - to), None, &mut packet) {
-                    self.drain(to);
-                }
-            }
-            for end in &mut self.ends {
-                if end.poll_timeout().is_some_and(|at| at <= self.now) {
-                    end.handle_timeout(self.now);
-                }
-            }
-        }
-        self.now = until;
-    }
-
-    fn up(&mut self, end: usize) -> Vec<u32> {
-        let ups = self.events[end].iter().filter_map(|event| match event {
-            Event::Up { id, .. } => Some(*id),
-            _ => None,
-        });
-        ups.collect()
-    }
 }
 
 #[test]
@@ -176,6 +92,8 @@ fn ten_thousand_streams_take_three_kilobytes_each_and_end() {
 fn ten_thousand_associations_take_twelve_kilobytes_each() {
     let _alone = alone();
     let mut path = Path::new(|config| {
+        (config.memory, config.stp.window) = (4 << 30, 128 << 10);
+        (config.budgets.streams, config.budgets.datagram_window) = (32, 8 << 10);
         // Their answers come from one address, which has read them.
         (config.associations.cookie_above, config.associations.half_open_max) = (1_000_000, 20_000);
     });

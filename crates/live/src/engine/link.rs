@@ -3,6 +3,7 @@
 //! Follows docs/stp.md §15. Leaves out sealing, which `associations` does.
 
 use crate::keys::PublicKey;
+use crate::memory::Holding;
 use bytes::Bytes;
 use skyhop_transport::stp::Trunk;
 use skyhop_units::Time;
@@ -50,6 +51,8 @@ pub struct Link {
     pub traffic: DatagramCounts,
     /// This host's address as known to the peer.
     pub(super) reply_from: Option<IpAddr>,
+    /// Memory of received data.
+    pub(super) receiving: Holding,
 }
 
 impl Link {
@@ -59,7 +62,14 @@ impl Link {
         peer: SocketAddr,
         key: Option<PublicKey>,
         initiator: bool,
+        receiving: Holding,
     ) -> Self {
-        Link { trunk, peer, key, initiator, since, traffic: DatagramCounts::default(), reply_from: None }
+        let traffic = DatagramCounts::default();
+        Link { trunk, peer, key, initiator, since, traffic, reply_from: None, receiving }
+    }
+
+    /// Counts anew what is held.
+    pub(super) fn recount(&mut self) {
+        self.receiving.set(self.trunk.held_with_cost());
     }
 }

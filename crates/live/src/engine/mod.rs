@@ -13,6 +13,7 @@ use crate::batch::Batch;
 use crate::entropy::{Entropy, random};
 use crate::handshake::RefusalReason;
 use crate::keys::{Keys, PublicKey};
+use crate::memory::{Holding, HostMemory, MEMORY_LEAST};
 use crate::seal::{HEADER_LEN, OVERHEAD};
 use crate::socket::{Trouble, TroubleKind};
 use bytes::Bytes;
@@ -35,8 +36,9 @@ pub struct Config {
     pub stp: stp::Config,
     /// Budgets of each association.
     pub budgets: Budgets,
-    /// Highest rate of all associations together.
-    pub rate: Option<Rate>,
+    /// Most bytes that all associations hold together of received data, with a cost for each stream. Each is promised a sixteenth
+    /// of what is free when it opens, as far as its window and budgets go; where not even the least is free (84 kB), it is refused.
+    pub memory: u64,
     /// Highest rates to single peers, by key, in place of STP's `max_rate`.
     pub rates: BTreeMap<PublicKey, Rate>,
     /// Largest packet of the network layer, bytes.
@@ -56,7 +58,7 @@ impl Config {
                 ..stp::Config::default()
             },
             budgets: Budgets::default(),
-            rate: None,
+            memory: 1 << 30,
             rates: BTreeMap::new(),
             mtu: 1500,
             mtu_base: 1280,
@@ -156,6 +158,9 @@ pub struct Engine {
     entropy: Arc<dyn Entropy>,
     swept_at: Time,
     tap: Option<PacketTap>,
+    memory: Arc<HostMemory>,
+    /// Associations that were refused because the memory was used up.
+    refused: u64,
 }
 
 impl Engine {
@@ -163,7 +168,8 @@ impl Engine {
     pub fn new(now: Time, config: Config, entropy: Arc<dyn Entropy>) -> Self {
         Engine {
             associations: Associations::new(now, config.associations.clone(), entropy.clone()),
-            shared: SharedRate::new(config.rate),
+            memory: HostMemory::new(config.memory.max(MEMORY_LEAST)),
+            refused: 0,
             config,
             links: BTreeMap::new(),
             turns: Turns::default(),
@@ -228,6 +234,16 @@ impl Engine {
         self.associations.counters()
     }
 
+    /// Bytes that all associations hold of received data, with a cost for each stream.
+    pub fn memory(&self) -> u64 {
+        self.memory.used()
+    }
+
+    /// Associations that were refused because the memory was used up.
+    pub fn refused(&self) -> u64 {
+        self.refused
+    }
+
     /// Ends an association at once, and informs the peer if it can be reached.
     pub fn abort(&mut self, id: u32) {
         if let Some(link) = self.links.get_mut(&id) {
@@ -267,6 +283,7 @@ impl Engine {
         link.reply_from = to.filter(|_| !link.initiator);
         link.traffic.received(len);
         link.trunk.handle_packet(now, &packet);
+        link.recount();
         self.settle(id);
         self.turns.touch(id);
         asks
@@ -335,9 +352,8 @@ impl Engine {
             let yields = sent >= shared_rate::PACKETS && self.shared.is_wanted();
             link.trunk.hold_back(yields || self.shared.holds(now, at_head));
             let Some(packet) = link.trunk.poll_transmit(now) else {
-                if link.trunk.waits_for_turn() {
-                    self.shared.wait(id);
-                }
+                // The owner may have read.
+                link.recount();
                 self.rest(now, id);
                 return false;
             };
@@ -408,7 +424,12 @@ impl Engine {
         let initiator = self.associations.get_mut(id).is_some_and(|association| association.initiator());
         let mut config = self.config.stp_for(peer);
         config.max_rate = key.and_then(|key| self.config.rates.get(&key).copied()).or(config.max_rate);
-        let (budgets, first) = (self.config.budgets, self.random_u32());
+        let (budgets, window) = self.config.budgets.within(config.window, self.memory.fair() / 4);
+        config.window = window;
+        let Some(receiving) = Holding::begin(&self.memory, budgets.bytes_at_most(window)) else {
+            return self.refuse(id, peer, initiator);
+        };
+        let first = self.random_u32();
         let trunk = if initiator {
             let ends = Ends {
                 local_port: UDP_PORT,
@@ -421,8 +442,20 @@ impl Engine {
             Trunk::listen(config, budgets, Ends { local_port: UDP_PORT, ..Ends::default() }, first)
         };
         self.associations.set_used(now, id, true);
-        self.links.insert(id, Link::new(now, trunk, peer, key, initiator));
+        self.links.insert(id, Link::new(now, trunk, peer, key, initiator, receiving));
         self.turns.touch(id);
+    }
+
+    /// Ends an association for which there is no memory.
+    fn refuse(&mut self, id: u32, peer: SocketAddr, initiator: bool) {
+        self.refused += 1;
+        self.associations.end(id);
+        let reason = RefusalReason::Full;
+        self.events.push_back(if initiator {
+            Event::Failed { id, why: AssociationFailure::Refused(reason) }
+        } else {
+            Event::Refused { from: peer, reason }
+        });
     }
 
     /// Handles the events of an association's streams.

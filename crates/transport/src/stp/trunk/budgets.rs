@@ -9,6 +9,11 @@ use skyhop_units::Span;
 /// Smallest receive window of any end for all its streams together, bytes; a peer assumes it until it is announced more.
 pub(super) const LEAST_WINDOW: u64 = 64 << 10;
 
+/// Bytes that count for each datagram that waits to be read, beside its data.
+pub(super) const DATAGRAM_COST: u64 = 96;
+/// Bytes that count for each stream, beside its data.
+pub(super) const STREAM_COST: u64 = 1024;
+
 /// The delay of datagrams that wait to leave, beyond which the oldest are dropped (CoDel, RFC 8289).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DatagramDelay {
@@ -59,6 +64,27 @@ impl Budgets {
         datagram_delay: None,
         send_buffer: u64::MAX,
     };
+
+    /// These budgets and a window, such that an association which is used to the full takes at most `bytes` (three quarters of them for
+    /// data, the rest for the costs of streams and datagrams), but no less than every end must have.
+    pub fn within(self, window: u64, bytes: u64) -> (Self, u64) {
+        let part = bytes / 8;
+        let budgets = Self {
+            streams: self.streams.min(part / STREAM_COST),
+            // Datagrams of 32 bytes each are as many as are kept.
+            datagram_window: self.datagram_window.min(part / (1 + DATAGRAM_COST / 32)),
+            ..self
+        };
+        (budgets.at_least(), window.min(bytes / 4 * 3).max(LEAST_WINDOW))
+    }
+
+    /// Bytes that an association with these budgets and this window takes when it is used to the full.
+    pub fn bytes_at_most(&self, window: u64) -> u64 {
+        let all = self.at_least();
+        // This end opens streams too.
+        let datagrams = all.datagram_window + DATAGRAM_COST * all.datagram_window.div_ceil(32);
+        window.max(LEAST_WINDOW) + STREAM_COST * all.streams + datagrams
+    }
 
     /// These budgets, raised to the minimum where they are below it.
     pub(super) fn at_least(self) -> Self {

@@ -4,7 +4,7 @@
 //! Differs from a socket's: credit keeps the sender from filling the receiver's queue, so that drops happen at the sender.
 //! Leaves out fragments: a datagram fits one packet, or is refused.
 
-use super::budgets::DatagramDelay;
+use super::budgets::{DATAGRAM_COST, DatagramDelay};
 use super::rounds::Turn;
 use skyhop_units::{Span, Time};
 use skyhop_wire::stp::{Class, Payload};
@@ -221,6 +221,11 @@ impl<P: Payload> Arrivals<P> {
             self.bytes -= data.len() as u64;
             self.unread += 1;
         }
+    }
+
+    /// Bytes that wait to be read, with a cost for each datagram.
+    pub fn held_with_cost(&self) -> u64 {
+        self.bytes + DATAGRAM_COST * self.queue.len() as u64
     }
 
     /// Records that all datagrams before `offset` have been sent.

@@ -4,7 +4,7 @@
 //! Differs from the sending side: a packet that exceeds a budget is refused as a whole, before the path counts it as arrived.
 //! Leaves out answers, which `Trunk` passes to `outgoing`.
 
-use super::budgets::{Budgets, LEAST_WINDOW};
+use super::budgets::{Budgets, LEAST_WINDOW, STREAM_COST};
 use super::datagrams::Arrivals;
 use super::ranges::NumberRanges;
 use super::reassembly::Reassembly;
@@ -122,6 +122,12 @@ impl<P: Payload> Incoming<P> {
     /// Bytes that streams hold, unread and behind gaps.
     pub fn held(&self) -> u64 {
         self.seen - self.all.used
+    }
+
+    /// Bytes that streams and datagrams hold, with a cost for each of them.
+    pub fn held_with_cost(&self) -> u64 {
+        let streams = STREAM_COST * self.streams.len() as u64;
+        self.held() + streams + self.datagrams.held_with_cost()
     }
 
     /// The count of a stream that the peer may open and has not opened yet.

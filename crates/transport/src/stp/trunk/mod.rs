@@ -199,6 +199,11 @@ impl<P: Payload> Trunk<P> {
     pub fn held_bytes(&self) -> u64 {
         self.incoming.held()
     }
+    /// Bytes that received data take: of streams, unread and behind gaps, and of datagrams, with a cost for each of them. At most
+    /// [`Budgets::bytes_at_most`], apart from streams that this end opens.
+    pub fn held_with_cost(&self) -> u64 {
+        self.incoming.held_with_cost()
+    }
     /// Packets and pieces held by the sending half.
     pub fn held(&self) -> usize {
         self.path.held().0
