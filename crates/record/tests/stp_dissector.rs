@@ -158,13 +158,15 @@ fn packets_of_associations_are_told_by_their_form() {
     let index = [0x12, 0x34, 0x56];
     let with = |head: &[u8]| [head, &index].concat();
     let counter = [&with(&[5])[..], &[0, 0, 0, 0, 0, 0, 1, 0]].concat();
-    let cases: [(Vec<u8>, [&str; 6]); 8] = [
+    let unknown = [&with(&[6])[..], &[0, 0, 0, 0, 0, 0, 1, 0]].concat();
+    let cases: [(Vec<u8>, [&str; 6]); 9] = [
         (fixed(&[1, 1, 1, 1, 0x12, 0x34, 0x56, 0], 56), ["1", "0x123456", "", "1", "1", ""]),
         (fixed(&[1, 1, 2, 2, 0x12, 0x34, 0x56, 16], 120), ["1", "0x123456", "", "2", "2", ""]),
         (fixed(&with(&[2]), 55), ["2", "0x123456", "", "", "", ""]),
         (fixed(&with(&[3]), 28), ["3", "0x123456", "", "", "", ""]),
         ([fixed(&with(&[4]), 12), vec![1]].concat(), ["4", "0x123456", "", "", "", "1"]),
         (fixed(&counter, 28), ["5", "0x123456", "256", "", "", ""]),
+        (unknown, ["6", "0x123456", "256", "", "", ""]),
         // Another version, and a length that none has: STP with a wrong checksum, and so is a counter without end.
         (fixed(&[1, 2, 1, 1, 0x12, 0x34, 0x56, 0], 56), [""; 6]),
         (fixed(&with(&[2]), 54), [""; 6]),
@@ -183,6 +185,44 @@ fn packets_of_associations_are_told_by_their_form() {
         let bad = if expected[0].is_empty() { "1" } else { "" };
         assert_eq!(line[..6], expected[..], "{packet:?}");
         assert_eq!(line[6..], [bad, ""], "{packet:?}");
+    }
+}
+
+/// What hosts say to each other inside an association, as in a decrypted capture: each by its name, and nothing else.
+#[test]
+fn messages_between_hosts_have_their_names() {
+    let index = |kind: u8| vec![kind, 0x12, 0x34, 0x56];
+    let token = |kind: u8| [&[kind][..], &[0xab; 8]].concat();
+    let tokens = "ab".repeat(8);
+    let cases: [(Vec<u8>, [&str; 4]); 9] = [
+        (index(1), ["1", "0x123456", "", "Message ASK, index 123456"]),
+        (index(2), ["2", "0x123456", "", "Message HERE, index 123456"]),
+        (index(3), ["3", "0x123456", "", "Message GONE, index 123456"]),
+        (token(4), ["4", "", &tokens, "Message CHALLENGE"]),
+        (token(5), ["5", "", &tokens, "Message RESPONSE"]),
+        (vec![6], ["6", "", "", "Message BYE"]),
+        // Of a length that the type does not have, and of no type.
+        (index(6), ["", "", "", ""]),
+        (vec![1], ["", "", "", ""]),
+        (vec![7], ["", "", "", ""]),
+    ];
+    let mut capture = Capture::new();
+    for (n, (message, _)) in cases.iter().enumerate() {
+        capture.put_bytes(n as u64, Under::Udp, message, UDP_PORT, 9);
+    }
+    let fields = [
+        "skystp.message.type",
+        "skystp.message.index",
+        "skystp.message.token",
+        "_ws.col.info",
+        "_ws.lua.error",
+    ];
+    let Some(lines) = tshark("messages", capture, &fields, &[]) else { return };
+    assert_eq!(lines.len(), cases.len());
+    for (line, (message, expected)) in lines.iter().zip(&cases) {
+        assert_eq!(line[..3], expected[..3], "{message:?}");
+        assert!(expected[3].is_empty() || line[3] == expected[3], "{line:?}");
+        assert_eq!(line[4], "", "{message:?}");
     }
 }
 

@@ -36,10 +36,13 @@ for kind = 0x08, 0x0f do FRAMES[kind] = "STREAM" end
 -- The largest number of a frame, and how many frames the column of information names.
 local MOST, NAMED = UInt64.new(0xffffffff, 0x3fffffff), 5
 -- Packets of associations, docs/stp-hosts.md.
-local HELLO, ANSWER, COOKIE, REFUSED, SEALED = 1, 2, 3, 4, 5
+local HELLO, ANSWER, COOKIE, REFUSED, SEALED, UNKNOWN = 1, 2, 3, 4, 5, 6
 local ASSOCIATION = {
-  [HELLO] = "HELLO", [ANSWER] = "ANSWER", [COOKIE] = "COOKIE", [REFUSED] = "REFUSED", [SEALED] = "SEALED",
+  [HELLO] = "HELLO", [ANSWER] = "ANSWER", [COOKIE] = "COOKIE", [REFUSED] = "REFUSED", [SEALED] = "SEALED", [UNKNOWN] = "UNKNOWN",
 }
+-- Messages between the hosts inside an association, and the length of each; shorter than any STP packet.
+local MESSAGES = { [1] = "ASK", [2] = "HERE", [3] = "GONE", [4] = "CHALLENGE", [5] = "RESPONSE", [6] = "BYE" }
+local MESSAGE_LENGTHS = { 4, 4, 4, 9, 9, 1 }
 local PATTERNS = { [1] = "shared key", [2] = "pair of keys" }
 local CIPHERS = { [1] = "AES-128-GCM", [2] = "ChaCha20-Poly1305" }
 local REFUSALS = {
@@ -54,6 +57,9 @@ local f = {
   association_pattern = ProtoField.uint8("skystp.association.pattern", "Pattern", base.DEC, PATTERNS),
   association_cipher = ProtoField.uint8("skystp.association.cipher", "Cipher", base.DEC, CIPHERS),
   association_reason = ProtoField.uint8("skystp.association.reason", "Reason", base.DEC, REFUSALS),
+  message = ProtoField.uint8("skystp.message.type", "Message", base.DEC, MESSAGES),
+  message_index = ProtoField.uint24("skystp.message.index", "Index in question", base.HEX),
+  message_token = ProtoField.bytes("skystp.message.token", "Token"),
   srcport = ProtoField.uint16("skystp.srcport", "Source port"),
   dstport = ProtoField.uint16("skystp.dstport", "Destination port"),
   kind = ProtoField.uint8("skystp.type", "Type", base.HEX),
@@ -605,6 +611,7 @@ local function association_kind(tvb)
     local known = tvb(1, 1):uint() == 1 and PATTERNS[tvb(2, 1):uint()] and CIPHERS[tvb(3, 1):uint()]
     return known and (cookie == 0 or cookie == 16) and len == cookie + (tvb(2, 1):uint() == 1 and 56 or 104) and kind or nil
   end
+  if kind == UNKNOWN then return tvb(4, 1):uint() == 0 and len == 12 and kind or nil end
   local lengths = { [ANSWER] = 55, [COOKIE] = 28, [REFUSED] = 13 }
   return lengths[kind] == len and kind or nil
 end
@@ -620,6 +627,9 @@ local function association(tvb, pinfo, root, kind)
   if kind == SEALED then
     tree:add(f.association_counter, tvb(4, 8))
     info = string.format("%s, counter %s [encrypted]", info, tostring(tvb(4, 8):uint64()))
+  elseif kind == UNKNOWN then
+    tree:add(f.association_counter, tvb(4, 8))
+    info = string.format("%s, counter %s", info, tostring(tvb(4, 8):uint64()))
   elseif kind == HELLO then
     tree:add(f.association_pattern, tvb(2, 1))
     tree:add(f.association_cipher, tvb(3, 1))
@@ -631,8 +641,26 @@ local function association(tvb, pinfo, root, kind)
   return tvb:len()
 end
 
+-- A message between the hosts, in a decrypted capture; 0 if it is none.
+local function message(tvb, pinfo, root)
+  local kind = tvb:reported_len() > 0 and tvb:len() > 0 and tvb(0, 1):uint() or 0
+  if MESSAGE_LENGTHS[kind] ~= tvb:reported_len() or tvb:len() ~= tvb:reported_len() then return 0 end
+  pinfo.cols.protocol = "SKYSTP"
+  local tree = root:add(proto, tvb()):append_text(", message, " .. MESSAGES[kind])
+  tree:add(f.message, tvb(0, 1))
+  local info = "Message " .. MESSAGES[kind]
+  if tvb:len() == 4 then
+    tree:add(f.message_index, tvb(1, 3))
+    info = string.format("%s, index %06x", info, tvb(1, 3):uint())
+  elseif tvb:len() == 9 then
+    tree:add(f.message_token, tvb(1, 8))
+  end
+  pinfo.cols.info = info
+  return tvb:len()
+end
+
 function proto.dissector(tvb, pinfo, root)
-  if tvb:len() < HEADER then return 0 end
+  if tvb:len() < HEADER then return message(tvb, pinfo, root) end
   pinfo.cols.protocol = "SKYSTP"
   local status = verify(tvb)
   local other = status ~= 1 and association_kind(tvb)

@@ -36,6 +36,8 @@ pub struct Config {
     pub stp: stp::Config,
     /// Budgets of each association.
     pub budgets: Budgets,
+    /// Highest rate of all associations together.
+    pub rate: Option<Rate>,
     /// Most bytes that all associations hold together of received data, with a cost for each stream. Each is promised a sixteenth
     /// of what is free when it opens, as far as its window and budgets go; where not even the least is free (84 kB), it is refused.
     pub memory: u64,
@@ -58,6 +60,7 @@ impl Config {
                 ..stp::Config::default()
             },
             budgets: Budgets::default(),
+            rate: None,
             memory: 1 << 30,
             rates: BTreeMap::new(),
             mtu: 1500,
@@ -168,6 +171,7 @@ impl Engine {
     pub fn new(now: Time, config: Config, entropy: Arc<dyn Entropy>) -> Self {
         Engine {
             associations: Associations::new(now, config.associations.clone(), entropy.clone()),
+            shared: SharedRate::new(config.rate),
             memory: HostMemory::new(config.memory.max(MEMORY_LEAST)),
             refused: 0,
             config,
@@ -352,6 +356,9 @@ impl Engine {
             let yields = sent >= shared_rate::PACKETS && self.shared.is_wanted();
             link.trunk.hold_back(yields || self.shared.holds(now, at_head));
             let Some(packet) = link.trunk.poll_transmit(now) else {
+                if link.trunk.waits_for_turn() {
+                    self.shared.wait(id);
+                }
                 // The owner may have read.
                 link.recount();
                 self.rest(now, id);
