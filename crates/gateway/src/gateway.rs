@@ -112,7 +112,8 @@ fn engine_config(config: &Config) -> engine::Config {
     engine.mtu_base = engine.mtu_base.min(config.mtu);
     engine.stp.window = config.memory;
     // As much for each terminal as it may have, also while it opens an association in place of one that was lost.
-    engine.memory = config.memory.saturating_mul(8 * config.terminals.len() as u64 + 32);
+    let each = config.memory.max(config.connections as u64 * (8 << 10));
+    engine.memory = each.saturating_mul(8 * config.terminals.len() as u64 + 32);
     // A side that only receives first sends a keep-alive, then waits: both fit within the silence that the file sets.
     engine.stp.keep_alive = Some(config.silence / 4);
     engine.stp.silence = config.silence / 4 * 3;

@@ -38,7 +38,7 @@ fn cpu() -> f64 {
 #[test]
 fn ten_thousand_streams_take_three_kilobytes_each_and_end() {
     let _alone = alone();
-    let mut path = Path::new(|config| config.budgets.streams = 20_000);
+    let mut path = Path::new(|config| (config.budgets.streams, config.memory) = (20_000, 4 << 30));
     path.ends[0].connect(path.now, address(1)).unwrap();
     path.run(Span::from_secs(2));
     let (client, server) = (path.up(0)[0], path.up(1)[0]);
