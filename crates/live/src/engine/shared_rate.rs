@@ -9,7 +9,7 @@ use std::collections::{BTreeSet, VecDeque};
 
 /// Packets of data leave in bursts at this interval, as the engine's timers do.
 const TICK: Span = Span::from_millis(1);
-/// Time that a late timer makes up for.
+/// Lateness of a timer that is made up for; whoever has been silent for longer has no claim to a burst.
 const LATENESS: Span = Span::from_millis(20);
 /// Packets of an association in its turn while others wait.
 pub(super) const PACKETS: usize = 4;
@@ -50,8 +50,8 @@ impl SharedRate {
     /// Counts a packet of `bytes` with all headers.
     pub fn sent(&mut self, now: Time, bytes: usize) {
         let Some(rate) = self.bytes_per_s else { return };
-        let earliest = Time::from_nanos(now.as_nanos().saturating_sub(LATENESS.as_nanos()));
-        self.next_send = self.next_send.max(earliest) + Span::from_secs_f64(bytes as f64 / rate);
+        let begin = if now.since(self.next_send) > LATENESS { now } else { self.next_send };
+        self.next_send = begin + Span::from_secs_f64(bytes as f64 / rate);
     }
 
     /// An association waits in line.
