@@ -22,7 +22,7 @@ use skyhop_live::keys::Keys;
 use skyhop_live::{Endpoint, Options, Security, StpListener, StpStream};
 use skyhop_transport::stp::TrunkEvent;
 use skyhop_units::Span;
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -90,7 +90,12 @@ impl Drop for Watched {
 fn connect_many(from: &Endpoint, to: SocketAddr, many: usize) -> Vec<StpStream> {
     let mut streams = Vec::new();
     for _ in 0..many {
-        let stream = from.connect(to).unwrap_or_else(|e| panic!("connection {}: {e}", streams.len()));
+        let stream = match from.connect(to) {
+            Ok(stream) => stream,
+            // The answer to an earlier one, of the same association.
+            Err(e) if e.kind() == ErrorKind::ConnectionRefused => break,
+            Err(e) => panic!("connection {}: {e}", streams.len()),
+        };
         if stream.wait_connected(Some(PATIENCE)).is_err() {
             break;
         }
@@ -140,7 +145,6 @@ fn read_all(streams: Vec<(StpStream, u64)>) {
 
 /// Connections whose data nobody reads, each of which holds little: as many as are let in, and no more than the budget.
 #[test]
-#[ignore = "about one run in eight on a loaded machine ends with an error of the endpoint whose cause is not found"]
 fn many_connections_that_nobody_reads_stay_within_the_budget_and_go_on() {
     let _alone = alone();
     for keys in [Some(Keys::generate_shared()), None] {
