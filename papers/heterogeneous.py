@@ -234,16 +234,16 @@ DASHES = ("-", "--", "-.", ":")
 
 
 @lru_cache(maxsize=None)
-def benchmark() -> dict[str, dict[int, Outcome]]:
+def benchmark(limits: tuple[int, ...] = LIMITS, seeds: int = 3) -> dict[str, dict[int, Outcome]]:
     """Topology 2 with the standard window growth, by kind of TCP and queue, then by length of the queue."""
     settings = {
         (f"{tcp}, {queue}", limit): Setting(stack=stack, queue=kind, limit=limit)
         for tcp, stack in STACKS.items()
         for queue, kind in QUEUES.items()
-        for limit in LIMITS
+        for limit in limits
     }
     outcomes: dict[str, dict[int, Outcome]] = {}
-    for (name, limit), outcome in zip(settings, all_of(list(settings.values()), 3)):
+    for (name, limit), outcome in zip(settings, all_of(list(settings.values()), seeds)):
         outcomes.setdefault(name, {})[limit] = outcome
     return outcomes
 

@@ -18,7 +18,9 @@ STP = '{ kind = "stp", format = "plain", packet_size = "1012 B" }'
 
 #: Bounds and their reason.
 ALIKE = (0.9, 1.1, "words: approximately the same")
-LESS = (0.85, 1.0, "words: slightly smaller over long round trips; of 400 and 600 ms over 40 to 200")
+LESS = (0.85, 0.99, "words: slightly smaller over long round trips, read as a hundredth at least; of 400 and 600 ms over 40 to 200")
+#: Reason of a known difference.
+LEVEL = "STP and TCP fill the satellite link alike at each round trip here (0.94 of what it carries at 600 ms); neither falls behind"
 
 
 def reproduce() -> Reproduction:
@@ -29,7 +31,7 @@ def reproduce() -> Reproduction:
         for rtt, s, t in zip(RTTS_MS, stp, tcp)
     ]
     shares = [s.satellite / t.satellite for s, t in zip(stp, tcp)]
-    rows.append(Row("STP of TCP, long round trips over short", "", None, sum(shares[3:]) / 2 / (sum(shares[:3]) / 3), *LESS))
+    rows.append(Row("STP of TCP, long round trips over short", "", None, sum(shares[3:]) / 2 / (sum(shares[:3]) / 3), *LESS, known=LEVEL))
     rows.append(
         Row(
             "RTT 600 ms: STP, of what the link carries", "", None, stp[-1].satellite / CEILING_KBPS, 0.8, 1,
