@@ -228,7 +228,7 @@ impl Conn {
         if self.cost_of_writing(room) <= kept {
             return room;
         }
-        // What is kept of the data, without the cost of their packets.
+        // The part kept for data, without the cost of their packets.
         let left = kept.saturating_sub(self.cost_of_writing(0) + 2 * PACKET_COST);
         room.min(left - left / 4)
     }

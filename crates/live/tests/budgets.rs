@@ -13,42 +13,26 @@ mod path;
 #[path = "common/two.rs"]
 mod two;
 
+#[path = "common/hosts.rs"]
+mod hosts;
+
 use bytes::Bytes;
 use heap::Heap;
+use hosts::{alone, any, options};
 use path::{Path, address};
-use skyhop_live::associations::Config;
 use skyhop_live::engine::Event;
 use skyhop_live::keys::Keys;
-use skyhop_live::{Endpoint, Options, Security, StpListener, StpStream};
+use skyhop_live::{Endpoint, StpListener, StpStream};
 use skyhop_transport::stp::TrunkEvent;
 use skyhop_units::Span;
 use std::io::{ErrorKind, Read, Write};
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread;
 use std::time::{Duration, Instant};
 
 const PATIENCE: Duration = Duration::from_secs(60);
-
-/// One at a time: memory is that of the process.
-fn alone() -> MutexGuard<'static, ()> {
-    static ALONE: Mutex<()> = Mutex::new(());
-    ALONE.lock().unwrap_or_else(|p| p.into_inner())
-}
-
-fn any() -> SocketAddr {
-    SocketAddr::from(([127, 0, 0, 1], 0))
-}
-
-fn options(keys: Option<&Keys>) -> Options {
-    let mut options = Options::new(match keys {
-        Some(keys) => Security::Sealed(Box::new(Config::new(keys.clone()))),
-        None => Security::Insecure,
-    });
-    options.stp.linger = Span::from_millis(50);
-    options
-}
 
 /// A host with a budget, and the largest amount that it has held at any time.
 struct Watched {

@@ -8,9 +8,11 @@
 
 #[path = "common/heap.rs"]
 mod heap;
+#[path = "common/hosts.rs"]
+mod hosts;
 
 use heap::Heap;
-use skyhop_live::associations::Config;
+use hosts::{alone, any, options};
 use skyhop_live::handshake::{RefusalReason, kind, refusal_packet};
 use skyhop_live::keys::Keys;
 use skyhop_live::{Endpoint, Options, Security, StpListener, StpStream};
@@ -19,30 +21,11 @@ use std::collections::BTreeMap;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
 const PATIENCE: Duration = Duration::from_secs(30);
-
-/// One at a time: memory and time are those of the process.
-fn alone() -> MutexGuard<'static, ()> {
-    static ALONE: Mutex<()> = Mutex::new(());
-    ALONE.lock().unwrap_or_else(|p| p.into_inner())
-}
-
-fn any() -> SocketAddr {
-    SocketAddr::from(([127, 0, 0, 1], 0))
-}
-
-fn options(keys: Option<&Keys>) -> Options {
-    let mut options = Options::new(match keys {
-        Some(keys) => Security::Sealed(Box::new(Config::new(keys.clone()))),
-        None => Security::Insecure,
-    });
-    options.stp.linger = skyhop_units::Span::from_millis(50);
-    options
-}
 
 fn kinds() -> [Option<Keys>; 2] {
     [Some(Keys::generate_shared()), None]

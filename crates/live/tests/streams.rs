@@ -6,29 +6,19 @@
 
 #![allow(clippy::disallowed_methods, reason = "real hosts take real time")]
 
-use skyhop_live::associations::Config;
+#[path = "common/hosts.rs"]
+mod hosts;
+
+use hosts::{any, options};
 use skyhop_live::keys::Keys;
 use skyhop_live::socket::{Carrier, Part, Socket};
-use skyhop_live::{Endpoint, Options, Security, StpListener, StpStream};
+use skyhop_live::{Endpoint, Options, StpListener, StpStream};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, UdpSocket};
 use std::thread;
 use std::time::{Duration, Instant};
 
 const PATIENCE: Duration = Duration::from_secs(30);
-
-fn any() -> SocketAddr {
-    SocketAddr::from(([127, 0, 0, 1], 0))
-}
-
-fn options(keys: Option<&Keys>) -> Options {
-    let mut options = Options::new(match keys {
-        Some(keys) => Security::Sealed(Box::new(Config::new(keys.clone()))),
-        None => Security::Insecure,
-    });
-    options.stp.linger = skyhop_units::Span::from_millis(50);
-    options
-}
 
 /// Bytes that differ by position.
 fn pattern(len: usize, salt: u8) -> Vec<u8> {
