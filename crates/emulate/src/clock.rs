@@ -9,6 +9,9 @@ pub struct RunClock {
     zero: u64,
 }
 
+/// Readings of two clocks within so many nanoseconds of each other count as simultaneous.
+const CLOSE_NS: u64 = 5_000;
+
 fn read(clock: ClockId) -> u64 {
     let Timespec { tv_sec, tv_nsec } = clock_gettime(clock);
     tv_sec as u64 * 1_000_000_000 + tv_nsec as u64
@@ -32,11 +35,23 @@ impl RunClock {
     /// Time of the run at an instant of the wall clock, in nanoseconds, as it is set now; the start of the run for an earlier
     /// instant.
     pub fn of_day(&self, ns: u64) -> Time {
-        // The two clocks cannot be read at the same instant: the wall clock is read between two readings of the other.
-        let before = monotonic();
-        let ago = read(ClockId::Realtime).saturating_sub(ns);
-        let now = before.midpoint(monotonic());
-        Time::from_nanos((now - self.zero).saturating_sub(ago))
+        // The two clocks cannot be read at the same instant: the wall clock is read between two readings of the other, and again if
+        // the thread was interrupted there.
+        let compare = || {
+            let before = monotonic();
+            let of_day = read(ClockId::Realtime);
+            let after = monotonic();
+            (after - before, before.midpoint(after), of_day)
+        };
+        let mut closest = compare();
+        for _ in 0..3 {
+            if closest.0 < CLOSE_NS {
+                break;
+            }
+            closest = closest.min(compare());
+        }
+        let (_, now, of_day) = closest;
+        Time::from_nanos((now - self.zero).saturating_sub(of_day.saturating_sub(ns)))
     }
 
     /// Sleeps for `span`, and at least long enough that other threads may run.
