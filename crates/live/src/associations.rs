@@ -8,9 +8,11 @@
 //! Leaves out sockets, clocks and randomness: the caller passes datagrams, the time and entropy.
 
 use crate::association::{Association, Counters, Sealing, key_log_line, sealed_index};
+use crate::attempts::{AssociationFailure, Attempts};
 use crate::control::{Message, STP_MIN};
 use crate::cookie::Cookies;
 use crate::entropy::{Entropy, random};
+use crate::half_open::{HalfOpen, HalfOpens};
 use crate::handshake::{
     ECHO_LEN, Hello, INDEX_MASK, Initiator, RefusalReason, Secrets, VERSION, answer, cookie_packet, kind,
     parse_answer, parse_cookie, parse_refusal, pattern_of, refusal_packet,
@@ -19,8 +21,7 @@ use crate::keys::{Keys, PublicKey};
 use crate::seal::{Cipher, EPOCH_BITS, HEADER_LEN};
 use skyhop_units::{Span, Time};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::fmt;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -66,34 +67,6 @@ impl Config {
             hello_interval: Span::from_secs(1),
             hello_tries: 4,
             key_log: false,
-        }
-    }
-}
-
-/// Reason for which an association was not opened.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AssociationFailure {
-    /// Refused by the peer, for this reason.
-    Refused(RefusalReason),
-    /// The peer's host reports that nothing listens at the address.
-    Unreachable,
-    /// The peer answers in another protocol.
-    NotStp,
-    /// There was no answer.
-    NoAnswer,
-}
-
-impl fmt::Display for AssociationFailure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            AssociationFailure::Refused(reason) => write!(f, "refused: {reason}"),
-            AssociationFailure::Unreachable => f.write_str("nothing listens at that address and port"),
-            AssociationFailure::NotStp => {
-                f.write_str("the service at that address and port does not use this protocol")
-            }
-            AssociationFailure::NoAnswer => f.write_str(
-                "no answer: no such host, a firewall in between, or no \"skyhop stp serve\" at that port",
-            ),
         }
     }
 }
@@ -147,29 +120,6 @@ pub enum Event {
     Keys(String),
 }
 
-struct Attempt {
-    initiator: Initiator,
-    to: SocketAddr,
-    send_at: Time,
-    tries: u32,
-    /// First packets sent in all.
-    sent: u32,
-    /// Hints from unauthenticated packets, one for each first packet that was sent. A single one proves nothing, so the attempt continues
-    /// for a while.
-    hints: u32,
-    /// True if the peer asked for a cookie.
-    asked: bool,
-    hint: Option<AssociationFailure>,
-}
-
-struct HalfOpen {
-    association: Association,
-    answer: Vec<u8>,
-    ephemeral: [u8; 32],
-    /// Line for the key log, if there is one.
-    line: Option<String>,
-}
-
 /// The probe of an association that the peer seems to have lost.
 #[derive(Debug)]
 pub(crate) struct Probe {
@@ -185,22 +135,14 @@ pub struct Associations {
     pub(crate) entropy: Arc<dyn Entropy>,
     cookies: Cookies,
     pub(crate) open: BTreeMap<u32, Association>,
-    half_open: BTreeMap<u32, HalfOpen>,
-    half_open_since: VecDeque<(Time, u32)>,
-    /// Half-open associations by first packet and its source address.
-    by_hello: BTreeMap<([u8; 32], SocketAddr), u32>,
+    half_open: HalfOpens,
     /// First packets of open associations.
     opened: BTreeSet<[u8; 32]>,
     /// Open associations by the peer's address.
     by_peer: BTreeMap<SocketAddr, BTreeSet<u32>>,
     /// Times of the next checks of open associations for idleness, the earliest first.
     pub(crate) checks: BTreeSet<(Time, u32)>,
-    attempts: BTreeMap<u32, Attempt>,
-    /// Times at which attempts are due, with the association's number.
-    due: BTreeSet<(Time, u32)>,
-    by_target: BTreeMap<SocketAddr, BTreeSet<u32>>,
-    /// First packets of attempts of this host.
-    own: BTreeSet<[u8; 32]>,
+    attempts: Attempts,
     /// Associations opened to ask the peer about an earlier one.
     pub(crate) probes: BTreeMap<u32, Probe>,
     outgoing: VecDeque<(SocketAddr, Vec<u8>)>,
@@ -214,10 +156,6 @@ pub struct Associations {
 const OUTGOING_MAX: usize = 1024;
 /// Largest number of unread events about strangers; further ones are only counted.
 const EVENTS_MAX: usize = 256;
-/// Number of hints by which an attempt fails.
-const HINTS: u32 = 3;
-/// The lowest address, at which a range of the table begins.
-const LOWEST: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
 /// Interval after a hint at which the first packet is sent again.
 const HINT_INTERVAL: Span = Span::from_millis(200);
 
@@ -229,16 +167,11 @@ impl Associations {
             entropy,
             config,
             open: BTreeMap::new(),
-            half_open: BTreeMap::new(),
-            half_open_since: VecDeque::new(),
-            by_hello: BTreeMap::new(),
+            half_open: HalfOpens::default(),
             opened: BTreeSet::new(),
             by_peer: BTreeMap::new(),
             checks: BTreeSet::new(),
-            attempts: BTreeMap::new(),
-            due: BTreeSet::new(),
-            by_target: BTreeMap::new(),
-            own: BTreeSet::new(),
+            attempts: Attempts::default(),
             probes: BTreeMap::new(),
             outgoing: VecDeque::new(),
             events: VecDeque::new(),
@@ -287,6 +220,11 @@ impl Associations {
         self.open.is_empty()
     }
 
+    /// The attempts to open an association with a peer.
+    pub fn attempts(&self, peer: SocketAddr) -> impl Iterator<Item = u32> + use<'_> {
+        self.attempts.at(peer)
+    }
+
     /// The numbers of the open associations with a peer.
     pub fn with(&self, peer: SocketAddr) -> impl Iterator<Item = u32> + use<'_> {
         self.by_peer.get(&peer).into_iter().flatten().copied()
@@ -300,7 +238,7 @@ impl Associations {
 
     /// Forgets an association, or abandons an attempt.
     pub fn forget(&mut self, id: u32) {
-        self.drop_attempt(id);
+        self.attempts.end(id);
         self.probes.remove(&id);
         let Some(association) = self.open.remove(&id) else { return };
         if let Some(ephemeral) = association.ephemeral {
@@ -339,35 +277,9 @@ impl Associations {
     pub fn connect(&mut self, now: Time, to: SocketAddr) -> Option<u32> {
         let id = self.new_index();
         let initiator = Initiator::new(&self.config.keys, self.config.sealing.cipher, id, &self.entropy)?;
-        self.own.insert(initiator.ephemeral());
-        self.by_target.entry(to).or_default().insert(id);
-        self.due.insert((now, id));
-        let attempt =
-            Attempt { initiator, to, send_at: now, tries: 0, sent: 0, hints: 0, asked: false, hint: None };
-        self.attempts.insert(id, attempt);
+        self.attempts.begin(now, id, initiator, to);
         self.handle_timeout(now);
         Some(id)
-    }
-
-    fn drop_attempt(&mut self, id: u32) -> Option<Attempt> {
-        let attempt = self.attempts.remove(&id)?;
-        self.due.remove(&(attempt.send_at, id));
-        self.own.remove(&attempt.initiator.ephemeral());
-        if let Some(ids) = self.by_target.get_mut(&attempt.to) {
-            ids.remove(&id);
-            if ids.is_empty() {
-                self.by_target.remove(&attempt.to);
-            }
-        }
-        Some(attempt)
-    }
-
-    /// Schedules the next first packet of an attempt at `at`.
-    fn schedule(&mut self, id: u32, at: Time) {
-        let Some(attempt) = self.attempts.get_mut(&id) else { return };
-        self.due.remove(&(attempt.send_at, id));
-        attempt.send_at = at;
-        self.due.insert((at, id));
     }
 
     /// Handles a datagram from the network. Returns the association and the position of the contents if it is a valid sealed packet.
@@ -404,8 +316,8 @@ impl Associations {
 
     /// Handles a host's report that nothing listens at the address to which a packet with this beginning was sent.
     pub fn handle_unreachable(&mut self, now: Time, to: SocketAddr, quote: &[u8]) {
-        let ids = self.by_target.get(&to).into_iter().flatten();
-        let meant = ids.copied().find(|id| self.attempts.get(id).is_some_and(|a| a.initiator.begins(quote)));
+        let begins = |id: u32| self.attempts.get(id).is_some_and(|a| a.initiator.begins(quote));
+        let meant = self.attempts.at(to).find(|id| begins(*id));
         if let Some(id) = meant {
             self.hint(now, to, Some(id), AssociationFailure::Unreachable);
         }
@@ -418,18 +330,9 @@ impl Associations {
 
     /// Handles the timers that are due.
     pub fn handle_timeout(&mut self, now: Time) {
-        while let Some((since, id)) = self.half_open_since.front().copied() {
-            if now.since(since) < self.config.half_open_timeout && self.half_open.contains_key(&id) {
-                break;
-            }
-            self.half_open_since.pop_front();
-            self.drop_half_open(id);
-        }
-        while let Some((_, id)) = self.due.first().copied().filter(|(at, _)| *at <= now) {
-            let Some(attempt) = self.attempts.get_mut(&id) else {
-                self.due.pop_first();
-                continue;
-            };
+        self.half_open.expire(now, self.config.half_open_timeout);
+        while let Some(id) = self.attempts.due(now) {
+            let Some(attempt) = self.attempts.get_mut(id) else { break };
             if attempt.tries == self.config.hello_tries {
                 let why = attempt.hint.unwrap_or(AssociationFailure::NoAnswer);
                 self.fail(id, why);
@@ -439,14 +342,14 @@ impl Associations {
             let wait = self.config.hello_interval * (1 << attempt.tries.min(16));
             attempt.tries += 1;
             attempt.sent += 1;
-            self.schedule(id, now + wait);
+            self.attempts.schedule(id, now + wait);
         }
         self.ask(now);
         self.sweep(now);
     }
 
     fn fail(&mut self, id: u32, why: AssociationFailure) {
-        self.drop_attempt(id);
+        self.attempts.end(id);
         // An unanswered probe needs no event: the connections notice the silence themselves.
         if self.probes.remove(&id).is_none() {
             self.events.push_back(Event::Failed { id, why });
@@ -455,11 +358,10 @@ impl Associations {
 
     /// Time at which [`Associations::handle_timeout`] is due next.
     pub fn poll_timeout(&self) -> Option<Time> {
-        let expiry = self.half_open_since.front().map(|(since, _)| *since + self.config.half_open_timeout);
+        let expiry = self.half_open.oldest().map(|since| since + self.config.half_open_timeout);
         let asks = self.probes.values().filter_map(|probe| probe.ask).map(|(at, _)| at);
-        let first = |times: &BTreeSet<(Time, u32)>| times.first().map(|(at, _)| *at);
-        let both = first(&self.due).into_iter().chain(first(&self.checks));
-        both.chain(expiry).chain(asks).min()
+        let checks = self.checks.first().map(|(at, _)| *at);
+        self.attempts.poll_timeout().into_iter().chain(checks).chain(expiry).chain(asks).min()
     }
 
     /// The next datagram to send other than sealed packets.
@@ -484,7 +386,7 @@ impl Associations {
         };
         let contents = if let Some(association) = self.open.get_mut(&id) {
             association.open(now, from, packet, &mut self.counters)?
-        } else if self.half_open.get(&id).is_some_and(|half_open| half_open.association.peer == from) {
+        } else if self.half_open.is_from(id, from) {
             self.complete(now, id, from, packet)?
         } else {
             self.handle_unknown_sealed(now, from, packet);
@@ -504,17 +406,12 @@ impl Associations {
 
     /// Completes an association at its first sealed packet, which proves the peer's address and key.
     fn complete(&mut self, now: Time, id: u32, from: SocketAddr, packet: &mut [u8]) -> Option<Range<usize>> {
-        let half_open = self.half_open.get_mut(&id)?;
+        let half_open = self.half_open.get_mut(id)?;
         let contents = half_open.association.open(now, from, packet, &mut self.counters)?;
         if !self.make_room() {
             return None;
         }
-        let HalfOpen { mut association, ephemeral, line, .. } = self.half_open.remove(&id)?;
-        let copies = self.by_hello.range((ephemeral, LOWEST)..).take_while(|((of, _), _)| *of == ephemeral);
-        for id in copies.map(|(_, id)| *id).collect::<Vec<_>>() {
-            self.drop_half_open(id);
-        }
-        self.by_hello.remove(&(ephemeral, from));
+        let HalfOpen { mut association, ephemeral, line, .. } = self.half_open.take(id)?;
         self.opened.insert(ephemeral);
         association.ephemeral = Some(ephemeral);
         self.events.push_back(Event::Opened { id, peer: from, key: association.key });
@@ -554,7 +451,7 @@ impl Associations {
         };
         self.counters.hellos += 1;
         let ephemeral = hello.ephemeral();
-        if self.own.contains(&ephemeral) {
+        if self.attempts.own(&ephemeral) {
             // With a shared key either end may open, so this host would open an association with itself.
             self.counters.reflected_hellos += 1;
             return;
@@ -563,7 +460,7 @@ impl Associations {
             self.counters.repeated_hellos += 1;
             return;
         }
-        if let Some(half_open) = self.by_hello.get(&(ephemeral, from)).and_then(|id| self.half_open.get(id)) {
+        if let Some(half_open) = self.half_open.of_hello(ephemeral, from) {
             // The answer was lost, or the packet was replayed: the answer is repeated.
             self.counters.repeated_hellos += 1;
             let answer = half_open.answer.clone();
@@ -571,8 +468,7 @@ impl Associations {
             return;
         }
         // If the same packet arrives from two addresses, either may belong to its sender.
-        let copied =
-            self.by_hello.range((ephemeral, LOWEST)..).next().is_some_and(|((of, _), _)| *of == ephemeral);
+        let copied = self.half_open.knows(ephemeral);
         let loaded = copied || self.half_open.len() >= self.config.cookie_above || self.overwhelmed(now);
         if loaded && !self.cookies.good(now, from, &hello.ephemeral(), hello.cookie, &*self.entropy) {
             self.counters.cookies += 1;
@@ -627,17 +523,12 @@ impl Associations {
         answer: Vec<u8>,
         secrets: &Secrets,
     ) {
-        while self.half_open.len() >= self.config.half_open_max {
-            let Some((_, oldest)) = self.half_open_since.pop_front() else { break };
-            self.drop_half_open(oldest);
-        }
         let sealing = Sealing { cipher, ..self.config.sealing };
         let mut association = Association::new(now, from, peer_index, sealing, secrets, false);
         association.key = key;
         let line = self.config.key_log.then(|| key_log_line((peer_index, id), cipher, secrets));
-        self.by_hello.insert((ephemeral, from), id);
-        self.half_open_since.push_back((now, id));
-        self.half_open.insert(id, HalfOpen { association, answer: answer.clone(), ephemeral, line });
+        let half_open = HalfOpen { association, answer: answer.clone(), ephemeral, line };
+        self.half_open.insert(now, id, half_open, self.config.half_open_max);
         self.send(from, answer);
     }
 
@@ -646,7 +537,7 @@ impl Associations {
             self.counters.garbage += 1;
             return;
         };
-        let Some(attempt) = self.attempts.get_mut(&id).filter(|attempt| attempt.to == from) else {
+        let Some(attempt) = self.attempts.get_mut(id).filter(|attempt| attempt.to == from) else {
             self.counters.unknown += 1;
             return;
         };
@@ -654,7 +545,7 @@ impl Associations {
             self.counters.forged += 1;
             return self.hint(now, from, Some(id), AssociationFailure::Refused(RefusalReason::Key));
         };
-        self.drop_attempt(id);
+        self.attempts.end(id);
         let sealing = self.config.sealing;
         let mut association = Association::new(now, from, peer_index, sealing, &secrets, true);
         if let Keys::Pair { peers, .. } = &self.config.keys {
@@ -673,25 +564,21 @@ impl Associations {
 
     fn handle_cookie(&mut self, now: Time, from: SocketAddr, datagram: &[u8]) {
         let parsed = parse_cookie(datagram).and_then(|(id, echo, cookie)| {
-            let attempt = self.attempts.get_mut(&id)?;
+            let attempt = self.attempts.get_mut(id)?;
             (attempt.to == from && attempt.initiator.echoes(echo)).then_some((id, attempt, cookie))
         });
         let Some((id, attempt, cookie)) = parsed else {
             self.counters.unknown += 1;
             return;
         };
-        attempt.initiator.take_cookie(cookie);
-        if !std::mem::replace(&mut attempt.asked, true) {
-            // The host is there and answered properly; only once, since a cookie is not authenticated.
-            attempt.tries = 0;
-        }
-        self.schedule(id, now);
+        attempt.take_cookie(cookie);
+        self.attempts.schedule(id, now);
         self.handle_timeout(now);
     }
 
     fn handle_refusal(&mut self, now: Time, from: SocketAddr, datagram: &[u8]) {
         let parsed = parse_refusal(datagram).filter(|(id, echo, _)| {
-            self.attempts.get(id).is_some_and(|a| a.to == from && a.initiator.echoes(echo))
+            self.attempts.get(*id).is_some_and(|a| a.to == from && a.initiator.echoes(echo))
         });
         match parsed {
             Some((id, _, reason)) => self.hint(now, from, Some(id), AssociationFailure::Refused(reason)),
@@ -702,24 +589,19 @@ impl Associations {
     /// Handles unproven evidence against the attempts at an address, or against one of them. A packet altered on the way is refused
     /// too, so the first packet is sent again before the evidence counts.
     fn hint(&mut self, now: Time, from: SocketAddr, id: Option<u32>, why: AssociationFailure) {
-        let at_target = self.by_target.get(&from).into_iter().flatten().copied();
         let ids: Vec<u32> = match id {
             Some(id) => vec![id],
-            None => at_target.collect(),
+            None => self.attempts.at(from).collect(),
         };
         for id in ids {
-            let Some(attempt) = self.attempts.get_mut(&id).filter(|attempt| attempt.to == from) else {
+            let Some(attempt) = self.attempts.get_mut(id).filter(|attempt| attempt.to == from) else {
                 continue;
             };
-            // Copies of one answer to one packet are no more certain than it is.
-            attempt.hints = (attempt.hints + 1).min(attempt.sent);
-            attempt.hint = Some(why);
-            if attempt.hints >= HINTS {
+            if attempt.note(why) {
                 self.fail(id, why);
-                continue;
+            } else {
+                self.attempts.hurry(id, now + HINT_INTERVAL);
             }
-            let at = attempt.send_at.min(now + HINT_INTERVAL);
-            self.schedule(id, at);
         }
     }
 
@@ -728,12 +610,6 @@ impl Associations {
             self.failures = (now, 0);
         }
         self.failures.1 >= self.config.cookie_above
-    }
-
-    fn drop_half_open(&mut self, id: u32) {
-        if let Some(half_open) = self.half_open.remove(&id) {
-            self.by_hello.remove(&(half_open.ephemeral, half_open.association.peer));
-        }
     }
 
     pub(crate) fn send(&mut self, to: SocketAddr, packet: Vec<u8>) {
@@ -746,8 +622,8 @@ impl Associations {
         loop {
             let index = u32::from_be_bytes(random(&*self.entropy)) & INDEX_MASK;
             let taken = self.open.contains_key(&index)
-                || self.half_open.contains_key(&index)
-                || self.attempts.contains_key(&index);
+                || self.half_open.contains(index)
+                || self.attempts.contains(index);
             if !taken {
                 return index;
             }

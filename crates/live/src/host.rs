@@ -7,6 +7,7 @@
 //! Leaves out the socket and the thread (`driver`), and evidence against a connection (`refusals`).
 
 use crate::associations::{self, Associations};
+use crate::attempts::AssociationFailure;
 use crate::batch::Batch;
 use crate::connection::{Conn, Failed, Key, Most, PeerChannel, Waiters};
 use crate::connections::{Connections, Name, SharedConn, lock};
@@ -18,6 +19,7 @@ use crate::openings::{Begun, Openings};
 use crate::options::{Notice, Options, Security};
 use crate::seal::HEADER_LEN;
 use crate::socket::Carrier;
+use crate::unproven::Unproven;
 use bytes::Bytes;
 use skyhop_transport::stp::{self, Ends};
 use skyhop_units::{Span, Time};
@@ -54,8 +56,8 @@ pub(crate) struct StpHost {
     /// Small packets that belong to no connection.
     pub(crate) outgoing: VecDeque<(SocketAddr, Option<IpAddr>, Vec<u8>)>,
     openings: Openings,
-    /// Connections whose peers' addresses were not proven when they began, the oldest first.
-    unproven: VecDeque<(Name, Begun)>,
+    /// Connections whose peers' addresses are not proven.
+    unproven: Unproven,
     /// Memory that each connection keeps in each direction, bytes.
     least_kept: u64,
     pub(crate) refused: RefusedConnections,
@@ -118,7 +120,7 @@ impl StpHost {
             accepters: Waiters::default(),
             outgoing: VecDeque::new(),
             openings: Openings::new(now, wall_ms),
-            unproven: VecDeque::new(),
+            unproven: Unproven::default(),
             least_kept,
             refused: RefusedConnections::default(),
             entropy,
@@ -186,11 +188,13 @@ impl StpHost {
         match associations.fresh(now, peer) {
             Some(id) => self.start(now, name.slot, PeerChannel::Sealed(id)),
             None => {
-                let Some(id) = associations.connect(now, peer) else {
+                // One handshake is enough for all that wait for it.
+                let begun = associations.attempts(peer).find(|id| self.waiting.contains_key(id));
+                let Some(id) = begun.or_else(|| associations.connect(now, peer)) else {
                     self.connections.remove(name.slot);
                     return Err(io::Error::new(io::ErrorKind::InvalidInput, "the key is no key"));
                 };
-                self.waiting.insert(id, vec![name.slot]);
+                self.waiting.entry(id).or_default().push(name.slot);
             }
         }
         Ok((name, conn))
@@ -222,6 +226,7 @@ impl StpHost {
     /// Removes a connection, and marks its association as unused if it was the last one.
     fn remove(&mut self, now: Time, slot: usize) {
         let channel = self.connections.locked(slot).and_then(|conn| conn.channel);
+        self.unproven.remove(self.connections.name(slot));
         self.connections.remove(slot);
         if let (Some(associations), Some(PeerChannel::Sealed(id))) = (&mut self.associations, channel)
             && self.connections.of_channel(PeerChannel::Sealed(id)) == 0
@@ -332,6 +337,7 @@ impl StpHost {
         conn.take_events();
         drop(conn);
         if proven {
+            self.unproven.remove(self.connections.name(slot));
             self.offer(slot);
         }
         self.connections.touch(slot);
@@ -455,15 +461,10 @@ impl StpHost {
 
     /// Limits the number of connections of unproven addresses. A host that claims many addresses takes no places of proven ones.
     fn note_unproven(&mut self, now: Time, name: Name, begun: Begun) {
-        let connections = &self.connections;
-        let still = |name: Name| connections.named(name).is_some_and(|conn| lock(conn).unproven);
-        while self.unproven.front().is_some_and(|(name, _)| !still(*name)) {
-            self.unproven.pop_front();
-        }
         // They keep a quarter of the budget at most.
         let most = UNPROVEN_MAX.min((self.options.memory / 8 / self.least_kept) as usize).max(1);
         if self.unproven.len() >= most
-            && let Some((oldest, begun)) = self.unproven.pop_front()
+            && let Some((oldest, begun)) = self.unproven.pop()
         {
             if let Some(mut conn) = self.connections.locked(oldest.slot) {
                 let message = "the peer has not proven its address, and others came".into();
@@ -473,7 +474,7 @@ impl StpHost {
             self.openings.forget(&begun);
             self.remove(now, oldest.slot);
         }
-        self.unproven.push_back((name, begun));
+        self.unproven.push(name, begun);
     }
 
     pub(crate) fn take_events(&mut self, now: Time) {
@@ -487,10 +488,10 @@ impl StpHost {
                 }
                 associations::Event::Failed { id, why } => {
                     let kind = match why {
-                        associations::AssociationFailure::Refused(_) => io::ErrorKind::PermissionDenied,
-                        associations::AssociationFailure::Unreachable => io::ErrorKind::ConnectionRefused,
-                        associations::AssociationFailure::NotStp => io::ErrorKind::InvalidData,
-                        associations::AssociationFailure::NoAnswer => io::ErrorKind::TimedOut,
+                        AssociationFailure::Refused(_) => io::ErrorKind::PermissionDenied,
+                        AssociationFailure::Unreachable => io::ErrorKind::ConnectionRefused,
+                        AssociationFailure::NotStp => io::ErrorKind::InvalidData,
+                        AssociationFailure::NoAnswer => io::ErrorKind::TimedOut,
                     };
                     for slot in self.waiting.remove(&id).unwrap_or_default() {
                         if let Some(mut conn) = self.connections.locked(slot) {

@@ -19,7 +19,9 @@
 //! | `replay`
 //! the window of counters seen |
 //! | `association` | one open association |
-//! | `associations` | all associations of a host, including half-open ones |
+//! | `associations` | all associations of a host |
+//! | `attempts` | attempts of this host to open associations |
+//! | `half_open` | associations whose initiators are not proven |
 //! | `key_log` | decryption of captures with logged secrets |
 //! | `control` | control messages between hosts, besides STP |
 //! | `endings` | ends of associations |
@@ -33,6 +35,7 @@
 //! | `connection` | one connection: its machine and its waiting tasks |
 //! | `connections` | all connections of a host: names, keys, timers, turns |
 //! | `fullness` | connections refused because there is no place |
+//! | `unproven` | connections without encryption whose peers are not proven |
 //! | `openings` | the counts of BGNs, sent and seen |
 //! | `refusals` | evidence against a connection: unproven answers, ICMP |
 //! | `host` | all connections of a socket, stepped |
@@ -45,6 +48,7 @@
 
 pub mod association;
 pub mod associations;
+pub mod attempts;
 pub mod batch;
 mod connection;
 mod connections;
@@ -55,6 +59,7 @@ mod endings;
 pub mod engine;
 pub mod entropy;
 mod fullness;
+mod half_open;
 pub mod handshake;
 mod host;
 pub mod key_log;
@@ -71,6 +76,7 @@ pub mod socket;
 mod stream;
 #[cfg(feature = "tokio")]
 pub mod tokio;
+mod unproven;
 
 pub use connection::PacketCounts;
 pub use fullness::{FullReason, RefusedConnections};

@@ -7,7 +7,8 @@
 #[path = "common/two.rs"]
 mod two;
 
-use skyhop_live::associations::{AssociationFailure, Associations, Config, Event};
+use skyhop_live::associations::{Associations, Config, Event};
+use skyhop_live::attempts::AssociationFailure;
 use skyhop_live::handshake::{RefusalReason, kind};
 use skyhop_live::key_log::{KeyLog, Reader, Seen};
 use skyhop_live::keys::Keys;

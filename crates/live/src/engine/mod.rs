@@ -8,7 +8,8 @@ mod link;
 mod shared_rate;
 mod turns;
 
-use crate::associations::{self, AssociationFailure, Associations};
+use crate::associations::{self, Associations};
+use crate::attempts::AssociationFailure;
 use crate::batch::Batch;
 use crate::entropy::{Entropy, random};
 use crate::handshake::RefusalReason;
