@@ -139,6 +139,15 @@ fn gets_in(attack: &str, server: SocketAddr, keys: Option<&Keys>) {
     assert!(times[2].0 < Duration::from_millis(200), "{attack}: {times:?}");
 }
 
+/// Ends what goes on beside a test, also if the test fails.
+struct Ends<'a>(&'a AtomicBool);
+
+impl Drop for Ends<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 /// Runs something again and again while something else goes on.
 fn during<T>(mut attack: impl FnMut() + Send, f: impl FnOnce() -> T) -> T {
     let end = AtomicBool::new(false);
@@ -148,9 +157,8 @@ fn during<T>(mut attack: impl FnMut() + Send, f: impl FnOnce() -> T) -> T {
                 attack();
             }
         });
-        let result = f();
-        end.store(true, Ordering::Relaxed);
-        result
+        let _ends = Ends(&end);
+        f()
     })
 }
 
@@ -353,6 +361,123 @@ fn junk_and_replays_keep_nobody_out() {
     during(flood, || gets_in("replays and junk", to, Some(&keys)));
 }
 
+/// Duration of a long attack: as long as SKYHOP_FUZZ_SECONDS says, 1 s by default.
+fn long() -> Duration {
+    let seconds = std::env::var("SKYHOP_FUZZ_SECONDS").ok().and_then(|text| text.parse().ok());
+    Duration::from_secs(seconds.unwrap_or(1))
+}
+
+/// A client's time until it is connected; it wants nothing more.
+fn enters(server: SocketAddr, keys: Option<&Keys>) -> Duration {
+    let begin = Instant::now();
+    let stream = StpStream::connect(server, options(keys)).unwrap();
+    stream.wait_connected(Some(PATIENCE)).unwrap();
+    begin.elapsed()
+}
+
+/// An attack that lasts, and a client that comes again and again.
+fn lasting(attack: &str, server: &Server, keys: Option<&Keys>, mut one: impl FnMut(usize) + Send) {
+    let to = server.address();
+    enters(to, keys);
+    thread::sleep(Duration::from_secs(1));
+    let (heap, begin) = (Heap::now(), Instant::now());
+    let (mut n, mut times, mut held) = (0, Vec::new(), 0);
+    let mut next = || {
+        n += 1;
+        one(n);
+        if n.is_multiple_of(64) {
+            thread::sleep(Duration::from_micros(500));
+        }
+    };
+    while begin.elapsed() < long() || times.len() < 5 {
+        let turn = Instant::now();
+        while turn.elapsed() < Duration::from_millis(500) {
+            next();
+        }
+        during(&mut next, || times.push(enters(to, keys)));
+        held = held.max(server.endpoint.memory());
+    }
+    times.sort();
+    let (median, worst, most) = (times[times.len() / 2], times[times.len() - 1], heap.peak_growth());
+    println!(
+        "{attack}, sealed {}: {n} packets in {:?}; heap {} kB, held {} kB; {} clients in after {median:?}, at worst {worst:?}",
+        keys.is_some(),
+        begin.elapsed(),
+        most >> 10,
+        held >> 10,
+        times.len()
+    );
+    assert!(n > 1000 && most < 16 << 20 && held < 16 << 20, "{n}, {most}, {held}");
+    assert!(median < Duration::from_millis(200), "{times:?}");
+}
+
+/// Everything that can be sent without a key, from a hundred addresses, as fast as one thread can.
+#[test]
+fn a_keyless_flood_costs_little_for_as_long_as_it_lasts() {
+    let _alone = alone();
+    let sockets = addresses();
+    for keys in kinds() {
+        let server = Server::start(options(keys.as_ref()));
+        let to = server.address();
+        let hellos = [keys.as_ref().map_or_else(Vec::new, hello), hello(&Keys::generate_shared())];
+        lasting("a keyless flood", &server, keys.as_ref(), |n| {
+            let random = (n as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 16;
+            let count = (n as u32).to_be_bytes();
+            let packet = match random % 8 {
+                // Openings in the clear, with and without data; a half of them have come before.
+                0 | 1 => bgn(to, (random >> 8) as u16, (random >> 40) as u16 % 3, n as u32 / 2, b"?"),
+                2 => bgn(to, n as u16, 0, n as u32, &[]),
+                // First packets: a good one again, and those whose key, cipher, cookie or version is none.
+                3 => hellos[n % 2].clone(),
+                4 | 5 => {
+                    let mut packet = hellos[1].clone();
+                    packet[8 + n % 4..12 + n % 4].copy_from_slice(&count);
+                    packet[random as usize % 8] ^= u8::from(n.is_multiple_of(5));
+                    packet
+                }
+                // The other kinds of packets, and sealed ones that nobody has sealed.
+                6 => {
+                    let mut packet = vec![(n % 9) as u8; 20 + n % 200];
+                    packet[1..5].copy_from_slice(&count);
+                    packet
+                }
+                _ => random.to_be_bytes().repeat(1 + n % 150),
+            };
+            let _ = sockets[n % sockets.len()].send_to(&packet, to);
+        });
+    }
+}
+
+/// A client's packets once more, in order and not, from other addresses, altered or not. Without encryption they are
+/// good packets of whoever has these addresses.
+#[test]
+fn replays_cost_little_for_as_long_as_they_last() {
+    let _alone = alone();
+    let sockets = addresses();
+    let keys = Keys::generate_shared();
+    let server = Server::start(options(Some(&keys)));
+    let to = server.address();
+    let record = Arc::new(Mutex::new(Vec::new()));
+    let recorded = record.clone();
+    let path = on_path(to, move |_, _, packet| recorded.lock().unwrap().push(packet.to_vec()));
+    (0..20).for_each(|_| _ = good_client(path, Some(&keys)));
+    while server.endpoint.memory() > 0 {
+        thread::sleep(Duration::from_millis(20));
+    }
+    let packets = record.lock().unwrap().clone();
+    assert!(packets.len() > 40);
+    lasting("replays", &server, Some(&keys), |n| {
+        let random = (n as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 16;
+        let at = if n / 10_000 % 2 == 0 { n } else { random as usize };
+        let mut packet = packets[at % packets.len()].clone();
+        if random.is_multiple_of(4) {
+            let at = (random >> 8) as usize % packet.len();
+            packet[at] ^= 1 << (random >> 32 & 7);
+        }
+        let _ = sockets[n % sockets.len()].send_to(&packet, to);
+    });
+}
+
 /// Slow readers: they ask, and do not read.
 fn slow_readers(endpoint: &Endpoint, server: SocketAddr, many: usize) -> Vec<StpStream> {
     let ask = |_| {
@@ -510,8 +635,12 @@ fn an_association_ends_when_its_endpoint_does() {
     assert_eq!(server.endpoint.associations(), 0);
 }
 
-/// ICMP's "fragmentation needed, at most 600 bytes" about a datagram, as a router or somebody else would send it to this host.
-fn too_big(raw: &socket2::Socket, from_port: u16, to: SocketAddr, quote: &[u8]) {
+/// ICMP's code of "fragmentation needed", here with at most 600 bytes, and of "port unreachable".
+const TOO_BIG: u8 = 4;
+const UNREACHABLE: u8 = 3;
+
+/// ICMP's report about a datagram, as a router or somebody else would send it to this host.
+fn icmp(raw: &socket2::Socket, code: u8, from_port: u16, to: SocketAddr, quote: &[u8]) {
     let mut inner = vec![0x45, 0, 0, 0, 0, 0, 0x40, 0, 64, 17, 0, 0, 127, 0, 0, 1, 127, 0, 0, 1];
     inner[2..4].copy_from_slice(&(28 + quote.len() as u16).to_be_bytes());
     inner.extend_from_slice(&from_port.to_be_bytes());
@@ -519,8 +648,8 @@ fn too_big(raw: &socket2::Socket, from_port: u16, to: SocketAddr, quote: &[u8]) 
     inner.extend_from_slice(&(8 + quote.len() as u16).to_be_bytes());
     inner.extend_from_slice(&[0, 0]);
     inner.extend_from_slice(quote);
-    let mut message = vec![3, 4, 0, 0, 0, 0];
-    message.extend_from_slice(&600_u16.to_be_bytes());
+    let mut message = vec![3, code, 0, 0, 0, 0];
+    message.extend_from_slice(&if code == TOO_BIG { 600_u16 } else { 0 }.to_be_bytes());
     message.extend_from_slice(&inner);
     let mut sum: u32 = message
         .chunks(2)
@@ -566,14 +695,16 @@ fn icmp_counts_for_the_packet_that_it_repeats() {
         altered[2] ^= 1;
         let elsewhere = SocketAddr::from(([127, 0, 0, 1], 9));
         for _ in 0..10 {
-            too_big(&raw, port, path, &altered);
-            too_big(&raw, port, path, &genuine[..8]);
-            too_big(&raw, port, elsewhere, &genuine);
+            for code in [TOO_BIG, UNREACHABLE] {
+                icmp(&raw, code, port, path, &altered);
+                icmp(&raw, code, port, path, &genuine[..8]);
+                icmp(&raw, code, port, elsewhere, &genuine);
+            }
         }
         stream.set_write_timeout(Some(Duration::from_secs(4))).unwrap();
         let e = stream.write_all(&[7; 10_000_000]).unwrap_err();
         assert_eq!(e.to_string(), skyhop_live::NOTHING_HAPPENED);
-        too_big(&raw, port, path, &genuine);
+        icmp(&raw, TOO_BIG, port, path, &genuine);
         let e = stream.write_all(&[7; 10_000_000]).unwrap_err();
         assert!(
             e.to_string().ends_with("the path carries packets of 600 bytes and not of 1280: use --mtu 600"),
