@@ -106,6 +106,102 @@ fn the_folder_is_synced_after_the_name() {
 }
 
 #[test]
+fn a_folder_without_links_takes_files_too() {
+    if Command::new("strace").arg("-V").output().is_err() {
+        eprintln!("skipped: no strace");
+        return;
+    }
+    let folder = Folder::new("linkless");
+    let (key, dir) = (key(&folder, "link.key"), folder.path("in"));
+    let data = folder.file("data.bin", 100_000);
+    // As FAT answers.
+    let mut args = vec!["-f", "-e", "trace=linkat", "-e", "inject=linkat:error=EPERM", "-o", "/dev/null"];
+    args.extend([env!("CARGO_BIN_EXE_skyhop"), "stp", "serve", "--listen", "127.0.0.1:0", "--key", &key]);
+    args.extend(["--dir", &dir, "--once"]);
+    let server = Server::started(Command::new("strace").args(args));
+    let sent = skyhop(&["stp", "send", &folder.path("data.bin"), &server.address, "--key", &key]);
+    assert_eq!(code(&sent), 0, "{}", stderr(&sent));
+    assert_eq!(server.end().0, 0);
+    assert!(fs::read(folder.path("in/data.bin")).unwrap() == data);
+    assert_eq!(hidden(&dir), Vec::<String>::new());
+}
+
+/// A command whose folder is a file system of its own with room for 2 MB; `None` where that is not allowed.
+fn on_small_disk(dir: &str, args: &[&str]) -> Option<Command> {
+    let mount = "mount -t tmpfs -o size=2m tmpfs \"$0\" && exec \"$@\"";
+    let under = ["-m", "--propagation", "private", "sh", "-c"];
+    let allowed = Command::new("unshare").args(under).args([mount, dir, "true"]).status();
+    if !allowed.is_ok_and(|status| status.success()) {
+        eprintln!("skipped: no file systems of our own");
+        return None;
+    }
+    let mut command = Command::new("unshare");
+    command.args(under).args([mount, dir, env!("CARGO_BIN_EXE_skyhop"), "stp"]).args(args);
+    Some(command)
+}
+
+#[test]
+fn a_disk_that_becomes_full_ends_one_transfer_and_leaves_room_for_others() {
+    let folder = Folder::new("small");
+    let (key, dir) = (key(&folder, "link.key"), folder.path("in"));
+    folder.file("big.bin", 4_000_000);
+    folder.file("fits.bin", 1_500_000);
+    let serve = ["serve", "--listen", "127.0.0.1:0", "--key", &key, "--dir", &dir];
+    let Some(mut serve) = on_small_disk(&dir, &serve) else { return };
+    let server = Server::started(&mut serve);
+    let [big, fits] = ["big.bin", "fits.bin"].map(|name| folder.path(name));
+    let full = "cannot write: No space left on device (os error 28)";
+    for more in [&[][..], &["--resume"]] {
+        let args = ["stp", "send", &big, &server.address, "--key", &key];
+        let out = skyhop(&[&args[..], more].concat());
+        assert_eq!((code(&out), stderr(&out)), (1, format!("error: the receiver says: {full}\n")));
+    }
+    // Nothing of it is left, so there is room; and of several the others arrive.
+    let out = skyhop(&["stp", "send", &big, &fits, &server.address, "--key", &key, "--at-once", "1"]);
+    assert_eq!(code(&out), 1);
+    let told = format!("error: big.bin: the receiver says: {full}\nerror: 1 of 2 files have not arrived\n");
+    assert_eq!(stderr(&out), told);
+    drop(server);
+
+    // The same for who receives.
+    fs::copy(&big, folder.path("in/big.bin")).unwrap();
+    fs::copy(&fits, folder.path("in/fits.bin")).unwrap();
+    let server = Server::new(&["--key", &key, "--dir", &dir]);
+    fs::create_dir(folder.path("out")).unwrap();
+    let to = folder.path("out");
+    let receive = |name: &str| {
+        let out = format!("{to}/{name}");
+        let args = ["receive", name, &server.address, "--key", &key, "--out", &out];
+        on_small_disk(&to, &args).unwrap().output().unwrap()
+    };
+    let out = receive("big.bin");
+    assert_eq!((code(&out), stderr(&out)), (1, format!("error: {to}/big.bin: {full}\n")));
+    let out = receive("fits.bin");
+    assert_eq!(code(&out), 0, "{}", stderr(&out));
+}
+
+#[test]
+fn version_6_of_ip_carries_all_of_it() {
+    let folder = Folder::new("six");
+    let (key, dir) = (key(&folder, "link.key"), folder.path("in"));
+    let data = folder.file("data.bin", 3_000_000);
+    for security in [&["--key", &key][..], &["--insecure"]] {
+        let _ = fs::remove_file(folder.path("in/data.bin"));
+        let server = Server::at("[::1]:0", &[security, &["--dir", &dir]].concat());
+        let file = folder.path("data.bin");
+        let sent = skyhop(&[&["stp", "send", &file, &server.address], security].concat());
+        assert_eq!(code(&sent), 0, "{}", stderr(&sent));
+        assert!(fs::read(folder.path("in/data.bin")).unwrap() == data);
+        let out = folder.path("back.bin");
+        let args = ["stp", "receive", "data.bin", &server.address, "--out", &out];
+        let got = skyhop(&[&args[..], security].concat());
+        assert_eq!(code(&got), 0, "{}", stderr(&got));
+        assert!(fs::read(&out).unwrap() == data);
+        fs::remove_file(&out).unwrap();
+    }
+}
+
+#[test]
 fn names_that_cannot_be_shown_are_refused_and_long_ones_are_cut_in_the_log() {
     let folder = Folder::new("names");
     let (key, dir) = (key(&folder, "link.key"), folder.path("in"));

@@ -93,10 +93,8 @@ impl PartialFile {
             fs::rename(&self.path, &self.target)?;
             self.disposal = Disposal::Named;
         } else {
-            // Unlike a rename, a link fails if the file has been created in the meantime.
-            fs::hard_link(&self.path, &self.target)?;
+            name_new(&self.path, &self.target)?;
             self.disposal = Disposal::Named;
-            fs::remove_file(&self.path)?;
         }
         // The file is complete: an earlier transfer's part is not needed any more.
         let _ = fs::remove_file(beside(&self.target, HELD));
@@ -114,6 +112,27 @@ impl Drop for PartialFile {
             _ if keep => fs::rename(&self.path, beside(&self.target, HELD)),
             _ => fs::remove_file(&self.path),
         };
+    }
+}
+
+/// Gives a file another name, which must be new: it fails if there has come to be such a file in the meantime.
+fn name_new(path: &Path, target: &Path) -> io::Result<()> {
+    match fs::hard_link(path, target) {
+        Ok(()) => fs::remove_file(path),
+        Err(e) if e.kind() == io::ErrorKind::AlreadyExists => Err(e),
+        // FAT, exFAT and others have no links.
+        Err(_) => rename_new(path, target),
+    }
+}
+
+/// The same for a file system without links.
+fn rename_new(path: &Path, target: &Path) -> io::Result<()> {
+    use rustix::fs::{CWD, RenameFlags, renameat_with};
+    let renamed = renameat_with(CWD, path, CWD, target, RenameFlags::NOREPLACE).map_err(io::Error::from);
+    match renamed {
+        // Neither has it this flag: all that is left is to look before.
+        Err(e) if e.kind() == io::ErrorKind::InvalidInput && !target.exists() => fs::rename(path, target),
+        other => other,
     }
 }
 
@@ -290,6 +309,38 @@ mod tests {
         let part = PartialFile::create(&target).unwrap();
         assert_eq!(part.finish(false).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
         assert_eq!(dir.names(), ["a"]);
+    }
+
+    #[test]
+    fn a_name_that_is_taken_is_not_given_again() {
+        let dir = Dir::new("taken");
+        let (part, target) = (dir.0.join("part"), dir.0.join("target"));
+        for name in [name_new, rename_new] {
+            fs::write(&part, "part").unwrap();
+            name(&part, &target).unwrap();
+            assert_eq!((fs::read(&target).unwrap(), dir.names().len()), (b"part".to_vec(), 1));
+            fs::write(&part, "other").unwrap();
+            assert_eq!(name(&part, &target).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+            assert_eq!((fs::read(&target).unwrap(), dir.names().len()), (b"part".to_vec(), 2));
+            fs::remove_file(&target).unwrap();
+        }
+    }
+
+    #[test]
+    fn parts_from_the_future_are_held() {
+        let dir = Dir::new("future");
+        let file = File::create(dir.0.join(".a.skystp.held")).unwrap();
+        #[expect(clippy::disallowed_methods, reason = "parts age by the clock of their files")]
+        let now = SystemTime::now();
+        for days in [365, 6, 0] {
+            file.set_modified(now + Duration::from_secs(days * 86_400)).unwrap();
+            expire(&dir.0, u64::MAX).unwrap();
+            assert_eq!(dir.names().len(), 1);
+        }
+        // This host's clock is a year ahead of that which wrote the part.
+        file.set_modified(now - Duration::from_secs(365 * 86_400)).unwrap();
+        expire(&dir.0, u64::MAX).unwrap();
+        assert!(dir.names().is_empty());
     }
 
     #[test]
