@@ -227,9 +227,18 @@ fn an_upload_of_another_file_is_not_resumed() {
     // Nothing is held: all is sent.
     let out = skyhop(&["stp", "send", &folder.path("short.bin"), &server.address, "--key", &key, "--resume"]);
     assert_eq!(code(&out), 0, "{}", stderr(&out));
+    // A file that is there is compared, and not written.
     let out = send("data.bin", &["--resume"]);
+    assert_eq!(code(&out), 2);
+    let why = format!("the 10000000 bytes that {} has under that name are not ", server.address);
+    assert!(stderr(&out).starts_with(&format!("error: --resume: {why}")), "{}", stderr(&out));
+    let out = send("other.bin", &["--resume"]);
+    assert_eq!(code(&out), 0, "{}", stderr(&out));
+    assert!(stdout(&out).contains("10000000 bytes, 10000000 of them before, in"), "{}", stdout(&out));
+    let out = send("grown.bin", &["--resume"]);
     assert_eq!(code(&out), 1);
     assert_eq!(stderr(&out), "error: the receiver says: data.bin exists and is not overwritten\n");
+    assert!(fs::read(folder.path("in/data.bin")).unwrap() == other);
 }
 
 #[test]

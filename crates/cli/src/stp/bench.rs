@@ -6,8 +6,8 @@
 
 use super::options::{Common, address, bind_failure};
 use super::report::{Bar, bit_rate, line, numbers};
-use super::send::{SendError, endpoint_for, open, send};
 use super::transfer::{Ask, Patient, ReceivedPrefix, Reply, TransferRequest, take_data};
+use super::upload::{SendError, endpoint_for, open, send};
 use crate::engine::interrupted;
 use crate::failure::Failure;
 use crate::stopwatch::Stopwatch;

@@ -14,7 +14,9 @@ mod receive;
 mod report;
 mod send;
 mod serve;
+mod several;
 mod transfer;
+mod upload;
 mod uploads;
 
 use crate::failure::Failure;
@@ -29,7 +31,7 @@ pub enum StpCommand {
     /// Serve other hosts: receive their files, send them files, and discard measurement traffic.
     #[command(after_help = SERVE_EXAMPLES)]
     Serve(serve::Serve),
-    /// Send a file or standard input to a serving host.
+    /// Send files or standard input to a serving host.
     #[command(after_help = SEND_EXAMPLES)]
     Send(send::Send),
     /// Receive a file from a serving host.
@@ -81,13 +83,14 @@ Exit code: 0 done, 1 a transfer failed (with --once) or the socket did, 2 wrong 
 const SEND_EXAMPLES: &str = "\
 Examples:
   skyhop stp send results.tar ground.example --key link.key
+  skyhop stp send *.csv ground.example --key link.key --json
   tar c results | skyhop stp send - ground.example:9000 --key link.key --name results.tar
   until skyhop stp send big.bin ground.example --key link.key --resume; do sleep 10; done
   skyhop stp send big.bin 192.0.2.7 --key ship.key --peer ground.pub \\
     --rate \"20 Mbit/s\"
 
 Exit code: 0 every byte has arrived and been acknowledged by the receiver's application, which has the same SHA-256;
-1 not so, and why; 2 wrong usage, file, key or address, or --resume of another file; 130 interrupted.";
+1 not so, or not of all files, and why; 2 wrong usage, file, key or address, or --resume of another file; 130 interrupted.";
 
 const RECEIVE_EXAMPLES: &str = "\
 Examples:

@@ -7,10 +7,10 @@
 use super::options::{Common, address};
 use super::parts::{PartialFile, folder, tidy};
 use super::report::{Bar, line, numbers};
-use super::send::{endpoint_for, open};
 use super::transfer::{
     Ask, Broken, Digest, Patient, ReceivedPrefix, Reply, Told, TransferRequest, hex, take_data,
 };
+use super::upload::{endpoint_for, open};
 use crate::engine::interrupted;
 use crate::failure::Failure;
 use crate::stopwatch::Stopwatch;

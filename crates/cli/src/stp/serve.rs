@@ -238,7 +238,8 @@ fn put(
     };
     let path = dir.join(plain_name(&request.name)?);
     if path.exists() && !args.overwrite {
-        return Err(format!("{} exists and is not overwritten", request.name));
+        let exists = || format!("{} exists and is not overwritten", request.name);
+        return confirm(from, request, &path).unwrap_or_else(|| Err(exists()));
     }
     let running = uploads.begin(&request.name);
     from.stop_by(Some(running.stop()));
@@ -248,6 +249,21 @@ fn put(
         parts::tidy(dir, args.hold.get(), true);
     }
     taken
+}
+
+/// Compares a file that is there with one that is to be resumed: its sender may not know that it was complete. `None` if it is not
+/// to be resumed, or another one.
+fn confirm(from: &mut Patient<'_>, request: &TransferRequest, path: &Path) -> Option<Result<Taken, String>> {
+    let mut file = File::open(path).ok().filter(|_| request.ask == Ask::PutRest)?;
+    let len = file.metadata().ok().filter(|meta| meta.is_file())?.len();
+    request.size.filter(|size| *size == len)?;
+    let beginning = ReceivedPrefix::read(&mut file, len).ok()?;
+    if let Err(why) = tell_held(from, request, &beginning) {
+        return Some(Err(why));
+    }
+    // Data beyond it have no place: the slice of no bytes takes none.
+    let taken = take(from, &mut [0_u8; 0].as_mut_slice(), beginning, |_| true);
+    Some(taken.map_err(|fault| fault.why))
 }
 
 /// Receives into a part, which is put aside if the transfer breaks off.
