@@ -62,7 +62,7 @@ mod tests {
             if slot > 0 {
                 unproven.remove(name(slot));
             }
-            assert!(unproven.len() <= 2 && unproven.order.len() < 20);
+            assert!(unproven.len() <= 2 && unproven.order.len() <= 20);
         }
         unproven.push(name(10_000), begun);
         assert_eq!(unproven.pop(), Some((name(0), begun)));
