@@ -25,7 +25,7 @@ pub struct Send {
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
     /// Number of files sent at the same time, each over a connection of its own.
-    #[arg(long, value_name = "FILES", default_value_t = 4, value_parser = crate::command::values::whole::<u32>(1..=32))]
+    #[arg(long, value_name = "FILES", default_value_t = 16, value_parser = crate::command::values::whole::<u32>(1..=32))]
     pub at_once: u32,
     /// Send the missing part of a transfer that broke off; all of it, if the receiver keeps nothing.
     #[arg(long)]
