@@ -7,17 +7,13 @@ use crate::dscp::{Dscp, DscpTable};
 use crate::kernel::KernelSocket;
 use crate::socks::Socks;
 use bytes::Bytes;
+use skyhop_splice::gateway::priority;
 use skyhop_splice::join::Join;
 use skyhop_splice::preamble::{Destination, Preamble};
 use skyhop_units::Time;
 use std::net::{IpAddr, SocketAddr};
 
-/// A stream: the ID of its association, and its own.
-pub type StreamName = (u32, u64);
-
-/// Priorities of new connections, and of those that have carried much.
-const NEW: u8 = 3;
-const LONG: u8 = 5;
+pub use skyhop_splice::users::StreamName;
 
 /// The state of a connection through the gateway.
 #[derive(Debug)]
@@ -94,7 +90,7 @@ impl SplitConnection {
 
     /// The priority of its stream: the table's, or the one by age.
     pub fn priority(&self, table: &DscpTable) -> u8 {
-        table.priority(self.dscp).unwrap_or(if self.bulk { LONG } else { NEW })
+        table.priority(self.dscp).unwrap_or(priority(self.bulk))
     }
 
     /// A client's connection to a server, without a far gateway.

@@ -13,17 +13,18 @@ use crate::kernel::KernelSocket;
 use crate::name_streams::NameServers;
 use crate::names::Names;
 use crate::peers::Peers;
-use crate::sides::{KernelSide, StreamSide};
+use crate::sides::KernelSide;
 use crate::socks::{self, Asked, Socks};
 use crate::udp_flows::UdpState;
-use crate::users::Users;
 use bytes::{Bytes, BytesMut};
 use polling::{Event as PollEvent, PollMode, Poller};
 use skyhop_live::engine::{self, Engine, Link};
 use skyhop_live::entropy::SystemEntropy;
+use skyhop_splice::gateway::{self, BULK, StreamSide};
 use skyhop_splice::join::Progress;
 use skyhop_splice::preamble::{Answer, Destination, Preamble};
-use skyhop_transport::stp::{Budgets, Class, Congestion, DatagramDelay, Reason, TrunkEvent};
+use skyhop_splice::users::Users;
+use skyhop_transport::stp::{Class, Congestion, Reason, TrunkEvent};
 use skyhop_units::{Span, Time};
 use std::collections::VecDeque;
 use std::io;
@@ -40,11 +41,6 @@ pub(crate) const FAR: usize = 0;
 const USER: usize = 1;
 /// Turns of connections before the association's socket is served again.
 const TURNS: usize = 64;
-/// Bytes of a connection that may wait to be sent: the limit, and the limit with very many connections.
-const UNSENT_MAX: u64 = 512 << 10;
-const UNSENT_MIN: u64 = 16 << 10;
-/// Bytes after which a connection yields to others.
-const BULK: u64 = 256 << 10;
 /// The time within which a program sends its destination, and a far gateway completes its preamble.
 pub(crate) const ASKING_MAX: Span = Span::from_secs(30);
 /// The first and the longest pause between checks for an acknowledgment.
@@ -83,7 +79,7 @@ pub struct Gateway {
     pub flows: Flows,
     pub peers: Peers,
     pub counters: GatewayCounters,
-    pub users: Users,
+    pub users: Users<IpAddr>,
     /// Refused streams, and the time at which each is reset if the far end has not done so.
     refused: VecDeque<(Time, u32, u64)>,
     /// Connections that wait until the peer's limit of streams allows one more.
@@ -99,10 +95,6 @@ pub struct Gateway {
     /// Lines for the log.
     pub log: VecDeque<String>,
 }
-
-/// A queue of datagrams that persists beyond a geostationary round trip is shortened.
-const DATAGRAM_DELAY: DatagramDelay =
-    DatagramDelay { target: Span::from_millis(25), interval: Span::from_millis(500) };
 
 /// Configuration of associations.
 fn engine_config(config: &Config) -> engine::Config {
@@ -123,14 +115,7 @@ fn engine_config(config: &Config) -> engine::Config {
     if config.promised {
         engine.stp.congestion = Congestion::Rate;
     }
-    engine.budgets = Budgets {
-        stream_window: (config.memory / 4) * 3,
-        // Small at first, so that hundreds of clients that do not read leave room for the others.
-        first_window: (config.memory / 1024).clamp(16 << 10, 256 << 10),
-        streams: config.connections as u64,
-        datagram_delay: Some(DATAGRAM_DELAY),
-        ..Budgets::default()
-    };
+    engine.budgets = gateway::budgets(config.memory, config.connections as u64);
     engine
 }
 
@@ -463,8 +448,7 @@ impl Gateway {
         let (Some((link, id)), Some(socket)) = (flow.stream, &mut flow.socket) else {
             return Fate::Over(End::Reset);
         };
-        let unsent_max =
-            (self.config.memory / 4 / (self.flows.len() as u64).max(1)).clamp(UNSENT_MIN, UNSENT_MAX);
+        let unsent_max = gateway::unsent_max(self.config.memory, self.flows.len() as u64);
         let Some(trunk) = self.engine.trunk(link) else { return Fate::Over(End::Lost) };
         let unanswered = matches!(flow.phase, Phase::Opening);
         let (finished, opener) = (flow.finished, flow.opener);

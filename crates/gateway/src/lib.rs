@@ -70,7 +70,6 @@ mod udp_flows;
 mod udp_loads;
 mod usage;
 mod user_counters;
-mod users;
 
 pub use config::{Config, Dns, Fail, Forward, Intercept, Quic, Role, SourceAddress, Terminal, UdpRule};
 pub use daemon::{DaemonError, run};

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use toml::{Table, Value};
 
 /// Scenarios into which the parts of the documents fit: a row of links, links with named nodes, satellites and links.
-const WHOLES: [&str; 4] = [
+const WHOLES: [&str; 5] = [
     "duration = \"60 s\"
      [links]
      access = { rate = \"1 Mbit/s\", delay = \"1 ms\" }
@@ -54,6 +54,15 @@ const WHOLES: [&str; 4] = [
      [[flows]]
      path = [\"server\", \"internet\", \"teleport\", \"leo\", \"farm\"]
      traffic = { kind = \"ping\" }",
+    "duration = \"60 s\"
+     [links]
+     internet = { rate = \"1 Mbit/s\", delay = \"1 ms\", between = [\"server\", \"hub\"] }
+     satellite = { rate = \"1 Mbit/s\", delay = \"1 ms\", between = [\"hub\", \"terminal\"] }
+     lan = { rate = \"1 Mbit/s\", delay = \"1 ms\", between = [\"terminal\", \"user\"] }
+     [[flows]]
+     from = \"server\"
+     to = \"user\"
+     traffic = { kind = \"bulk\" }",
 ];
 
 #[test]

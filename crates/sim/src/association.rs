@@ -10,12 +10,13 @@ use crate::stream::{SendPhase, StreamEnd, StreamEnding};
 use skyhop_chance::Stream;
 use skyhop_network::{Account, Slot};
 use skyhop_results::AssociationResult;
-use skyhop_transport::stp::{Budgets, Config, Ends, Frames, Packet, PayloadLength, Trunk, TrunkEvent};
+use skyhop_splice::users::Users;
+use skyhop_transport::stp::{Budgets, Class, Config, Ends, Frames, Packet, PayloadLength, Trunk, TrunkEvent};
 use skyhop_transport::tcp::RttSamples;
 use skyhop_units::Time;
 use skyhop_wire::stp::UDP_PORT;
 use std::collections::VecDeque;
-use std::net::SocketAddrV4;
+use std::net::{Ipv4Addr, SocketAddrV4};
 
 /// The leg number of a route that belongs to an association and to no flow.
 pub(crate) const ASSOCIATION_LEG: u8 = u8::MAX;
@@ -63,7 +64,8 @@ impl Opened {
 
 /// Parameters of an association.
 pub(crate) struct Making {
-    pub config: Config,
+    /// Configuration and budgets of each side.
+    pub configs: [(Config, Budgets); 2],
     pub carrier: StpCarrier,
     /// Addresses of its two ends: the `from` of its first flow, and the `to`.
     pub addresses: [SocketAddrV4; 2],
@@ -116,6 +118,10 @@ pub(crate) struct AssociationState {
     opened: [Opened; 2],
     /// Streams that wait until the peer accepts more, by the side that opens them.
     waiting: [VecDeque<Owned>; 2],
+    /// True if it joins gateways, which open it before they have connections, and it is not open yet.
+    pub opens_early: bool,
+    /// Users of each side's streams, if it joins gateways: the two ends of the flows.
+    pub users: [Users<[Ipv4Addr; 2]>; 2],
     counted: Counted,
 }
 
@@ -133,6 +139,8 @@ impl AssociationState {
             initiator: 0,
             opened: Default::default(),
             waiting: Default::default(),
+            opens_early: false,
+            users: Default::default(),
             counted: Counted::default(),
         }
     }
@@ -145,9 +153,7 @@ impl AssociationState {
         self.generation += 1;
         self.initiator = side;
         self.opened = Default::default();
-        let Making { config, carrier, addresses, initial_sequence } = &mut self.making;
-        // One stream gets three quarters of the window (docs/stp.md §15.8).
-        let budgets = Budgets { stream_window: config.window / 4 * 3, ..Budgets::default() };
+        let Making { configs, carrier, addresses, initial_sequence } = &mut self.making;
         let mut addresses = *addresses;
         addresses[1 - side as usize].set_port(UDP_PORT);
         let (instance, count) = (self.generation as u16, self.generation);
@@ -155,10 +161,11 @@ impl AssociationState {
             let (local, remote) = (addresses[own], addresses[1 - own]);
             let ends = Ends { local_port: local.port(), remote_port: remote.port(), instance, count };
             let first = initial_sequence[own].bits() as u32;
+            let (config, budgets) = configs[own].clone();
             let mut trunk = if own == side as usize {
-                Trunk::connect(config.clone(), budgets, ends, first)
+                Trunk::connect(config, budgets, ends, first)
             } else {
-                Trunk::listen(config.clone(), budgets, ends, first)
+                Trunk::listen(config, budgets, ends, first)
             };
             trunk.count_limits(now);
             trunk.set_path_up(now, up);
@@ -190,10 +197,15 @@ impl AssociationState {
 
     /// Opens a stream for a client's end, unless others wait or the peer accepts no more. Returns true if it has a number now.
     pub fn open(&mut self, owner: Owned, stream: &mut StreamEnd, first: bool) -> bool {
-        let side = usize::from(stream.side);
+        stream.id = self.open_stream(owner, usize::from(stream.side), stream.of.class, first);
+        stream.id.is_some()
+    }
+
+    /// Opens a stream for an owner at `side`, unless others wait or the peer accepts no more. Returns its number.
+    pub fn open_stream(&mut self, owner: Owned, side: usize, class: Class, first: bool) -> Option<u64> {
         let waits = first && !self.waiting[side].is_empty();
         let id = match self.side(side) {
-            Some(end) if !waits => end.trunk.open(stream.of.class),
+            Some(end) if !waits => end.trunk.open(class),
             _ => None,
         };
         let Some(id) = id else {
@@ -201,14 +213,23 @@ impl AssociationState {
                 true => self.waiting[side].push_back(owner),
                 false => self.waiting[side].push_front(owner),
             }
-            return false;
+            return None;
         };
         self.opened[side].streams.push_back(Some(Listed { owner, over: [false; 2] }));
-        stream.id = Some(id);
         self.counted.streams += 1;
         let open = self.side(side).map_or(0, |end| end.trunk.streams() as u64);
         self.counted.streams_max = self.counted.streams_max.max(open);
-        true
+        Some(id)
+    }
+
+    /// The trunk at a side, if the association is open.
+    pub fn trunk(&mut self, side: usize) -> Option<&mut Trunk<PayloadLength>> {
+        self.side(side).map(|end| &mut end.trunk)
+    }
+
+    /// Counts bytes read from streams by a gateway.
+    pub fn count_delivered(&mut self, bytes: u64) {
+        self.counted.delivered += bytes;
     }
 
     /// The first stream that waits for the peer to accept more.

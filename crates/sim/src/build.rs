@@ -12,6 +12,7 @@ use crate::datagrams::DatagramFlow;
 use crate::echo::{Pinging, SpanStats};
 use crate::endpoint::EndProtocol;
 use crate::flow::{App, AppStream, FlowState};
+use crate::gateway_joint::{CONNECTIONS, GatewayPlace};
 use crate::given::RunInput;
 use crate::ids::Owner;
 use crate::observe::Observer;
@@ -30,9 +31,10 @@ use skyhop_scenario::network::{
     Crossing, Direction, NetworkPlan, Over as Leading, PathStep, RoutePlan, resolve,
 };
 use skyhop_scenario::{self as scenario, Files, Scenario, Traffic, Transport};
+use skyhop_splice::gateway_end::EndRole;
 use skyhop_topology::NodeId;
 use skyhop_traffic::Ping;
-use skyhop_transport::stp::Class;
+use skyhop_transport::stp::{Budgets, Class};
 use skyhop_units::Time;
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddrV4;
@@ -72,7 +74,7 @@ impl Simulation {
         let mut network = Network::new(scenario, &plan, files, given.seed, &mut agenda)?;
         let crossings = plan.crossings(scenario);
         let nodes = network.nodes_by_name();
-        let associations = associations(scenario);
+        let associations = associations(scenario, &crossings);
         let mut flows = Vec::new();
         let mut legs = Vec::new();
         for (index, flow) in scenario.flows.iter().enumerate() {
@@ -81,11 +83,21 @@ impl Simulation {
             let named = associations.iter().position(|(name, _)| association_of(flow) == Some(name));
             let stream = named.map(|number| StreamOf {
                 association: number as u32,
-                client: u8::from(side_of(&plan, associations[number].1, index)),
+                client: u8::from(side_of(&plan, associations[number].1.flow, index)),
                 class: class_of(flow),
             });
-            let built =
-                FlowBuilder { given, plan: &plan, nodes: &nodes, index, flow, crossings, programs, stream };
+            let associations = &associations;
+            let built = FlowBuilder {
+                given,
+                plan: &plan,
+                nodes: &nodes,
+                index,
+                flow,
+                crossings,
+                programs,
+                stream,
+                associations,
+            };
             let built = built.build(&mut network)?;
             legs.extend((0..built.legs()).map(|leg| (index as u32, leg as u8)));
             flows.push(built);
@@ -101,9 +113,9 @@ impl Simulation {
         for (name, first) in &associations {
             let slots = [0, 1].map(|side| {
                 owners.push(Owner::Association(built.len() as u32, side));
-                agenda.add(Rank::host(*first as u32, 0, 1 + side))
+                agenda.add(Rank::host(first.flow as u32, 0, 1 + side))
             });
-            let (index, flow, crossings) = (*first, &scenario.flows[*first], &crossings[*first]);
+            let (index, flow, crossings) = (first.flow, &scenario.flows[first.flow], &crossings[first.flow]);
             let of = FlowBuilder {
                 given,
                 plan: &plan,
@@ -113,8 +125,13 @@ impl Simulation {
                 crossings,
                 programs: false,
                 stream: None,
+                associations: &associations,
             };
-            let association = of.association(&mut network, name, slots)?;
+            let association = of.association(&mut network, (name, first), slots)?;
+            if association.opens_early {
+                // Gateways open it as soon as they start.
+                agenda.wake(slots[0], Time::ZERO);
+            }
             debug_assert_eq!(association.route as usize, legs.len());
             legs.push((built.len() as u32, ASSOCIATION_LEG));
             built.push(association);
@@ -163,12 +180,30 @@ fn populations(scenario: &Scenario) -> Vec<PopulationResult> {
     scenario.members.iter().map(one).collect()
 }
 
-/// Associations by name, each with the first flow that names it.
-fn associations(scenario: &Scenario) -> Vec<(&str, usize)> {
-    let mut found: BTreeMap<&str, usize> = BTreeMap::new();
+/// The first flow of an association.
+#[derive(Debug, Clone, Copy)]
+struct FirstFlow<'a> {
+    flow: usize,
+    /// The two gateways that the association joins, in the order of the flow's path, and its leg between them; none if its ends are
+    /// those of flows.
+    gateways: Option<([&'a scenario::Splice; 2], usize)>,
+}
+
+/// Associations by name, each with the first flow that it carries.
+fn associations<'a>(scenario: &'a Scenario, crossings: &[Vec<Crossing>]) -> Vec<(&'a str, FirstFlow<'a>)> {
+    let splices: Vec<&scenario::Splice> = scenario.splices.values().collect();
+    let mut found: BTreeMap<&str, FirstFlow<'_>> = BTreeMap::new();
     for (index, flow) in scenario.flows.iter().enumerate() {
         if let Some(name) = association_of(flow) {
-            found.entry(name).or_insert(index);
+            found.entry(name).or_insert(FirstFlow { flow: index, gateways: None });
+        }
+        for (leg, pair) in crossings[index].windows(2).enumerate() {
+            let [near, far] = [pair[0], pair[1]].map(|crossing| splices[crossing.splice]);
+            if let (Some(name), Some(1)) = (&near.association, pair[0].inner) {
+                found
+                    .entry(name)
+                    .or_insert(FirstFlow { flow: index, gateways: Some(([near, far], leg + 1)) });
+            }
         }
     }
     found.into_iter().collect()
@@ -208,6 +243,7 @@ struct FlowBuilder<'a> {
     programs: bool,
     /// Present if its connections are streams.
     stream: Option<StreamOf>,
+    associations: &'a [(&'a str, FirstFlow<'a>)],
 }
 
 impl<'a> FlowBuilder<'a> {
@@ -293,30 +329,86 @@ impl<'a> FlowBuilder<'a> {
     fn association(
         &self,
         network: &mut Network,
-        name: &str,
+        (name, first): (&str, &FirstFlow<'_>),
         slots: [Slot; 2],
     ) -> Result<AssociationState, BuildError> {
         let Self { given, index, flow, .. } = *self;
-        let (mut ways, nodes) = self.ways(network, &format!("flows.{index}"))?;
-        let narrow = network.is_narrow(&ways[0], largest(flow, 1).0, false);
-        let protocol = config::protocol(&flow.transport, flow.ip);
-        let protocol = if narrow { protocol.over_narrow() } else { protocol };
-        let EndProtocol::Stp(config, carrier) = protocol else {
-            return Err(BuildError::new(&format!("flows.{index}.transport"), "only STP has associations"));
+        let key = format!("flows.{index}");
+        let (mut ways, mut nodes) = self.ways(network, &key)?;
+        let leg = first.gateways.map_or(0, |(_, leg)| leg);
+        let transports = match first.gateways {
+            Some((gateways, _)) => {
+                gateways.map(|splice| splice.transport.as_ref().unwrap_or(&flow.transport))
+            }
+            None => [&flow.transport; 2],
         };
+        let largest = match transports[0] {
+            Transport::Stp(stp) => stp.packet_size().get() + stp.headers_beneath(flow.ip),
+            _ => u64::MAX,
+        };
+        let narrow = network.is_narrow(&ways[leg], largest.try_into().unwrap_or(u32::MAX), false);
+        let mut ends = Vec::new();
+        for (side, transport) in transports.into_iter().enumerate() {
+            let protocol = config::protocol(transport, flow.ip);
+            let protocol = if narrow { protocol.over_narrow() } else { protocol };
+            let EndProtocol::Stp(mut config, carrier) = protocol else {
+                return Err(BuildError::new(&format!("{key}.transport"), "only STP has associations"));
+            };
+            let budgets = match first.gateways {
+                Some((gateways, _)) => {
+                    config.window = gateways[side].buffer.get();
+                    skyhop_splice::gateway::budgets(config.window, CONNECTIONS)
+                }
+                // One stream gets three quarters of the window (docs/stp.md §15.8).
+                None => Budgets { stream_window: config.window / 4 * 3, ..Budgets::default() },
+            };
+            ends.push(((*config, budgets), carrier));
+        }
+        let (carrier, configs) = (ends[0].1, [ends[0].0.clone(), ends[1].0.clone()]);
+        if let Some((gateways, _)) = first.gateways {
+            for (node, splice) in nodes.iter_mut().zip(gateways) {
+                *node = self.numbered(&splice.at).ok_or_else(|| {
+                    BuildError::new(&format!("{key}.path"), &format!("no node \"{}\"", splice.at))
+                })?;
+            }
+        }
         let account = network.open_account();
-        let (way, priority) = (ways.remove(0), flow.priority);
+        let (way, priority) = (ways.remove(leg), flow.priority);
         let route = Route { way, account, priority, narrow, told: false, counted: [true; 2] };
         let route = network.add_route(route, true);
         let port = 49_152 + (index % 16_384) as u16;
         let making = Making {
-            config: *config,
+            configs,
             carrier,
             addresses: nodes.map(|node| SocketAddrV4::new(address(node), port)),
             initial_sequence: ["from", "to"]
                 .map(|end| given.seed.stream(&format!("association/{name}/{end}/initial-sequence"))),
         };
-        Ok(AssociationState::new(name.to_owned(), (route, account), slots, making))
+        let mut association = AssociationState::new(name.to_owned(), (route, account), slots, making);
+        association.opens_early = first.gateways.is_some();
+        Ok(association)
+    }
+
+    /// The number of a node in addresses.
+    fn numbered(&self, name: &str) -> Option<u32> {
+        if let Some(node) = self.plan.nodes.iter().position(|node| node == name) {
+            return Some(node as u32);
+        }
+        let base = if self.plan.meets_satellites { 0 } else { self.plan.nodes.len() as u32 };
+        self.nodes.get(name).map(|node| base + node.0)
+    }
+
+    /// The flow's connections at a gateway; none for a splice without an association.
+    fn gateway(&self, crossing: &Crossing, splice: &scenario::Splice) -> Option<GatewayPlace> {
+        let (name, inner) = (splice.association.as_deref()?, crossing.inner?);
+        let number = self.associations.iter().position(|(other, _)| *other == name)?;
+        let ([first, _], _) = self.associations[number].1.gateways?;
+        Some(GatewayPlace {
+            association: number as u32,
+            side: u8::from(first.at != splice.at),
+            role: if inner == 1 { EndRole::Opener } else { EndRole::Acceptor },
+            ipv6: flow_is_ipv6(self.flow),
+        })
     }
 
     /// The paths of a flow, leg by leg, and the nodes at its ends as numbered in addresses.
@@ -412,11 +504,16 @@ impl<'a> FlowBuilder<'a> {
     ) -> Sockets {
         let RunInput { scenario, seed, .. } = self.given;
         let splices: Vec<_> = scenario.splices.iter().collect();
-        let protocols = config::protocols(self.flow, self.crossings.iter().map(|c| splices[c.splice].1));
+        let protocols =
+            config::protocols(self.flow, self.crossings.iter().map(|c| (splices[c.splice].1, c.inner)));
         let splicing = self.crossings.iter().enumerate().map(|(leg, crossing)| {
             let (splice_name, splice) = splices[crossing.splice];
             let mtus = [mtus[leg][1], mtus[leg + 1][0]];
-            Splicing::new(crossing.splice, splice_name, splice, name, self.flow, seed).with_mtus(mtus)
+            let flow = (self.flow, crossing.inner);
+            let mut splicing =
+                Splicing::new(crossing.splice, splice_name, splice, name, flow, seed).with_mtus(mtus);
+            splicing.gateway = self.gateway(crossing, splice);
+            splicing
         });
         Sockets {
             protocols: if narrow { protocols.map(EndProtocol::over_narrow) } else { protocols },
@@ -432,6 +529,10 @@ impl<'a> FlowBuilder<'a> {
             name: name.to_owned(),
         }
     }
+}
+
+fn flow_is_ipv6(flow: &scenario::Flow) -> bool {
+    config::version(flow.ip) == skyhop_wire::Version::V6
 }
 
 /// Largest size of a flow's packets over `legs` legs, bytes; and true if its ends send none larger than their own links carry.

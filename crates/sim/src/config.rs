@@ -10,10 +10,10 @@ use skyhop_wire::Version;
 /// Protocols of the two ends of a flow's connections: the flow's own, unless a splice next to an end uses another protocol with it.
 pub(crate) fn protocols<'a>(
     flow: &scenario::Flow,
-    mut splices: impl DoubleEndedIterator<Item = &'a scenario::Splice> + Clone,
+    mut splices: impl DoubleEndedIterator<Item = (&'a scenario::Splice, Option<usize>)> + Clone,
 ) -> [EndProtocol; 2] {
-    let with = |splice: Option<&scenario::Splice>, side: usize| match splice
-        .map(|s| s.transports(&flow.transport)[side])
+    let with = |splice: Option<(&scenario::Splice, Option<usize>)>, side: usize| match splice
+        .map(|(splice, inner)| splice.transports(&flow.transport, inner)[side])
     {
         Some(other) if other.kind() != flow.transport.kind() => protocol(other, flow.ip),
         _ => protocol(&flow.transport, flow.ip),

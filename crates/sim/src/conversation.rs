@@ -7,7 +7,7 @@
 use crate::cache::Diverted;
 use crate::endpoint::{EndProtocol, FlowEndpoint, SentCounts};
 use crate::ids::{Actor, ConversationId};
-use crate::splice::{Joint, Splicing};
+use crate::splice::{Divider, Joint, Splicing};
 use crate::stp::StpEnd;
 use crate::stream::{StreamEnd, StreamOf};
 use skyhop_chance::{Seed, Stream};
@@ -47,7 +47,10 @@ impl Conversation {
     /// if nothing is left for the end that was addressed.
     pub fn divert(&mut self, now: Time, action: &Action) -> (Option<Actor>, bool) {
         let mut all = self.joints.iter_mut().enumerate();
-        let cached = all.find_map(|(leg, joint)| Some((leg, &mut joint.splice, joint.cache.as_mut()?)));
+        let cached = all.find_map(|(leg, joint)| match &mut joint.divider {
+            Divider::Splice(splice) => Some((leg, splice, joint.cache.as_mut()?)),
+            Divider::Gateway(_) => None,
+        });
         let Some((leg, splice, cache)) = cached else { return (None, false) };
         let Diverted { touched, done } = cache.divert(now, action, splice);
         (touched.then_some(Actor::Splice(leg as u8)), done)
@@ -71,7 +74,10 @@ impl Conversation {
                     tcp.handle_packet(now, packet);
                 }
             }
-            Actor::Splice(leg) => self.joints[leg as usize].splice.handle_packet(now, side(backward), packet),
+            Actor::Splice(leg) => match &mut self.joints[leg as usize].divider {
+                Divider::Splice(splice) => splice.handle_packet(now, side(backward), packet),
+                Divider::Gateway(gateway) => gateway.end.handle_packet(now, packet),
+            },
         }
     }
 
@@ -85,7 +91,12 @@ impl Conversation {
                     stp.machine.handle_packet(now, packet);
                 }
             }
-            Actor::Splice(leg) => self.joints[leg as usize].splice.handle_stp(now, side(backward), packet),
+            Actor::Splice(leg) => {
+                // A gateway's association has packets of its own.
+                if let Divider::Splice(splice) = &mut self.joints[leg as usize].divider {
+                    splice.handle_stp(now, side(backward), packet);
+                }
+            }
         }
     }
 
@@ -264,7 +275,7 @@ impl Conversations {
         let splicing = self.sockets.splicing.iter_mut().enumerate();
         let joints = splicing
             .map(|(leg, splicing)| Joint {
-                splice: splicing.open(connection, addresses, seed),
+                divider: splicing.open(connection, addresses, seed),
                 envelopes: splicing.envelopes(addresses),
                 slot: slot(id, Actor::Splice(leg as u8)),
                 cache: splicing.cache(connection, seed),

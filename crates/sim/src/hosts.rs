@@ -11,7 +11,7 @@ use crate::flow::App;
 use crate::ids::{Actor, ConversationId, Owner};
 use crate::programs::Arrived;
 use crate::simulation::Simulation;
-use crate::splice::count;
+use crate::splice::{Divider, count};
 use crate::stp::StpEnd;
 use skyhop_network::{Delivery, Frame, Inside};
 use skyhop_splice::Side;
@@ -176,7 +176,10 @@ impl Simulation {
         if let Some(conversation) = stream.conversations.get_mut(id) {
             match actor {
                 Actor::End(end) => conversation.ends[end as usize].handle_timeout(self.now),
-                Actor::Splice(leg) => conversation.joints[leg as usize].splice.handle_timeout(self.now),
+                Actor::Splice(leg) => match &mut conversation.joints[leg as usize].divider {
+                    Divider::Splice(splice) => splice.handle_timeout(self.now),
+                    Divider::Gateway(gateway) => gateway.end.handle_timeout(self.now),
+                },
             }
         }
         self.touched.push((id, actor));
@@ -314,10 +317,13 @@ impl Simulation {
             let Some(conversation) = stream.conversations.get_mut(id) else { return };
             let joint = &mut conversation.joints[leg as usize];
             let place = &mut self.places[joint.place as usize];
-            let finished = count(joint, place);
+            let Divider::Splice(splice) = &mut joint.divider else {
+                return self.drive_gateway(index, id, leg);
+            };
+            let finished = count(splice, &mut joint.held, place);
             if let Some(cache) = &mut joint.cache {
                 let connection = conversation.connection;
-                let decision = cache.decide(self.now, &mut joint.splice);
+                let decision = cache.decide(self.now, splice);
                 let notice = match decision {
                     Some(Decision::Hit(bytes)) => {
                         place.result.hits += 1;
@@ -328,7 +334,7 @@ impl Simulation {
                         continue;
                     }
                     // The client has finished, and there is no server yet to receive that.
-                    None if finished && !joint.splice.begun(Side::Server) => {
+                    None if finished && !splice.begun(Side::Server) => {
                         Some(AppNotice::PeerFinished { connection, end: End::Server })
                     }
                     None => None,
@@ -343,12 +349,12 @@ impl Simulation {
                 Side::Client => (leg, true),
                 Side::Server => (leg + 1, false),
             };
-            if let Some((side, packet)) = joint.splice.poll_transmit(self.now) {
+            if let Some((side, packet)) = splice.poll_transmit(self.now) {
                 let (leg, backward) = way(side);
                 self.send(index, id, leg, backward, self.now, packet, None);
                 continue;
             }
-            if let Some((side, packet)) = joint.splice.poll_transmit_stp(self.now)
+            if let Some((side, packet)) = splice.poll_transmit_stp(self.now)
                 && let Some(envelope) = &mut joint.envelopes[side as usize]
             {
                 let (leg, backward) = way(side);
@@ -357,7 +363,7 @@ impl Simulation {
                 self.send(index, id, leg, backward, self.now, outside, inside);
                 continue;
             }
-            if let Some(at) = joint.splice.poll_timeout() {
+            if let Some(at) = splice.poll_timeout() {
                 self.agenda.wake(joint.slot, at.max(self.now));
             }
             return;
@@ -370,6 +376,7 @@ impl Simulation {
         let Some(conversation) = stream.conversations.forget(id, self.now) else { return };
         for joint in &conversation.joints {
             self.places[joint.place as usize].held -= joint.held;
+            self.leave_association(joint);
         }
         for slot in conversation.slots.into_iter().chain(conversation.joints.iter().map(|j| j.slot)) {
             self.agenda.cancel(slot);
@@ -381,7 +388,7 @@ impl Simulation {
     /// Sends an actor's packet into the network, with the STP packet inside it, if any.
     #[allow(clippy::too_many_arguments)]
     #[inline]
-    fn send(
+    pub(crate) fn send(
         &mut self,
         index: usize,
         conversation: ConversationId,

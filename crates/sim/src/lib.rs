@@ -15,6 +15,8 @@ mod datagrams;
 mod echo;
 mod endpoint;
 mod flow;
+mod gateway_joint;
+mod gateways;
 mod given;
 mod hosts;
 mod ids;

@@ -142,6 +142,9 @@ impl Simulation {
         self.events = self.events.wrapping_add(1);
         if slot < self.first_slot {
             self.handle_network(slot);
+            if !self.due.is_empty() {
+                self.drive_associations();
+            }
             return true;
         }
         match self.owners[(slot - self.first_slot) as usize] {
@@ -157,6 +160,10 @@ impl Simulation {
                 self.agenda.wake(slot, next);
             }
             Owner::Nobody => {}
+        }
+        // Packets and timers of connections at gateways have work for their associations.
+        if !self.due.is_empty() {
+            self.drive_associations();
         }
         true
     }

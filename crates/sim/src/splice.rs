@@ -7,6 +7,7 @@
 use crate::cache::Cache;
 use crate::config;
 use crate::endpoint;
+use crate::gateway_joint::{GatewayJoint, GatewayPlace};
 use crate::stp::{Envelope, StpCarrier};
 use skyhop_chance::{Seed, Stream};
 use skyhop_network::Slot;
@@ -19,6 +20,8 @@ use std::net::SocketAddrV4;
 pub(crate) struct Splicing {
     /// Index in the order of the scenario's splices.
     pub place: u32,
+    /// Present if it is a gateway with an association, which has no machine of its own.
+    pub gateway: Option<GatewayPlace>,
     config: Config,
     name: String,
     /// Initial sequence numbers of the sides to the client and to the server.
@@ -35,20 +38,22 @@ impl Splicing {
         splice_name: &str,
         splice: &scenario::Splice,
         flow_name: &str,
-        flow: &scenario::Flow,
+        (flow, inner): (&scenario::Flow, Option<usize>),
         seed: Seed,
     ) -> Self {
         let name = format!("splice/{splice_name}/flow/{flow_name}");
-        let sides =
-            splice.transports(&flow.transport).map(|transport| match config::protocol(transport, flow.ip) {
+        let sides = splice.transports(&flow.transport, inner).map(|transport| {
+            match config::protocol(transport, flow.ip) {
                 endpoint::EndProtocol::Tcp(config) => (Protocol::Tcp(config), None),
                 endpoint::EndProtocol::Stp(config, carrier) => (Protocol::Stp(config), Some(carrier)),
-            });
+            }
+        });
         let carriers = sides.each_ref().map(|(_, carrier)| *carrier);
         let sides = sides.map(|(protocol, _)| protocol);
         let cached = splice.kind == scenario::SpliceKind::Cache;
         Self {
             place: place as u32,
+            gateway: None,
             carriers,
             hit_ratio: splice.hit_ratio.filter(|_| cached),
             config: Config {
@@ -95,8 +100,8 @@ impl Splicing {
         ]
     }
 
-    /// The splice of a connection.
-    pub fn open(&mut self, connection: u32, addresses: [SocketAddrV4; 2], seed: Seed) -> Splice {
+    /// The splice or gateway of a connection.
+    pub fn open(&mut self, connection: u32, addresses: [SocketAddrV4; 2], seed: Seed) -> Divider {
         let initial = self.initial_sequence.each_mut().map(|stream| stream.bits() as u32);
         let chance = ["back", "onward"].map(|side| {
             let name = &self.name;
@@ -105,13 +110,28 @@ impl Splicing {
                 _ => format!("{name}/connection/{connection}/{side}"),
             })
         });
-        Splice::new(self.config.clone(), initial).with_chance(chance).with_addresses(addresses)
+        match &self.gateway {
+            Some(gateway) => {
+                Divider::Gateway(Box::new(gateway.open(&self.config, addresses, initial, chance)))
+            }
+            None => Divider::Splice(
+                Splice::new(self.config.clone(), initial).with_chance(chance).with_addresses(addresses),
+            ),
+        }
     }
+}
+
+/// The machine that divides a connection.
+// Most are splices, and a gateway's are in a box.
+#[allow(clippy::large_enum_variant)]
+pub(crate) enum Divider {
+    Splice(Splice),
+    Gateway(Box<GatewayJoint>),
 }
 
 /// A splice of a connection.
 pub(crate) struct Joint {
-    pub splice: Splice,
+    pub divider: Divider,
     pub envelopes: [Option<Envelope>; 2],
     pub slot: Slot,
     /// Index in the order of the scenario's splices.
@@ -132,12 +152,20 @@ impl SpliceCounts {
     pub fn new(name: &str) -> Self {
         Self { held: 0, result: SpliceResult { name: name.to_owned(), ..SpliceResult::default() } }
     }
+
+    /// Counts the bytes that a connection holds, in place of those before, and the most of each direction.
+    pub fn holds(&mut self, before: &mut u64, held: u64, [forward, backward]: [u64; 2]) {
+        self.held = self.held - std::mem::replace(before, held) + held;
+        let result = &mut self.result;
+        result.held_max_bytes = result.held_max_bytes.max(self.held);
+        result.connection_held_max_bytes = result.connection_held_max_bytes.max(forward).max(backward);
+    }
 }
 
-/// Takes its events and counts them. Returns true if the client has finished.
-pub(crate) fn count(joint: &mut Joint, place: &mut SpliceCounts) -> bool {
+/// Takes a splice's events and counts them. Returns true if the client has finished.
+pub(crate) fn count(splice: &mut Splice, before: &mut u64, place: &mut SpliceCounts) -> bool {
     let mut finished = false;
-    while let Some(event) = joint.splice.poll_event() {
+    while let Some(event) = splice.poll_event() {
         let result = &mut place.result;
         match event {
             Event::Opened(Side::Client) => result.connections += 1,
@@ -151,12 +179,6 @@ pub(crate) fn count(joint: &mut Joint, place: &mut SpliceCounts) -> bool {
             | Event::Closed => {}
         }
     }
-    let held = joint.splice.held();
-    place.held = place.held - joint.held + held;
-    joint.held = held;
-    let result = &mut place.result;
-    result.held_max_bytes = result.held_max_bytes.max(place.held);
-    let [forward, backward] = joint.splice.stats().held_max;
-    result.connection_held_max_bytes = result.connection_held_max_bytes.max(forward).max(backward);
+    place.holds(before, splice.held(), splice.stats().held_max);
     finished
 }

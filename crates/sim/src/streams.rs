@@ -83,7 +83,11 @@ impl Simulation {
 
     /// Handles the expiry of an association's timer.
     pub(crate) fn handle_association(&mut self, number: u32, side: u8) {
-        self.associations[number as usize].handle_timeout(self.now, usize::from(side));
+        let association = &mut self.associations[number as usize];
+        if std::mem::take(&mut association.opens_early) {
+            association.begin(self.now, side, !self.network.is_out(association.route));
+        }
+        association.handle_timeout(self.now, usize::from(side));
         self.drive(number);
     }
 
@@ -152,7 +156,9 @@ impl Simulation {
         };
         let owner = if done { association.done(id, side) } else { association.owner(id) };
         let Some(owner) = owner else { return };
-        let Some((which, end)) = end_at(&mut self.flows, owner, side) else { return };
+        let Some((which, end)) = end_at(&mut self.flows, owner, side) else {
+            return self.tell_gateway(number, (side, owner), Some(event));
+        };
         match event {
             TrunkEvent::Opened(_) => {
                 end.id = Some(id);
@@ -195,7 +201,13 @@ impl Simulation {
         loop {
             let association = &mut self.associations[number as usize];
             let Some(owner) = association.next_waiting(side) else { return };
-            let Some((which, end)) = end_at(&mut self.flows, owner, side) else { continue };
+            let Some((which, end)) = end_at(&mut self.flows, owner, side) else {
+                if self.open_gateway(number, (side, owner), false) {
+                    self.tell_gateway(number, (side, owner), None);
+                    continue;
+                }
+                return;
+            };
             if !association.open(owner, end, false) {
                 return;
             }
@@ -220,8 +232,12 @@ impl Simulation {
         }
         association.end();
         for owner in owners {
-            self.tell_stream(owner, End::Client);
-            self.tell_stream(owner, End::Server);
+            for (side, end) in [End::Client, End::Server].into_iter().enumerate() {
+                match end_at(&mut self.flows, owner, side) {
+                    Some(_) => self.tell_stream(owner, end),
+                    None => self.lose_gateway(number, (side, owner)),
+                }
+            }
         }
     }
 

@@ -52,10 +52,13 @@
 
 mod answers;
 mod config;
+pub mod gateway;
+pub mod gateway_end;
 pub mod join;
 mod leg;
 pub mod preamble;
 mod splice;
+pub mod users;
 
 pub use config::{Close, Config, Protocol, ServerOpening, Side};
 pub use splice::{Event, Splice, Stats};

@@ -33,7 +33,8 @@ struct LabLeg {
 pub struct SplitPath<'a> {
     flow: usize,
     legs: Vec<LabLeg>,
-    splices: Vec<&'a Splice>,
+    /// Its splices, and the side of each that leads to the other gateway: 0 back, 1 onwards.
+    splices: Vec<(&'a Splice, Option<usize>)>,
 }
 
 /// The paths of a scenario's compared flows, if splices divide them.
@@ -82,14 +83,15 @@ pub fn split_path(loaded: &Loaded) -> Result<Option<SplitPath<'_>>, Failure> {
             let message = "no gateway does this; expected kind \"split\", or another scenario to compare";
             return Err(wrong(format!("splices.{name}.kind"), message));
         }
-        splices.push(splice);
+        splices.push((splice, crossing.inner));
     }
     let ends = &scenario.flows[flow].transport;
     let between = |transport: &Transport| matches!(transport, Transport::Stp(_));
     let fits = match &splices[..] {
-        [alone] => alone.transports(ends).into_iter().all(|transport| !between(transport)),
-        [near, far] => {
-            let ([back, on], [from, onwards]) = (near.transports(ends), far.transports(ends));
+        [(alone, inner)] => alone.transports(ends, *inner).into_iter().all(|transport| !between(transport)),
+        [(near, first), (far, second)] => {
+            let ([back, on], [from, onwards]) =
+                (near.transports(ends, *first), far.transports(ends, *second));
             between(on) && between(from) && !between(back) && !between(onwards)
         }
         _ => false,
@@ -246,7 +248,7 @@ fn gateways(lab: &mut LabHosts, path: &SplitPath<'_>) -> Result<(), Failure> {
     let [near, far] = [2, 4];
     let intercept = format!("\n[intercept]\ninterfaces = [\"{}\"]\n", DEVICES[0]);
     if path.splices.len() == 1 {
-        let memory = 4 * path.splices[0].buffer.get().max(1 << 18);
+        let memory = 4 * path.splices[0].0.buffer.get().max(1 << 18);
         let text = format!(
             "role = \"alone\"\nmemory = \"{memory} B\"\nmetrics = \"127.0.0.1:9464\"\n{SOURCE}{intercept}"
         );
@@ -264,7 +266,11 @@ fn gateways(lab: &mut LabHosts, path: &SplitPath<'_>) -> Result<(), Failure> {
     for (file, splice, onwards) in
         [("home.toml", path.splices[0], true), ("hub.toml", path.splices[1], false)]
     {
-        let transport = if onwards { &splice.transport } else { &splice.transport_back };
+        let (splice, _) = splice;
+        let transport = match (onwards, &splice.association) {
+            (true, _) | (_, Some(_)) => &splice.transport,
+            (false, None) => &splice.transport_back,
+        };
         let mut lines = format!("memory = \"{} B\"\n", splice.buffer.get().max(1 << 20));
         if !onwards {
             lines.push_str(SOURCE);

@@ -14,7 +14,7 @@ use skyhop_units::Bytes;
 use std::collections::BTreeMap;
 
 /// Smallest packet of docs/stp.md §15.1: a header and a POLL.
-const SMALLEST_PACKET: Bytes = Bytes::new(272);
+pub(super) const SMALLEST_PACKET: Bytes = Bytes::new(272);
 /// Smallest window of an end over all streams, bytes (docs/stp.md §15.8).
 const SMALLEST_WINDOW: u64 = 64 << 10;
 
@@ -57,7 +57,12 @@ pub(super) fn check(scenario: &Scenario, out: &mut FindingList) {
             for (inner, _) in named.into_iter().filter(|(_, given)| *given) {
                 out.push(
                     || at.key(key).key(inner),
-                    || format!("a splice's connections are not streams of an association; expected no {inner} here"),
+                    || match inner {
+                        "association" => {
+                            "the association of a splice is a key of the splice; expected association beside transport".into()
+                        }
+                        _ => format!("the gateways choose the {inner} of a stream; expected no {inner} here"),
+                    },
                 );
             }
         }

@@ -7,6 +7,7 @@
 mod angle;
 mod association;
 mod flows;
+mod gateways;
 mod links;
 pub(crate) mod name;
 mod nodes;
@@ -54,12 +55,14 @@ pub fn check(scenario: &Scenario) -> (Vec<Finding>, usize) {
     association::check(scenario, &mut out);
     nodes::check(scenario, &mut out);
     splices::check(scenario, &mut out);
+    gateways::check(scenario, &mut out);
     match crate::network::resolve_into(scenario, &mut out) {
         Some(network) if out.list.is_empty() => {
             links::check_fit(scenario, &network, &mut out);
             links::check_ipv6(scenario, &network, &mut out);
             splices::check_places(scenario, &network, &mut out);
             association::check_ways(scenario, &network, &mut out);
+            gateways::check_ways(scenario, &network, &mut out);
         }
         _ => {}
     }

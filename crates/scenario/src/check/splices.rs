@@ -199,7 +199,10 @@ impl Ways<'_> {
                     continue;
                 };
                 let ends = &self.scenario.flows[flow].transport;
-                let (says, hears) = (a.transports(ends)[1].kind(), b.transports(ends)[0].kind());
+                let (says, hears) = (
+                    a.transports(ends, pair[0].inner)[1].kind(),
+                    b.transports(ends, pair[1].inner)[0].kind(),
+                );
                 out.require(
                     says == hears,
                     || KeyPath::default().key("splices").key(far).key("transport_back"),
@@ -314,9 +317,10 @@ impl Crossed<'_> {
 
     /// Checks that the buffer has room for a full segment of each flow.
     fn holds_a_segment(&self, out: &mut FindingList) {
-        let mss = |flow: usize| {
-            let flow = &self.ways.scenario.flows[flow];
-            let transports = self.splice.transports(&flow.transport);
+        let mss = |index: usize| {
+            let flow = &self.ways.scenario.flows[index];
+            let inner = self.ways.crossings[index].iter().find(|c| c.splice == self.index)?.inner;
+            let transports = self.splice.transports(&flow.transport, inner);
             let mss = |transport: &Transport| Some(Bytes::new(transport.packet(flow.ip)?.0));
             transports.into_iter().filter_map(mss).max()
         };

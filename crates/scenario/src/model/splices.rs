@@ -25,6 +25,11 @@ pub struct Splice {
     /// Transport of the connection onwards, to the flow's `to`; the flow's own if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transport: Option<Transport>,
+    /// Association whose streams carry the connections between this splice and the other one that names it, in both directions; for
+    /// kind split. Both are gateways then: `transport` is that of the association, flows have their own on the other sides, and
+    /// `buffer` is the memory of all connections here, in each direction.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub association: Option<String>,
     /// Transport of the connection back to the flow's `from`; the flow's own if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transport_back: Option<Transport>,
@@ -77,8 +82,25 @@ fn default_give_up() -> Span {
 }
 
 impl Splice {
-    /// Transports of its two connections for a flow with transport `flow`: back to `from`, and onwards to `to`.
-    pub fn transports<'a>(&'a self, flow: &'a Transport) -> [&'a Transport; 2] {
-        [self.transport_back.as_ref().unwrap_or(flow), self.transport.as_ref().unwrap_or(flow)]
+    /// The key that sets the transport of a side, if one does; otherwise the flow's own does.
+    pub fn key_of(&self, side: usize, inner: Option<usize>) -> Option<&'static str> {
+        let onwards = self.transport.as_ref().map(|_| "transport");
+        match (&self.association, side) {
+            (Some(_), _) => onwards.filter(|_| inner == Some(side)),
+            (None, 0) => self.transport_back.as_ref().map(|_| "transport_back"),
+            (None, _) => onwards,
+        }
+    }
+
+    /// Transports of its two connections for a flow with transport `flow`: back to `from`, and onwards to `to`. `inner` is the side
+    /// of its association, if it has one (0 back, 1 onwards).
+    pub fn transports<'a>(&'a self, flow: &'a Transport, inner: Option<usize>) -> [&'a Transport; 2] {
+        let onwards = self.transport.as_ref().unwrap_or(flow);
+        match (&self.association, inner) {
+            (None, _) => [self.transport_back.as_ref().unwrap_or(flow), onwards],
+            (Some(_), Some(0)) => [onwards, flow],
+            (Some(_), Some(_)) => [flow, onwards],
+            (Some(_), None) => [flow; 2],
+        }
     }
 }

@@ -85,14 +85,13 @@ impl NetworkPlan {
             let (transport, transport_key) = match (before, behind) {
                 (Some(crossing), _) => {
                     let (name, splice) = splices[crossing.splice];
-                    let own = splice.transport.is_some().then(|| format!("splices.{name}.transport"));
-                    (splice.transports(&flow.transport)[1], own)
+                    let own = splice.key_of(1, crossing.inner).map(|key| format!("splices.{name}.{key}"));
+                    (splice.transports(&flow.transport, crossing.inner)[1], own)
                 }
                 (None, Some(crossing)) => {
                     let (name, splice) = splices[crossing.splice];
-                    let own =
-                        splice.transport_back.is_some().then(|| format!("splices.{name}.transport_back"));
-                    (splice.transports(&flow.transport)[0], own)
+                    let own = splice.key_of(0, crossing.inner).map(|key| format!("splices.{name}.{key}"));
+                    (splice.transports(&flow.transport, crossing.inner)[0], own)
                 }
                 (None, None) => (&flow.transport, None),
             };
@@ -112,6 +111,11 @@ impl NetworkPlan {
                 RoutePlan::Spread { .. } => None,
             };
             let Some(path) = path else { continue };
+            // The sockets of a gateway with an association have the buffers of their host.
+            let buffer = |crossing: Crossing| {
+                let splice = splices[crossing.splice].1;
+                splice.association.is_none().then(|| splice.buffer.get())
+            };
             legs.push(FlowLeg {
                 bottleneck: path.bottleneck,
                 rate: path.rate,
@@ -122,8 +126,8 @@ impl NetworkPlan {
                 transport,
                 ip: flow.ip,
                 transport_key,
-                receive_buffer: receiver.map(|crossing| splices[crossing.splice].1.buffer.get()),
-                send_buffer: sender.map(|crossing| splices[crossing.splice].1.buffer.get()),
+                receive_buffer: receiver.and_then(buffer),
+                send_buffer: sender.and_then(buffer),
             });
         }
         legs

@@ -15,6 +15,8 @@ pub struct Crossing {
     pub splice: usize,
     /// Number of links, or of steps of a pinned path, before the splice; 0 if routing finds the path through satellites.
     pub hop: usize,
+    /// The side of the splice's association, if the path leads to its other splice: 0 back to the sender, 1 onwards.
+    pub inner: Option<usize>,
 }
 
 /// Nodes by name, and the neighbours of each.
@@ -37,6 +39,20 @@ impl<'a> Neighbourhoods<'a> {
 impl NetworkPlan {
     /// The splices that each flow crosses, in order from its sender.
     pub fn crossings(&self, scenario: &Scenario) -> Vec<Vec<Crossing>> {
+        let mut crossings = self.crossed(scenario);
+        let named: Vec<_> = scenario.splices.values().map(|splice| splice.association.as_deref()).collect();
+        for crossed in &mut crossings {
+            for near in 1..crossed.len() {
+                let [one, other] = [near - 1, near].map(|place| named[crossed[place].splice]);
+                if one.is_some() && one == other {
+                    (crossed[near - 1].inner, crossed[near].inner) = (Some(1), Some(0));
+                }
+            }
+        }
+        crossings
+    }
+
+    fn crossed(&self, scenario: &Scenario) -> Vec<Vec<Crossing>> {
         if scenario.splices.is_empty() {
             return vec![Vec::new(); self.routes.len()];
         }
@@ -72,7 +88,7 @@ impl NetworkPlan {
                                 node = if direction == Direction::Forward { ends.b } else { ends.a };
                                 let &splice = at.get(self.nodes[node].as_str())?;
                                 let wanted = chosen[splice].as_ref().is_none_or(named) && fits(splice);
-                                wanted.then_some(Crossing { splice, hop: hop + 1 })
+                                wanted.then_some(Crossing { splice, hop: hop + 1, inner: None })
                             })
                             .collect()
                     }
@@ -83,7 +99,7 @@ impl NetworkPlan {
                             .filter_map(|(hop, node)| {
                                 let &splice = at.get(self.nodes[node].as_str())?;
                                 let wanted = chosen[splice].as_ref().is_none_or(named);
-                                wanted.then_some(Crossing { splice, hop })
+                                wanted.then_some(Crossing { splice, hop, inner: None })
                             })
                             .collect()
                     }
@@ -93,7 +109,7 @@ impl NetworkPlan {
                             .filter_map(|(step, PathStep { to, .. })| {
                                 let &splice = at.get(to.as_str())?;
                                 let wanted = chosen[splice].as_ref().is_none_or(named) && fits(splice);
-                                wanted.then_some(Crossing { splice, hop: step + 1 })
+                                wanted.then_some(Crossing { splice, hop: step + 1, inner: None })
                             })
                             .collect()
                     }
@@ -117,7 +133,7 @@ impl NetworkPlan {
                                 }
                             });
                         }
-                        all.into_iter().map(|(splice, _)| Crossing { splice, hop: 0 }).collect()
+                        all.into_iter().map(|(splice, _)| Crossing { splice, hop: 0, inner: None }).collect()
                     }
                 }
             })

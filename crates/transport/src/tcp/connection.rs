@@ -187,6 +187,11 @@ impl Connection {
         self.sender.write(bytes);
     }
 
+    /// Written bytes for which the send buffer has no room: an application that would have to wait has written them.
+    pub fn withheld(&self) -> u64 {
+        self.sender.buffer.withheld
+    }
+
     /// Reads all data that have arrived in order. Returns their number of bytes.
     pub fn read(&mut self) -> u64 {
         self.receiver.read()

@@ -293,6 +293,11 @@ impl<P: Payload> Trunk<P> {
         self.finish();
     }
 
+    /// The class of a stream's sending half.
+    pub fn class(&self, id: u64) -> Option<Class> {
+        self.path.source().stream(id).map(|stream| stream.turn.class)
+    }
+
     /// Changes a stream's class, at both ends.
     pub fn prioritize(&mut self, id: u64, class: Class) {
         self.path.source_mut().classify(id, class, None);

@@ -4,27 +4,34 @@
 //! first users, then their connections share the link.
 //! Leaves out rates of single users.
 
-use crate::flow::StreamName;
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::IpAddr;
+
+/// A stream: the ID of its association, and its own.
+pub type StreamName = (u32, u64);
 
 /// The weight of a single connection of a user.
 const WHOLE: usize = 128;
 
-/// The connections of each user, by association.
-#[derive(Debug, Default)]
-pub struct Users {
-    streams: BTreeSet<(IpAddr, StreamName)>,
-    counts: BTreeMap<(u32, IpAddr), usize>,
+/// The connections of each user, by association. `U` names a user: an address.
+#[derive(Debug)]
+pub struct Users<U> {
+    streams: BTreeSet<(U, StreamName)>,
+    counts: BTreeMap<(u32, U), usize>,
+}
+
+impl<U> Default for Users<U> {
+    fn default() -> Self {
+        Self { streams: BTreeSet::new(), counts: BTreeMap::new() }
+    }
 }
 
 fn weight(connections: usize) -> u8 {
     (WHOLE / connections.max(1)).max(1) as u8
 }
 
-impl Users {
+impl<U: Ord + Copy> Users<U> {
     /// Adds a connection of a user. Returns its weight, and true if that of the user's other connections has changed.
-    pub fn add(&mut self, user: IpAddr, stream: StreamName) -> (u8, bool) {
+    pub fn add(&mut self, user: U, stream: StreamName) -> (u8, bool) {
         self.streams.insert((user, stream));
         let count = self.counts.entry((stream.0, user)).or_default();
         *count += 1;
@@ -32,7 +39,7 @@ impl Users {
     }
 
     /// Removes a connection. Returns the new weight of the user's other connections if it has changed.
-    pub fn remove(&mut self, user: IpAddr, stream: StreamName) -> Option<u8> {
+    pub fn remove(&mut self, user: U, stream: StreamName) -> Option<u8> {
         if !self.streams.remove(&(user, stream)) {
             return None;
         }
@@ -47,13 +54,18 @@ impl Users {
     }
 
     /// The connections of a user in an association.
-    pub fn streams(&self, user: IpAddr, link: u32) -> impl Iterator<Item = StreamName> {
+    pub fn streams(&self, user: U, link: u32) -> impl Iterator<Item = StreamName> {
         self.streams.range((user, (link, 0))..=(user, (link, u64::MAX))).map(|(_, stream)| *stream)
     }
 
     /// The number of users with connections.
     pub fn len(&self) -> usize {
         self.counts.len()
+    }
+
+    /// Returns true if there is no connection.
+    pub fn is_empty(&self) -> bool {
+        self.counts.is_empty()
     }
 }
 
@@ -64,7 +76,7 @@ mod tests {
     #[test]
     fn a_users_connections_have_one_whole_together() {
         let mut users = Users::default();
-        let [one, other] = ["10.0.0.1", "10.0.0.2"].map(|text| text.parse().unwrap());
+        let [one, other] = [1_u32, 2];
         assert_eq!(users.add(one, (7, 0)), (128, false));
         assert_eq!(users.add(one, (7, 2)), (64, true));
         assert_eq!(users.add(other, (7, 4)), (128, false));

@@ -1,0 +1,117 @@
+//! The rules of a gateway with an association, for the daemon and the simulator: budgets, priorities, and the stream as a side of a
+//! join.
+//!
+//! Follows docs/gateway.md, "Priorities and shares", and docs/stp.md §15 for streams.
+//! Differs from a kernel's socket, which accepts data up to its buffer: a stream accepts only as much as keeps the path busy, so that
+//! later data of higher priority can still be sent first.
+//! Leaves out sockets, addresses and the clock.
+
+use crate::join::{Input, SplitSide};
+use skyhop_transport::stp::{Budgets, DatagramDelay, Payload, Trunk};
+use skyhop_units::Span;
+
+/// Bytes of a connection that may wait to be sent: the limit, and the limit with very many connections.
+const UNSENT_MAX: u64 = 512 << 10;
+const UNSENT_MIN: u64 = 16 << 10;
+/// Bytes after which a connection yields to others.
+pub const BULK: u64 = 256 << 10;
+/// Priorities of new connections, and of those that have carried much.
+const NEW: u8 = 3;
+const LONG: u8 = 5;
+/// A queue of datagrams that persists beyond a geostationary round trip is shortened.
+const DATAGRAM_DELAY: DatagramDelay =
+    DatagramDelay { target: Span::from_millis(25), interval: Span::from_millis(500) };
+/// Bytes passed on in one call: copying packets together costs less than a call for each.
+pub const WRITE_MAX: usize = 64 << 10;
+/// Less room does not justify a call.
+const ROOM_MIN: u64 = 4096;
+
+/// The priority of a connection's stream: `bulk` if it has carried more than [`BULK`].
+pub fn priority(bulk: bool) -> u8 {
+    if bulk { LONG } else { NEW }
+}
+
+/// Bytes of one connection that may wait to be sent, out of `memory` for all of `connections`.
+pub fn unsent_max(memory: u64, connections: u64) -> u64 {
+    (memory / 4 / connections.max(1)).clamp(UNSENT_MIN, UNSENT_MAX)
+}
+
+/// Budgets of an association with `memory` for at most `connections` connections.
+pub fn budgets(memory: u64, connections: u64) -> Budgets {
+    Budgets {
+        stream_window: (memory / 4) * 3,
+        // Small at first, so that hundreds of clients that do not read leave room for the others.
+        first_window: (memory / 1024).clamp(16 << 10, 256 << 10),
+        streams: connections,
+        datagram_delay: Some(DATAGRAM_DELAY),
+        ..Budgets::default()
+    }
+}
+
+/// A stream as a side of a join.
+pub struct StreamSide<'a, P> {
+    /// Its association.
+    pub trunk: &'a mut Trunk<P>,
+    /// Its number.
+    pub id: u64,
+    /// Limit of bytes that wait to be sent.
+    pub unsent_max: u64,
+    /// The peer has ended its direction.
+    pub finished: bool,
+    /// The far gateway has not answered yet, so its data are not the server's.
+    pub unanswered: bool,
+}
+
+impl<P: Payload> StreamSide<'_, P> {
+    /// A piece joined with those after it that are also in order.
+    fn joined(&mut self, first: P, most: usize) -> P {
+        let len = first.len();
+        let more = usize::try_from(self.trunk.readable(self.id)).unwrap_or(most).min(most - len);
+        if more == 0 {
+            return first;
+        }
+        let mut left = most - len;
+        let (trunk, id) = (&mut *self.trunk, self.id);
+        let following = std::iter::from_fn(|| {
+            let next = if left > 0 { trunk.read(id, left)? } else { return None };
+            left -= next.len();
+            Some(next)
+        });
+        P::gather(std::iter::once(first).chain(following), len + more)
+    }
+}
+
+impl<P: Payload> SplitSide<P> for StreamSide<'_, P> {
+    fn read(&mut self, most: u64) -> Input<P> {
+        if self.unanswered {
+            return Input::Nothing;
+        }
+        let most = usize::try_from(most).unwrap_or(usize::MAX).min(WRITE_MAX);
+        match self.trunk.read(self.id, most) {
+            Some(data) => Input::Data(self.joined(data, most)),
+            None if self.finished => Input::End,
+            None => Input::Nothing,
+        }
+    }
+
+    fn room(&mut self) -> u64 {
+        let room = self.unsent_max.saturating_sub(self.trunk.unsent(self.id));
+        if room < ROOM_MIN.min(self.unsent_max) {
+            self.trunk.want_room(self.id, self.unsent_max / 2);
+            return 0;
+        }
+        room
+    }
+
+    fn write(&mut self, data: P) -> Option<P> {
+        self.trunk.write(self.id, data)
+    }
+
+    fn shutdown(&mut self) {
+        self.trunk.shutdown(self.id);
+    }
+
+    fn all_acknowledged(&mut self) -> bool {
+        self.trunk.unacknowledged(self.id) == 0
+    }
+}
