@@ -158,3 +158,40 @@ fn a_client_whose_address_changes_goes_on() {
     assert_eq!(stream.read(&mut back).unwrap(), 0);
     assert_eq!(echo.join().unwrap(), 600_000);
 }
+
+/// A NAT that forgets a binding while nothing is said, and gives another port to what comes next.
+#[test]
+fn an_idle_association_goes_on_from_another_port() {
+    let keys = Keys::generate_shared();
+    let server = server(&keys, 2, 0);
+    let listener = server.listen();
+    let (address, tell) = nat(server.local_addr());
+    let client = Endpoint::bind(any(), options(&keys)).unwrap();
+    let mut stream = client.connect(address).unwrap();
+    stream.write_all(b"first").unwrap();
+    let (mut there, before) = listener.accept_timeout(PATIENCE).unwrap();
+    let mut text = [0; 5];
+    for stream in [&stream, &there] {
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    }
+    there.read_exact(&mut text).unwrap();
+    for _ in 0..3 {
+        thread::sleep(Duration::from_millis(700));
+        tell.send(Change::Rebind).unwrap();
+        thread::sleep(Duration::from_millis(50));
+        stream.write_all(b"again").unwrap();
+        there.read_exact(&mut text).unwrap();
+        assert_eq!(&text, b"again");
+        there.write_all(b"heard").unwrap();
+        stream.read_exact(&mut text).unwrap();
+        assert_eq!(&text, b"heard");
+    }
+    // Another connection, in the same association, from where the client is now.
+    let mut second = client.connect(address).unwrap();
+    second.write_all(b"other").unwrap();
+    let (mut there, after) = listener.accept_timeout(PATIENCE).unwrap();
+    there.set_read_timeout(Some(PATIENCE)).unwrap();
+    there.read_exact(&mut text).unwrap();
+    assert!(&text == b"other" && before.port() != after.port());
+    assert_eq!((server.associations(), client.associations()), (1, 1));
+}

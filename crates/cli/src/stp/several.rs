@@ -63,10 +63,13 @@ pub fn sources(paths: &[PathBuf], name: Option<&str>, resume: bool) -> Result<Ve
     if mistakes.is_empty() { Ok(sources) } else { Err(Failure::Scenario(mistakes.join("\n"))) }
 }
 
+/// A file's place among all, its name, and its outcome.
+type Done = (usize, String, Result<SentFile, Failure>);
+
 /// The files that wait, and the outcomes of the others with their names.
 struct Sending<'a> {
     waiting: Mutex<VecDeque<(usize, &'a mut FileSource)>>,
-    done: Mutex<Vec<(usize, String, Result<SentFile, Failure>)>>,
+    done: Mutex<Vec<Done>>,
     /// Set once the path or the peer has failed: the others are not tried.
     disconnected: AtomicBool,
 }
