@@ -243,7 +243,8 @@ def hold(true, what):
 
 def main():
     cases = {case.__name__: case for case in (thesis, alone, narrow, faults, kills)}
-    for case in (gateway_load.idle, gateway_load.load, gateway_load.terminals, gateway_load.flood, gateway_load.processor):
+    of_load = (gateway_load.idle, gateway_load.load, gateway_load.terminals, gateway_load.flood, gateway_load.held, gateway_load.processor)
+    for case in of_load:
         cases[case.__name__] = functools.wraps(case)(functools.partial(case, hold))
     wanted = sys.argv[1:] or list(cases)
     for name in wanted:

@@ -236,6 +236,45 @@ def processor(hold, size=1_000_000_000):
     hold(rows[1][1] <= 3 * plain, "at most three times a plain relay's, packets of 9000")
 
 
+def held(hold, size=25_000_000):
+    """Bytes that the hub holds of one download (HT 4.3.1: two to three times rate times round trip), by the memory of both gateways."""
+    rate, product, rows = 10e6, 10e6 / 8 * 0.582, []
+    for memory in (1_500_000, 2_000_000, 4_000_000, 64_000_000):
+        with Lab(link_scenario("10 Mbit/s", "1 Mbit/s", 290, queue=500)) as lab:
+            serve(lab)
+            lab.gateways(hub=ALLOW + 'rate = "10 Mbit/s"\npromised = true\n')
+            for process in (lab.terminal, lab.hub):
+                process.terminate()
+                process.wait()
+            for name in ("hub.toml", "home.toml"):
+                file = lab.folder / name
+                file.write_text(file.read_text().replace('"64 MB"', f'"{memory} B"'))
+            lab.start_hub()
+            lab.start_terminal()
+            wait(lambda: all(lab.status(end)["peers"][0]["up"] for end in ("hub", "term")), "no association", 30)
+            words = ["curl", "-gso", "/dev/null", "-m", 120, "-w", "%{size_download} %{time_total}", f"http://{SERVER}/reno/bytes/{size}"]
+            download = subprocess.Popen(lab.inside("user", *words), stdout=subprocess.PIPE, text=True)
+            samples = []
+            while download.poll() is None:
+                state = lab.status("hub")
+                flows = [flow for flow in state["flows"] if flow["state"] == "open"]
+                waiting = lab.run("hub", "ss", "-Htn", "state", "established", "dst", SERVER).split()
+                if flows and waiting:
+                    samples.append((state["peers"][0]["in_flight_bytes"] + flows[0]["unsent_bytes"], int(waiting[0])))
+                time.sleep(1.0)
+            loaded, took = download.stdout.read().split()
+            hold(int(loaded) == size, f"memory of {memory / 1e6} MB: whole")
+            stream, both = max(own for own, _ in samples), max(map(sum, samples))
+            rows.append((memory, size * 8 / float(took), stream, both))
+    print("| memory | of the product | Mbit/s | in the association at most | with the socket's buffer |\n|---|---|---|---|---|")
+    for memory, goodput, stream, both in rows:
+        held = [f"{count / 1e6:.2f} MB, {count / product:.1f}" for count in (stream, both)]
+        print(f"| {memory / 1e6:g} MB | {memory / product:.1f} | {goodput / 1e6:.2f} | {held[0]} | {held[1]} |")
+    enough = [stream for _, goodput, stream, _ in rows if goodput >= 0.85 * rate]
+    hold(bool(enough), "85 % of the rate is reached")
+    hold(all(product < stream <= 3 * product for stream in enough), "with one to three products held in the association")
+
+
 def terminals(hold):
     """1,000 idle and 50 busy terminals on one hub, on loopback (crates/gateway/tests/terminals.rs)."""
     words = ["cargo", "test", "-q", "--release", "--locked", "-p", "skyhop-gateway", "--test", "terminals"]

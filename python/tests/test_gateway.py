@@ -3,6 +3,7 @@
 Follows docs/gateway.md. The satellite link is short here, so that a test takes seconds; bench/gateway.py has the thesis's path.
 """
 
+import json
 import os
 import shutil
 import subprocess
@@ -393,3 +394,66 @@ def test_ends_of_connections_pass_as_without_a_gateway(path):
     done = subprocess.run(path.inside("user", sys.executable, tester, "try", lab.SERVER, 91), capture_output=True, text=True, timeout=180)
     assert done.returncode == 0 and done.stdout.count("holds") == 7, done.stdout + done.stderr
     assert opened(path) > before + 7
+
+
+def test_a_simulated_gateway_takes_as_long_as_a_real_one():
+    """scenarios/gateway.toml, shortened: at most 10 % apart, which `compare` judges. A busy machine only adds time: one more try."""
+    keys = ('flows.download.traffic.size="8 MB"', 'flows.download.start="6 s"', 'duration="40 s"')
+    words = ["compare", ROOT / "scenarios/gateway.toml", "--transport", "cubic", "--quiet", "--json"]
+    words += [word for key in keys for word in ("--set", key)]
+    for _ in range(2):
+        done = subprocess.run([lab.SKYHOP, *words], capture_output=True, text=True)
+        [row] = json.loads(done.stdout)
+        assert row["least"] == pytest.approx(0.9 * row["simulated"]) and row["most"] == pytest.approx(1.1 * row["simulated"])
+        # 8 MB over 10 Mbit/s with all headers, and what two gateways read ahead: neither a full link nor a tenth of one more.
+        assert 5.9 < row["simulated"] < 9
+        if row["verdict"] == "holds":
+            return
+    if row["load"] > 4 * os.cpu_count():
+        pytest.skip(f"a load of {row['load']}: simulated {row['simulated']:.2f} s, emulated {row['emulated']:.2f} s")
+    raise AssertionError(row)
+
+
+@pytest.fixture
+def files(tmp_path):
+    """The files of a terminal that intercepts, and of its hub."""
+    add = ["add", "home", "--hub", "hub.toml", "--at", "127.0.0.1", "--interface", "lo", "--prefix", "10.1.0.0/16"]
+    for words in (["new", "hub.toml"], add):
+        subprocess.run([lab.SKYHOP, "gateway", *words], cwd=tmp_path, check=True, capture_output=True)
+    return tmp_path
+
+
+def alone(folder, *words, before=""):
+    """Runs a command in a network namespace of its own, where only the programs in `folder`/bin are found."""
+    (folder / "bin").mkdir(exist_ok=True)
+    script = f'{before} "$0" "$@"; echo "rc $?" >&2; {shutil.which("nft")} list tables'
+    inside = [shutil.which("unshare"), "--net", "--mount", shutil.which("sh"), "-c", script]
+    inside += [shutil.which("timeout"), "20", lab.SKYHOP, *words]
+    done = subprocess.run(inside, cwd=folder, capture_output=True, text=True, env={"PATH": str(folder / "bin")})
+    return done.stderr, done.stdout
+
+
+def test_a_missing_program_or_right_is_named_and_leaves_nothing_behind(files):
+    run = ("gateway", "run", "home.toml")
+    said, tables = alone(files, *run)
+    assert said == "error: home.toml: there is no program nft, by which connections are intercepted: install nftables\nrc 2\n"
+    (files / "bin/nft").symlink_to(shutil.which("nft"))
+    said, tables = alone(files, *run)
+    assert said == "error: home.toml: there is no program ip: install iproute2\nrc 2\n"
+    assert tables == "", "the table stayed"
+    (files / "bin/ip").symlink_to(shutil.which("ip"))
+    setpriv = f"{shutil.which('setpriv')} --bounding-set -net_admin --inh-caps -net_admin"
+    said, tables = alone(files, *run, before=setpriv)
+    reason = "nft: netlink: Error: cache initialization failed: Operation not permitted (needs CAP_NET_ADMIN)"
+    assert said == f"error: home.toml: {reason}\nrc 2\n"
+    assert tables == ""
+
+
+def test_a_lab_without_tun_devices_says_so(files):
+    for program in ("ip", "nft"):
+        (files / "bin").mkdir(exist_ok=True)
+        (files / "bin" / program).symlink_to(shutil.which(program))
+    hidden = f"{shutil.which('mount')} --bind bin /dev/net && "
+    said, _ = alone(files, "gateway", "lab", "--size", "1 MB", before=hidden)
+    device = 'there is no /dev/net/tun: load the module "tun" (modprobe tun), or give the container that device'
+    assert said == f"error: emulate has ended: error: {device}\nrc 1\n"

@@ -668,107 +668,59 @@ fn told_to_end_it_lets_connections_end() {
 }
 
 #[test]
-fn mistakes_are_told_with_their_lines() {
-    let folder = Folder::new("mistakes");
-    let at = &folder.0;
-    assert!(skyhop(at, &["gateway", "new", "hub.toml"]).status.success());
-    assert!(
-        skyhop(at, &["gateway", "add", "home", "--hub", "hub.toml", "--at", "192.0.2.1"]).status.success()
-    );
-    let hub = fs::read_to_string(at.join("hub.toml")).unwrap();
-    let home = fs::read_to_string(at.join("home.toml")).unwrap();
-    let key = hub.lines().find(|line| line.starts_with("key = \"skyhop")).unwrap();
-    let twice = format!("{hub}\n[terminals.other]\n{key}\n");
-    let cases = [
-        (hub.replace("memory =", "memroy ="), "unknown field `memroy`", "did you mean \"memory\"?"),
-        (hub.replace("\"64 MB\"", "\"64 MX\""), "memory: ", "MX"),
-        (hub.replace("\"64 MB\"", "\"1 kB\""), "memory: ", "1 MiB"),
-        (hub.replace("role = \"hub\"", "role = \"hubb\""), "unknown variant `hubb`", "did you mean \"hub\"?"),
-        (hub.replace("hub.key\"", "no.key\""), "key: ", "does not exist"),
-        (hub.replace("127.0.0.1:9464", "0.0.0.0:9464"), "metrics: ", "loopback"),
-        (format!("{hub}rates = \"1 Mbit/s\"\n"), "unknown field `rates`", "did you mean \"rate\"?"),
-        (twice, "terminals.other.key: ", "that of home too"),
-        (home.replace("hub = ", "hubs = "), "unknown field `hubs`", "did you mean"),
-        (
-            home.lines().filter(|l| !l.starts_with("hub = ")).collect::<Vec<_>>().join("\n"),
-            "a terminal needs `hub`",
-            "",
-        ),
-        (format!("{hub}quota = \"many\"\n"), "terminals.home.quota: ", "many"),
-        (format!("{hub}quota_period = \"1 d\"\n"), "terminals.home.quota_period: ", "`quota`"),
-        (format!("{hub}quota = \"1 GB\"\nquota_period = \"1 ms\"\n"), "quota_period: ", "at least 1 s"),
-        (format!("{hub}qouta = \"1 GB\"\n"), "unknown field `qouta`", "did you mean \"quota\"?"),
-        (hub.replace("memory =", "congestion = \"bbr\"\nmemory ="), "congestion: ", "role = \"alone\""),
-        (hub.replace("role = \"hub\"", "role = \"alone\""), "terminals: ", "a hub alone has none"),
-        ("role = \"alone\"\nkey = \"hub.key\"\n".into(), "key: ", "no far gateway"),
-        ("role = \"alone\"\nlisten = \"0.0.0.0:1\"\n".into(), "listen: ", "no far gateway"),
-        ("role = \"alone\"\n".into(), "a hub alone needs [intercept]", ""),
-        (hub.replace("key = \"hub.key\"", ""), "a hub and a terminal need `key`", ""),
-        (format!("{hub}[[dscp]]\nclient = [\"eff\"]\n"), "dscp.client: ", "\"af41\""),
-        (
-            format!("{hub}[[dscp]]\nclient = [\"ef\", \"46\"]\n[[dscp]]\nclient = [\"ef\"]\n"),
-            "dscp.client: ",
-            "before",
-        ),
-        (format!("{hub}[[dscp]]\nclient = [\"ef\"]\npriority = 8\n"), "dscp.priority: ", "0 to 7"),
-        (
-            format!("{home}[intercept]\ninterfaces = [\"e\"]\nquic = \"limit\"\n"),
-            "intercept.quic: ",
-            "quic_rate",
-        ),
-        (
-            format!("{home}[intercept]\ninterfaces = [\"e\"]\nquic_rate = \"1 Mbit/s\"\n"),
-            "intercept.quic_rate: ",
-            "limit",
-        ),
-        (
-            format!("{home}[intercept]\ninterfaces = [\"e\"]\ndns = \"cashe\"\n"),
-            "unknown variant `cashe`",
-            "did you mean \"cache\"?",
-        ),
-        (
-            format!("{hub}[intercept]\ninterfaces = [\"e\"]\nudp = \"carry\"\n"),
-            "intercept.udp: ",
-            "of a terminal only",
-        ),
-        (home.replace("127.0.0.1:1080", "0.0.0.0:1080"), "socks.listen: ", "open to everybody"),
-        (
-            format!("{home}[[forward]]\nlisten = \"127.0.0.1:1\"\nto = \"nowhere\"\n"),
-            "forward.to: ",
-            "no host with a port",
-        ),
-        (format!("{home}[intercept]\ninterfaces = []\n"), "intercept.interfaces: ", "name the devices"),
-        (
-            format!("{home}[intercept]\ninterfaces = [\"a b\"]\n"),
-            "intercept.interfaces: ",
-            "no name of a device",
-        ),
-        (
-            format!("{home}[intercept]\ninterfaces = [\"e\"]\nports = [\"0\"]\n"),
-            "intercept.ports: ",
-            "8000-8999",
-        ),
-        (
-            format!("{home}[intercept]\ninterfaces = [\"e\"]\nexcept = [\"10.0.0.1/8\"]\n"),
-            "intercept.except: ",
-            "bits behind",
-        ),
-    ];
-    for (text, what, more) in cases {
-        fs::write(at.join("wrong.toml"), &text).unwrap();
-        for command in ["check", "rules", "run"] {
-            let out = skyhop(at, &["gateway", command, "wrong.toml"]);
-            let said = String::from_utf8_lossy(&out.stderr).into_owned();
-            assert_eq!(out.status.code(), Some(2), "{command}: {said}");
-            assert!(
-                said.starts_with("error: wrong.toml:") && said.contains(what) && said.contains(more),
-                "{what}: {said}"
-            );
+fn a_second_gateway_of_the_same_role_is_told_that_the_first_has_its_port() {
+    let lab = Lab::new("twice");
+    lab.wait_until_up();
+    for (file, key) in [("hub.toml", "listen: "), ("home.toml", "metrics: ")] {
+        let out = skyhop(&lab.folder.0, &["gateway", "run", file]);
+        let said = String::from_utf8_lossy(&out.stderr).into_owned();
+        assert_eq!(out.status.code(), Some(2), "{said}");
+        assert!(said.starts_with(&format!("error: {file}: {key}")), "{said}");
+        let why = "in use: another gateway runs on this host, or another program has the port\n";
+        assert!(said.ends_with(why), "{said}");
+    }
+    // The first ones go on.
+    let (mut client, mut server) = lab.pair();
+    client.write_all(b"still here").unwrap();
+    client.shutdown(Shutdown::Write).unwrap();
+    assert_eq!(read_all(&mut server).unwrap(), b"still here");
+}
+
+/// The second byte of a first packet is its version.
+#[test]
+fn a_peer_of_another_version_is_refused_and_its_log_says_so() {
+    let lab = Lab::new("version");
+    lab.wait_until_up();
+    let between = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let text = fs::read_to_string(lab.folder.0.join("home.toml")).unwrap();
+    let hub_line = text.lines().find(|line| line.starts_with("hub = ")).unwrap();
+    let hub: SocketAddr = hub_line.split('"').nth(1).unwrap().parse().unwrap();
+    // The same terminal elsewhere, whose first packet passes through a host that makes another version of it.
+    let [socks, metrics] = [(); 2].map(|()| free_port(false));
+    let mut other = text.replace(hub_line, &format!("hub = \"{}\"", between.local_addr().unwrap()));
+    for (own, new) in [(lab.socks, socks), (lab.metrics, metrics), (lab.forward, free_port(false))] {
+        other = other.replace(&format!(":{own}\""), &format!(":{new}\""));
+    }
+    fs::write(lab.folder.0.join("other.toml"), other).unwrap();
+    let _running = Running::start(&lab.folder.0, "other.toml");
+    between.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
+    let why = "refused: the two hosts speak different versions of the association";
+    let (mut packet, mut terminal, mut last) = ([0; 2048], None, 0);
+    // Anyone can send a refusal, so the terminal goes on trying until several packets were refused, or its time is over.
+    let until = Instant::now() + Duration::from_secs(60);
+    while !lab.log("other.toml").contains(&format!("hub: no association: {why}")) {
+        assert!(Instant::now() < until, "no word of the version: {}", lab.log("other.toml"));
+        let Ok((len, from)) = between.recv_from(&mut packet) else { continue };
+        if from == hub {
+            // A stranger gets no more than it sends.
+            assert!(len <= last, "{len} bytes for {last}");
+            between.send_to(&packet[..len], terminal.unwrap()).unwrap();
+        } else {
+            packet[1] = if last == 0 { packet[1] - 1 } else { packet[1] + 1 };
+            (terminal, last) = (Some(from), len);
+            between.send_to(&packet[..len], hub).unwrap();
         }
     }
-    let out = skyhop(at, &["gateway", "add", "home", "--hub", "hub.toml", "--at", "192.0.2.1"]);
-    assert_eq!(out.status.code(), Some(2));
-    assert!(String::from_utf8_lossy(&out.stderr).contains("the terminal home exists"));
-    let out = skyhop(at, &["gateway", "new", "hub.toml"]);
-    assert!(out.status.code() == Some(2) && fs::read_to_string(at.join("hub.toml")).unwrap() == hub);
+    assert!(lab.log("hub.toml").contains(why), "{}", lab.log("hub.toml"));
+    lab.wait(|lab| lab.get(lab.hub_metrics, "/metrics").contains("skyhop_gateway"), "the hub is gone");
 }

@@ -47,6 +47,11 @@ impl GatewayCounters {
         self.refused[usize::from(answer.number())] += 1;
     }
 
+    /// Number of connections refused by an answer.
+    pub fn refused(&self, answer: Answer) -> u64 {
+        self.refused[usize::from(answer.number())]
+    }
+
     /// The counters in Prometheus' text format.
     pub fn prometheus(&self, out: &mut String) {
         let mut counter = |name: &str, help: &str, values: &[(&str, u64)]| {

@@ -176,7 +176,7 @@ impl Daemon {
         let admin = match config.metrics {
             Some(address) => Some(
                 Admin::bind(&poller, address, ADMIN)
-                    .map_err(|e| DaemonError::Config(format!("metrics: {address}: {e}")))?,
+                    .map_err(|e| DaemonError::Config(format!("metrics: {address}: {}", in_use(e))))?,
             ),
             None => None,
         };
@@ -205,7 +205,13 @@ impl Daemon {
         };
         daemon.open_usage().map_err(DaemonError::Config)?;
         daemon.listen().map_err(DaemonError::Config)?;
-        daemon.install_rules().map_err(DaemonError::Config)?;
+        if let Err(e) = daemon.install_rules() {
+            // Rules without a gateway behind them would stay for ever.
+            if daemon.rules {
+                daemon.remove_rules();
+            }
+            return Err(DaemonError::Config(e));
+        }
         Ok(daemon)
     }
 
@@ -355,13 +361,17 @@ impl Daemon {
         Ok(())
     }
 
+    fn remove_rules(&mut self) {
+        if let Err(e) = rules::remove() {
+            (self.log)(&e.to_string());
+        }
+        routing::remove(mark(&self.gateway.config));
+    }
+
     fn clean_up(&mut self) {
         self.count_usage(true);
         if self.rules {
-            if let Err(e) = rules::remove() {
-                (self.log)(&e.to_string());
-            }
-            routing::remove(mark(&self.gateway.config));
+            self.remove_rules();
         }
         // Connections that are still open are reset on both sides.
         for (id, _) in self.gateway.engine.links().map(|(id, link)| (id, link.since)).collect::<Vec<_>>() {

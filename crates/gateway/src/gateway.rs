@@ -525,6 +525,13 @@ impl Gateway {
             End::Lost => self.counters.lost += 1,
             End::Refused(answer) => {
                 self.counters.refuse(answer);
+                if (answer, self.counters.refused(answer)) == (Answer::NotUnderstood, 1)
+                    && matches!(flow.phase, Phase::Opening)
+                {
+                    let message =
+                        "a connection was not understood by the far gateway: it may be of an older version";
+                    self.log.push_back(message.into());
+                }
                 // A SOCKS program reads the answer first, which a reset could overtake.
                 if flow.replies
                     && let Some(mut socket) = socket.take()

@@ -3,7 +3,7 @@
 //! Follows docs/gateway.md. Differs from the status: it names faults and remedies.
 //! Leaves out the far gateway, where the same command can be run.
 
-use super::status::{ask, limit};
+use super::status::{ask, limit, pace};
 use crate::failure::Failure;
 use clap::Args;
 use serde_json::Value;
@@ -92,10 +92,16 @@ fn host(config: &Config, findings: &mut Findings) {
         for line in
             String::from_utf8_lossy(&rules.stdout).lines().filter(|line| line.contains("passed unsplit"))
         {
-            findings.note(&format!("first packets that passed unsplit: {}", line.trim()));
+            let counted: Vec<&str> = line.split_whitespace().skip_while(|word| *word != "packets").collect();
+            let [_, packets, _, bytes, ..] = counted[..] else { continue };
+            findings
+                .note(&format!("first packets of connections that passed unsplit: {packets} ({bytes} B)"));
         }
     }
 }
+
+/// Bytes that have left when the search for the path's MTU is over.
+const PROBED: f64 = 100_000.0;
 
 fn number(value: &Value, key: &str) -> f64 {
     value[key].as_f64().unwrap_or(0.0)
@@ -158,9 +164,9 @@ fn path(config: &Config, peer: &Value, findings: &mut Findings) {
     }
     let (rtt, rate, size) = (number(peer, "rtt_s"), number(peer, "rate_bps"), number(peer, "packet_size"));
     let what = format!(
-        "association with {name}: rtt {:.0} ms, packets of {size} B, sends at {:.1} Mbit/s",
+        "association with {name}: rtt {:.0} ms, packets of {size} B, sends at {}",
         rtt * 1e3,
-        rate / 1e6
+        pace(rate)
     );
     findings.say(true, &what, "");
     if let Some(why) = peer["limited_by"].as_str().and_then(limit) {
@@ -179,16 +185,19 @@ fn path(config: &Config, peer: &Value, findings: &mut Findings) {
     findings.say(
         config.memory as f64 >= needed || product < 1e5,
         &format!(
-            "memory of {:.0} MB for a rate times rtt of {:.1} MB",
+            "memory of {:.0} MB for a rate times rtt of {:.3} MB",
             config.memory as f64 / 1e6,
             product / 1e6
         ),
         &advice,
     );
     let smaller = f64::from(config.mtu) - size > 120.0;
+    if smaller && number(peer, "bytes_sent") < PROBED {
+        return findings.note("the path's MTU is searched for with data, and few have left yet");
+    }
     findings.say(
         !smaller,
         &format!("packets of the size of the file's mtu, {}", config.mtu),
-        "the path carries less, or has not been probed yet",
+        "the path carries less: `mtu` in the files of both ends, or a larger MTU of the path",
     );
 }

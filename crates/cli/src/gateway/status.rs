@@ -97,6 +97,15 @@ fn number(value: &Value, key: &str) -> f64 {
     value[key].as_f64().unwrap_or(0.0)
 }
 
+/// The rate at which an association may send now, bit/s: little, while it has not had much to send.
+pub fn pace(rate: f64) -> String {
+    match rate {
+        r if r >= 1e6 => format!("{:.1} Mbit/s", r / 1e6),
+        r if r > 0.0 => format!("{:.1} kbit/s", r / 1e3),
+        _ => "a rate not known yet".into(),
+    }
+}
+
 fn bytes(count: f64) -> String {
     match count {
         c if c >= 1e9 => format!("{:.2} GB", c / 1e9),
@@ -119,7 +128,8 @@ fn table(status: &Value, out: &mut String) {
     for peer in status["peers"].as_array().into_iter().flatten() {
         let name = peer["name"].as_str().unwrap_or("?");
         if peer["up"] != true {
-            let _ = writeln!(out, "  {name}: no association");
+            let _ =
+                writeln!(out, "  {name}: no association; \"skyhop gateway diagnose\" looks for the cause");
             continue;
         }
         if peer["quota_bytes"].is_u64() {
@@ -130,11 +140,11 @@ fn table(status: &Value, out: &mut String) {
         let sent = number(peer, "packets_sent").max(1.0);
         let _ = writeln!(
             out,
-            "  {name} at {}: up {:.0} s, rtt {:.0} ms, sends at {:.1} Mbit/s, {} out, {} in, {:.2} % again, packets of {} B",
+            "  {name} at {}: up {:.0} s, rtt {:.0} ms, sends at {}, {} out, {} in, {:.2} % again, packets of {} B",
             peer["address"].as_str().unwrap_or("?"),
             number(peer, "since_s"),
             number(peer, "rtt_s") * 1e3,
-            number(peer, "rate_bps") / 1e6,
+            pace(number(peer, "rate_bps")),
             bytes(number(peer, "bytes_sent")),
             bytes(number(peer, "bytes_received")),
             100.0 * number(peer, "packets_retransmitted") / sent,
