@@ -67,6 +67,7 @@ fn the_summary_has_its_keys_in_their_order_and_null_for_what_was_not_measured() 
       "goodput_bps": 1234567.5,
       "completed_s": null,
       "bytes_delivered": 18518512,
+      "sequence_max_bytes": 18520000,
       "segments_sent": 12700,
       "segments_retransmitted": 16,
       "timeouts": 1,

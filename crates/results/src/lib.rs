@@ -522,6 +522,9 @@ measured! {
         pub completion_max_s: Option<f64>,
         /// Payload delivered in order at the browser or receiver.
         pub bytes_delivered: u64,
+        /// Highest sequence number received there, also behind a gap, as payload from a connection's first byte, summed over
+        /// connections; `None` over STP, whose numbers count packets.
+        pub sequence_max_bytes: Option<u64>,
         /// Segments with payload, SYN or FIN from the sender of that payload, including retransmissions.
         pub segments_sent: u64,
         /// Retransmissions among them.
@@ -642,6 +645,9 @@ measured! {
         pub completed_s: Option<f64>,
         /// Payload delivered in order.
         pub bytes_delivered: u64,
+        /// Highest sequence number received, also behind a gap, as payload from the connection's first byte; `None` over STP, whose
+        /// numbers count packets.
+        pub sequence_max_bytes: Option<u64>,
         /// Segments with payload, SYN or FIN sent by the sender, including retransmissions.
         pub segments_sent: u64,
         /// Retransmissions among them.

@@ -107,6 +107,7 @@ pub fn tcp(tcp: &scenario::Tcp, ip: scenario::Ip) -> Config {
         rto_min: tcp.rto_min,
         rto_max: tcp.rto_max,
         rto_granularity: tcp.rto_granularity,
+        rto_tick: tcp.rto_tick,
     }
 }
 

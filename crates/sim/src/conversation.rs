@@ -122,6 +122,8 @@ fn side(backward: bool) -> Side {
 pub(crate) struct Totals {
     /// Payload delivered in order, to the client and to the server.
     pub delivered: [u64; 2],
+    /// Highest sequence numbers received, by the client and by the server, bytes; `None` over STP.
+    pub sequence_max: [Option<u64>; 2],
     pub segments_sent: u64,
     pub segments_retransmitted: u64,
     pub timeouts: u64,
@@ -134,6 +136,9 @@ impl Totals {
     fn add(&mut self, conversation: &Conversation) {
         for (total, end) in self.delivered.iter_mut().zip(&conversation.ends) {
             *total += end.delivered();
+        }
+        for (total, end) in self.sequence_max.iter_mut().zip(&conversation.ends) {
+            *total = end.sequence_max().map(|highest| total.unwrap_or(0) + highest);
         }
     }
 

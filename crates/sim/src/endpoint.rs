@@ -186,6 +186,14 @@ impl FlowEndpoint {
         }
     }
 
+    /// Highest sequence number received by this end, bytes; `None` over STP, whose numbers count packets.
+    pub fn sequence_max(&self) -> Option<u64> {
+        match self {
+            FlowEndpoint::Tcp(tcp) => Some(tcp.sequence_max()),
+            FlowEndpoint::Stp(_) => None,
+        }
+    }
+
     /// Bytes sent and not acknowledged.
     pub fn in_flight(&self) -> u64 {
         match self {

@@ -33,6 +33,7 @@ pub fn run() -> RunResult {
                     goodput_bps: 1_234_567.5,
                     completed_s: None,
                     bytes_delivered: 18_518_512,
+                    sequence_max_bytes: Some(18_520_000),
                     segments_sent: 12_700,
                     segments_retransmitted: 16,
                     timeouts: 1,

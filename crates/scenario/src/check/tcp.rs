@@ -103,6 +103,11 @@ pub(super) fn check(tcp: &Tcp, at: &KeyPath, out: &mut FindingList) {
         || at.key("overhead"),
         || format!("overhead of {}; expected at most 1 s", tcp.overhead),
     );
+    out.require(
+        tcp.rto_tick <= tcp.rto_max,
+        || at.key("rto_tick"),
+        || format!("rto_tick of {} is above rto_max of {}", tcp.rto_tick, tcp.rto_max),
+    );
 }
 
 /// Checks the receive window, the send buffer, and their limits.

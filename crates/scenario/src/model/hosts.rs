@@ -148,5 +148,6 @@ fn y1999(variant: Variant) -> Tcp {
         rto_variation_min: Span::ZERO,
         rto_max: Span::from_secs(60),
         rto_granularity: Span::from_millis(10),
+        rto_tick: Span::ZERO,
     }
 }

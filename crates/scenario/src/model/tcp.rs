@@ -153,6 +153,9 @@ tcp_keys! {
         rto_max: Span,
         /// Granularity of the clock by which the sender measures RTTs.
         rto_granularity: Span,
+        /// Time between the ticks at which the retransmission timer may expire, counted from the beginning of the run: 4.4BSD's slow
+        /// timer. Exact if zero.
+        rto_tick: Span,
     }
     optional {
         /// Loss recovery, if it is not the default of the host or the variant.

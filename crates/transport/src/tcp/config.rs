@@ -368,6 +368,9 @@ pub struct Config {
     pub rto_max: Span,
     /// Granularity of the clock that measures round-trip times.
     pub rto_granularity: Span,
+    /// Time between the ticks at which the retransmission timer may expire, counted from time 0 (4.4BSD's slow timer); zero if it is
+    /// exact.
+    pub rto_tick: Span,
 }
 
 impl Default for Config {
@@ -422,6 +425,7 @@ impl Default for Config {
             rto_variation_min: Span::ZERO,
             rto_max: Span::from_secs(60),
             rto_granularity: Span::from_millis(10),
+            rto_tick: Span::ZERO,
         }
     }
 }

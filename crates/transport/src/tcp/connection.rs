@@ -181,6 +181,11 @@ impl Connection {
         self.receiver.delivered
     }
 
+    /// Highest sequence number received, also behind a gap, counted from the first byte of payload.
+    pub fn sequence_max(&self) -> u64 {
+        self.receiver.sequence_max()
+    }
+
     /// Writes `bytes` more to be sent.
     pub fn write(&mut self, bytes: u64) {
         self.reported_all = false;

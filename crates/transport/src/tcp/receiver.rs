@@ -198,6 +198,11 @@ impl Receiver {
         (self.delivered, self.out_of_order.total())
     }
 
+    /// Highest sequence number received, counted from the first byte of payload.
+    pub fn sequence_max(&self) -> u64 {
+        self.delivered + self.beyond()
+    }
+
     /// Bytes that have arrived and have not been read.
     pub fn held(&self) -> u64 {
         self.unread + self.out_of_order.total()

@@ -16,17 +16,26 @@ pub(crate) struct RetransmissionTimer {
     pub rtt: RttEstimator,
     /// The segment being timed.
     pub timed: Option<Timed>,
+    tick: Span,
 }
 
 impl RetransmissionTimer {
     pub fn new(config: &Config) -> Self {
-        Self { at: None, rtt: RttEstimator::new(config), timed: None }
+        Self { at: None, rtt: RttEstimator::new(config), timed: None, tick: config.rto_tick }
     }
 
     /// §5.1: starts or restarts the timer.
     #[inline]
     pub fn restart(&mut self, now: Time) {
-        self.at = Some(now + self.rtt.rto());
+        let rto = self.rtt.rto();
+        self.at = Some(if self.tick == Span::ZERO { now + rto } else { self.tick_after(now, rto) });
+    }
+
+    /// The tick that ends a timeout of `rto`: the first one counts as a whole, as in 4.4BSD.
+    #[cold]
+    fn tick_after(&self, now: Time, rto: Span) -> Time {
+        let tick = self.tick.as_nanos();
+        Time::from_nanos((now.as_nanos() / tick + rto.as_nanos().div_ceil(tick)) * tick)
     }
 
     /// Starts the timer, if it does not run.
@@ -140,5 +149,37 @@ impl Sender {
             self.timer.rtt.sample(rtt);
             self.pipe.rack.measured = true;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // 4.4BSD: a timer of n ticks is decremented at each, the next one included, so that it expires after n - 1 to n of them.
+    #[test]
+    fn a_timer_with_ticks_expires_at_one_of_them() {
+        let ms = |n| Time::ZERO + Span::from_millis(n);
+        let tick = Span::from_millis(100);
+        let config = Config { rto_tick: tick, rto_granularity: tick, rto_min: tick * 2, ..Config::default() };
+        let mut timer = RetransmissionTimer::new(&config);
+        let mut at = |now| {
+            timer.restart(now);
+            timer.at
+        };
+        assert_eq!(at(ms(50)), Some(ms(1000)), "ten ticks until the first sample");
+        assert_eq!(at(ms(100)), Some(ms(1100)));
+        assert_eq!(at(ms(199)), Some(ms(1100)));
+        timer.back_off(ms(250));
+        assert_eq!(timer.at, Some(ms(2200)), "twenty");
+        for _ in 0..20 {
+            timer.rtt.sample(Span::from_millis(20));
+        }
+        // SRTT and the least of four times its variation: a tick each.
+        timer.restart(ms(330));
+        assert_eq!(timer.at, Some(ms(500)));
+        let mut exact = RetransmissionTimer::new(&Config { rto_tick: Span::ZERO, ..config });
+        exact.restart(ms(50));
+        assert_eq!(exact.at, Some(ms(1050)));
     }
 }

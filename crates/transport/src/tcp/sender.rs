@@ -210,7 +210,10 @@ impl Sender {
     pub fn established(&mut self, now: Time, sample: Option<Span>) {
         self.measure(now, 1, sample);
         self.flight.snd_una = self.flight.snd_una.max(1);
-        self.timer.at = (self.flight.snd_max > 1).then(|| now + self.timer.rtt.rto());
+        self.timer.at = None;
+        if self.flight.snd_max > 1 {
+            self.timer.restart(now);
+        }
         self.congestion.on_established(now, self.timer.rtt.samples.min, self.flight.snd_una);
     }
 
