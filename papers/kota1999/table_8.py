@@ -25,11 +25,7 @@ sd  newreno 0.8923 0.9665  0.8923 0.9504  0.8976 0.9560
 sd  sack    0.9167 0.9552  0.9258 0.9674  0.9373 0.9594
 """)
 KNOWN: dict[tuple[kota.Setting, str], str] = {}
-#: Reasons of the claims that differ.
-KNOWN_CLAIMS = {
-    "variation of efficiency by flavor, over that by buffer": "buffers matter less here: vanilla gains 0.06 from the smallest to the "
-    "largest as printed, the others up to 0.04, where NewReno loses; SACK's lead is three times the printed one"
-}
+KNOWN_CLAIMS: dict[str, str] = {}
 REMARKS = ["The buffer is a train's: a packet's cells meet it together (docs/scenario.md, queues of kind ubr)."]
 
 
