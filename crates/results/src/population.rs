@@ -111,9 +111,10 @@ fn worst<'a>(metric: &FlowMetric, members: &'a [FlowResult]) -> Option<(&'a str,
 
 /// Returns true for metrics of success, of which a smaller value is worse: amounts delivered or completed.
 fn less_is_worse(metric: &str) -> bool {
-    const SUCCESS: [&str; 11] = [
+    const SUCCESS: [&str; 12] = [
         "goodput_bps",
         "bytes_delivered",
+        "sequence_max_bytes",
         "sent",
         "received",
         "answers_received",
