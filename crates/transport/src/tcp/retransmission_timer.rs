@@ -136,15 +136,17 @@ impl Sender {
         }
     }
 
-    /// Adds the RTT of delivered data; for retransmitted data only that of a timestamp, if one was `echoed`.
+    /// Adds the RTT of delivered data; for retransmitted data that of a timestamp, if one was `echoed`. In Linux the latter also
+    /// counts for the smallest RTT and for congestion control (`tcp_ack_update_rtt`).
     pub(super) fn note_rtt(&mut self, echoed: Option<Span>) {
-        let measured = self.flight.segments.progress.rtt();
+        let segments = &mut self.flight.segments;
+        let rack = self.flight.how == LossRecovery::Rack;
+        segments.progress.echoed = echoed.filter(|_| rack && segments.progress.rtt().is_none());
+        let measured = segments.progress.rtt().or(segments.progress.echoed);
         if let Some(rtt) = measured {
-            self.flight.segments.min_rtt = Some(self.flight.segments.min_rtt.map_or(rtt, |min| min.min(rtt)));
+            segments.min_rtt = Some(segments.min_rtt.map_or(rtt, |min| min.min(rtt)));
         }
-        if self.flight.how == LossRecovery::Rack
-            && let Some(rtt) = measured.or(echoed)
-        {
+        if let Some(rtt) = measured.filter(|_| rack) {
             // Each segment is timed: with one at a time, each retransmission would spoil the sample while the queue grows.
             self.timer.rtt.sample(rtt);
             self.pipe.rack.measured = true;

@@ -66,6 +66,8 @@ pub(crate) struct AckProgress {
     /// RTT of the newest segment sent only once, and true if a retransmitted segment was also delivered.
     rtt: Option<Span>,
     repeated: bool,
+    /// RTT by a timestamp, in Linux of an acknowledgment that measures none otherwise.
+    pub echoed: Option<Span>,
     /// Lowest end of the segments sent only once.
     pub original: Option<u64>,
     /// Age of the segment delivered last, if it was sent only once.

@@ -63,8 +63,10 @@ impl Sender {
         if self.flight.tracked {
             let progress = self.flight.segments.progress;
             // ns-2's Vegas times the segment that is acknowledged last in any case.
-            acked.rtt =
-                if self.flight.how == LossRecovery::Vegas { progress.last_rtt } else { progress.rtt() };
+            acked.rtt = match self.flight.how {
+                LossRecovery::Vegas => progress.last_rtt,
+                _ => progress.rtt().or(progress.echoed),
+            };
             acked.delivered = progress.delivered;
             if self.config.linux_windows {
                 // As in Linux: data that SACK has reported do not count again when the end of a repair acknowledges them.
