@@ -1,7 +1,7 @@
 """TH figure 5.3: regions in which NewReno and Vegas use 80 % of a link, measured and by the equivalence formula.
 
 Follows section 5.2; packets of 1500 bytes and 1e-6 as in figure 5.1, since the text names none, and 1000 bytes beside it.
-Differs as figure 5.1 does: levels from the links in doubt, pictures from 70 points, `SKYHOP_FULL=1` for 675 and three seeds.
+Differs as figure 5.1 does: levels from the links in doubt, pictures from 70 points, `SKYHOP_FULL=1` for 675; three seeds.
 Leaves out nothing that the figure shows.
 """
 

@@ -1,7 +1,7 @@
 """TH figure 5.4: FACK above 85 and 90 %, and the equivalence levels of both: 1500 bytes, 1e-6.
 
 Follows section 5.3. The thesis prints 1.06 for 85 % here, and for 80 % in figure 5.1: one of the two is an error.
-Differs as figure 5.1 does: levels from the links in doubt, pictures from 70 points, `SKYHOP_FULL=1` for 675 and three seeds.
+Differs as figure 5.1 does: levels from the links in doubt, pictures from 70 points, `SKYHOP_FULL=1` for 675; three seeds.
 Leaves out nothing that the figure shows.
 """
 

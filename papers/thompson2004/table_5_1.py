@@ -1,8 +1,8 @@
 """TH table 5.1: equivalence levels of five stacks at three bit error rates, and how many points each level misjudges.
 
 Follows chapter 5 and the settings that the reference found to give its numbers: 500 bytes, 20,000 packets a point, D the round trip.
-Differs: levels from every third of the links around them (`SKYHOP_FULL=1`: all), three seeds, losses of its own at each. The thesis's
-runs all had one stream of losses; what that one did to a level, ns-2 says (`python/tests/thompson_ns2.csv`), and rows of their own add.
+Differs: levels from every third of the links around them (`SKYHOP_FULL=1`: all), nine to 48 seeds, losses of its own at each. The
+thesis's runs had one stream of losses; its effect on a level is known from ns-2 (`python/tests/thompson_ns2.csv`), and rows add it.
 At 1e-5 errors strike before the queue, as only then 90 % of a rate can be used of which 4 % are lost. Leaves out D, M and A one by
 one: they are compared as a sum, a largest and a mean over stacks and utilisations.
 """
@@ -10,6 +10,7 @@ one: they are compared as a sum, a largest and a mean over stacks and utilisatio
 from __future__ import annotations
 
 import csv
+import math
 from pathlib import Path
 
 import numpy as np
@@ -56,28 +57,41 @@ WHOLE = "half to double: one stream of losses for all points makes a pattern of 
 STRIPS = {1e-6: (0.75, 1.4), 1e-7: (0.22, 0.82)}
 #: The same with 90 %, and at 1e-5.
 WIDE = {1e-5: (1.3, 3.75), 1e-6: (0.75, 2.0), 1e-7: (0.22, 1.45)}
-TOLERANCE = 0.05
-WHY = "0.05: three seeds and every third link are 0.02, and queue and run length are not stated"
+TOLERANCE = 0.025
+WHY = "0.025: a level is that of one of the links, whose E are 0.01 apart, and three standard errors of nine seeds are 0.015"
 CORRECTED = "and ns-2.35's stream"
+CORRECTED_TOLERANCE = 0.05
+WHY_CORRECTED = "0.05: ns-2's own four seeds are 0.02, and queue and run length, which are not stated, 0.03"
+#: Standard deviation of a level from three seeds and every third link, measured with 30 seeds.
+DEVIATION = {1e-6: 0.005, 1e-7: 0.009}
 STREAM = (
     "all runs of the thesis share one random stream of losses, which in ns-2.35 adds 0.02 to 0.05 to a level; ours draws losses for "
     "each link separately"
 )
-#: Levels below the printed ones by more than the tolerance, by hand.
-OFF = {
-    ("tahoe", 1e-6): (0.8,),
-    ("tahoe", 1e-7): (0.5, 0.6, 0.7, 0.8),
-    ("reno", 1e-7): (0.5, 0.7, 0.8),
-    ("newreno", 1e-6): (0.8,),
-    ("newreno", 1e-7): (0.5, 0.7, 0.8),
-    ("sack1", 1e-6): (0.6, 0.7, 0.8),
-    ("sack1", 1e-7): (0.5, 0.6, 0.7, 0.8),
-    ("fack", 1e-7): (0.5, 0.6, 0.7),
+#: Levels within the tolerance of the printed ones, by hand; all others are below by more, as STREAM says.
+NEAR = {("reno", 1e-6): WANTED, ("fack", 1e-6): (0.5,)}
+#: Levels for which the stream is not all.
+ALSO = {
+    ("tahoe", 1e-6, 0.8): "; ns-2.35 with that stream has 1.287, also below: the thesis's queue and run length are not known",
+    ("reno", 1e-7, 0.8): "; ns-2.35 with that stream has 0.628, also below: the thesis's queue and run length are not known",
 }
-KNOWN = {
-    ("tahoe", 1e-6, 0.8): "ns-2.35 with the thesis's stream also has 1.287; the thesis's queue and run length are not known",
-    ("reno", 1e-7, 0.8): "ns-2.35 with the thesis's stream also has 0.628; the thesis's queue and run length are not known",
-}
+
+
+def measured(stack: str, ber: float, links: list[tuple[float, float]]) -> tuple[list[float], dict[tuple[float, float], float]]:
+    """Levels and utilisations, mean of batches of three seeds.
+
+    There are three batches, and as many more, up to sixteen, as bring each level three standard errors away from both ends of its
+    accepted range, so that the verdict does not depend on the seeds.
+    """
+    levels, used = [], []
+    for batch in range(16):
+        points = simulated(stack, ber, 500, seeds=3, first_seed=1 + 3 * batch)(links)
+        used.append(points)
+        levels.append([crossing(dict(zip(links, points)), w) for w in WANTED])
+        off = np.abs(np.mean(levels, axis=0) - PUBLISHED[stack][ber])
+        if batch >= 2 and min(abs(off - TOLERANCE)) > 3 * DEVIATION[ber] / math.sqrt(batch + 1):
+            break
+    return [float(level) for level in np.mean(levels, axis=0)], dict(zip(links, np.mean(used, axis=0)))
 
 
 def reproduce() -> Reproduction:
@@ -85,19 +99,19 @@ def reproduce() -> Reproduction:
     for stack, rates in PUBLISHED.items():
         for ber, published in rates.items():
             links = equivalence.strip(*STRIPS[ber], every=1 if FULL else 3)
-            points = dict(zip(links, simulated(stack, ber, 500, seeds=3)(links)))
+            found, points = measured(stack, ber, links)
             luck = [crossing(ns2("thesis", stack, ber), w) - crossing(ns2("own", stack, ber), w) for w in WANTED]
-            for wanted, there, stream in zip(WANTED, published, luck):
-                levels[stack, ber, wanted] = ours = crossing(points, wanted)
-                key, name = (stack, ber, wanted), f"{stack}, {ber:.0e}, {wanted:.0%}"
-                stream_costs = STREAM if wanted in OFF.get((stack, ber), ()) else ""
-                rows.append(Row(name, "E", there, ours, there - TOLERANCE, there + TOLERANCE, WHY, stream_costs))
-                corrected.append(
-                    Row(
-                        f"{name}, and what ns-2's stream adds", "E", there, ours + stream, there - TOLERANCE, there + TOLERANCE, WHY,
-                        KNOWN.get(key, ""), of=CORRECTED
-                    )
+            for wanted, there, ours in zip(WANTED, published, found):
+                levels[stack, ber, wanted] = ours
+                known = "" if wanted in NEAR.get((stack, ber), ()) else STREAM + ALSO.get((stack, ber, wanted), "")
+                rows.append(Row(f"{stack}, {ber:.0e}, {wanted:.0%}", "E", there, ours, there - TOLERANCE, there + TOLERANCE, WHY, known))
+            there = float(np.mean(published))
+            corrected.append(
+                Row(
+                    f"{stack}, {ber:.0e}, 50 to 80 %, and what ns-2's stream adds", "E", there, float(np.mean(found) + np.mean(luck)),
+                    there - CORRECTED_TOLERANCE, there + CORRECTED_TOLERANCE, WHY_CORRECTED, of=CORRECTED
                 )
+            )
             wrong = [equivalence.level(*columns(points), w).differing for w in WANTED]
             rows.append(
                 Row(

@@ -200,6 +200,7 @@ def grid(
     queue_packets: int = 50,
     errors_before_queue: bool = False,
     seeds: int = 1,
+    first_seed: int = 1,
     rates_kbps: Sequence[float] = RATES_KBPS,
     rtts_ms: Sequence[float] = RTTS_MS,
     links: Iterable[tuple[float, float]] | None = None,
@@ -208,7 +209,7 @@ def grid(
 
     All rates with all round-trip times, or the pairs of them in `links` only. Each point has its own seeds: with common ones
     all points of the grid would be off by the same few hundredths. The seeds of a pair in `links` depend on the pair only, so
-    that its utilisation does not depend on the other pairs. With `lost` the packets of these numbers are lost, the SYN being 1,
+    that its utilisation does not depend on the other pairs; they are consecutive from `first_seed`. With `lost` the packets of these numbers are lost, the SYN being 1,
     and no others. Each run lasts `packets` packets at the link's rate, 300 s at least and 2000 s at most, as the reference did.
     With `errors_before_queue` packets are lost before the link, and take none of its time, as with ns-2's `lossmodel`.
     """
@@ -233,8 +234,8 @@ def grid(
         here, there = there, ""
         here, path = f'[links.errors]\nrate = "100 Gbit/s"\ndelay = "0 ms"\n{here}', '"n0", "errors", "link", "n1"'
     delays = f'"links.link.delay" = {texts(f"{rtt / 2:g} ms" for rtt in rtts)}'
-    own_seeds = "" if pairs is None else f"seed = {[1 + 1000 * crc32(f'{rate:g} {rtt:g}'.encode()) for rate, rtt in pairs]}"
-    return f"""host = "1999"\nduration = "300 s"
+    own_seeds = "" if pairs is None else f"seed = {[first_seed + 1000 * crc32(f'{rate:g} {rtt:g}'.encode()) for rate, rtt in pairs]}"
+    return f"""host = "1999"\nduration = "300 s"\nseed = {first_seed}
 {here}[links.link]
 rate = "1 Mbit/s"
 delay = "100 ms"
