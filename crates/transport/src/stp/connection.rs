@@ -556,7 +556,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
             srtt: self.timers.srtt(),
             acked: self.sender.acked,
             next: self.sender.next,
-            sent: self.sender.stats.packets_sent,
+            bytes: self.sender.network_bytes(),
             in_flight: self.sender.in_flight,
             busy: self.sender.waiting() > 0 || self.sender.in_flight + feedback.acked >= window / 2,
         };

@@ -66,6 +66,10 @@ pub(super) struct Poll {
     /// Number of SDs sent before it, including retransmissions, and VT(S) when it was sent.
     sent: u64,
     next: u64,
+    /// Network-layer bytes of the SDs sent before it.
+    bytes: f64,
+    /// Time that the pace had offered by then and that was not used.
+    unused: Span,
 }
 
 /// Consequences of an answer.
@@ -326,13 +330,18 @@ impl<P: Contents, S: Source<P>> PathSender<P, S> {
         Some((number, data))
     }
 
+    /// Network-layer bytes of all SDs sent.
+    pub fn network_bytes(&self) -> f64 {
+        self.stats.bytes_sent as f64 + self.stats.packets_sent as f64 * f64::from(self.overhead)
+    }
+
     fn count(&mut self, data: &P) {
         self.stats.packets_sent += 1;
         self.stats.bytes_sent += data.len() as u64;
     }
 
     /// Timestamp of a new POLL: the clock, but larger than the last. `rides` if it is in the newest packet of data.
-    pub fn poll(&mut self, now: Time, rides: bool) -> u32 {
+    pub fn poll(&mut self, now: Time, rides: bool, unused: Span) -> u32 {
         self.last_stamp = (now.as_nanos() / 1000).max(self.last_stamp + 1);
         if rides && let Some(slot) = self.slots.back_mut() {
             slot.last_poll = self.last_stamp;
@@ -352,6 +361,8 @@ impl<P: Contents, S: Source<P>> PathSender<P, S> {
             lost: false,
             sent: self.stats.packets_sent,
             next: self.next,
+            bytes: self.network_bytes(),
+            unused,
         });
         self.stats.polls_sent += 1;
         stamp as u32
@@ -457,7 +468,8 @@ impl<P: Contents, S: Source<P>> PathSender<P, S> {
             clock_us,
             needless: self.needless,
             next: poll.next,
-            size: size + f64::from(self.overhead),
+            unused: poll.unused,
+            bytes: poll.bytes,
         })
     }
 

@@ -39,6 +39,10 @@ pub(super) struct Timers {
     next_send: Time,
     /// True if only the pace held packets back at the last poll.
     paces: bool,
+    /// True if the window held packets back at the last poll.
+    waits_for_room: bool,
+    /// Time that the pace has offered and that was not used, for lack of data or because the host was late.
+    pub unused: Span,
     /// True while the host lets others send their data.
     pub held_back: bool,
     /// True if only that held packets back at the last poll.
@@ -158,6 +162,13 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
             }
             None => self.timers.interval,
         };
+        self.timers.unused += self.unused(now);
+        let earliest = self.earliest(now);
+        self.timers.next_send = self.timers.next_send.max(earliest) + gap;
+    }
+
+    /// The earliest time from which the pace still counts now.
+    fn earliest(&self, now: Time) -> Time {
         // A late timer is made up for within the limits of the path's length; time in which nothing could be sent is not.
         let eighth = self.timers.srtt().map_or(Span::ZERO, |srtt| Span::from_nanos(srtt.as_nanos() / 8));
         let lateness = match (self.timers.waits_for_turn, self.timers.paces) {
@@ -167,13 +178,22 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
             (false, false) => Span::ZERO,
         };
         let most = self.config.granularity.max(lateness);
-        let earliest = Time::from_nanos(now.as_nanos().saturating_sub(most.as_nanos()));
-        self.timers.next_send = self.timers.next_send.max(earliest) + gap;
+        Time::from_nanos(now.as_nanos().saturating_sub(most.as_nanos()))
+    }
+
+    /// Time that the pace has offered since the last packet and that is lost now, though the window had room.
+    pub(super) fn unused(&self, now: Time) -> Span {
+        if self.timers.waits_for_room {
+            return Span::ZERO;
+        }
+        self.earliest(now).since(self.timers.next_send)
     }
 
     /// Records that nothing more leaves now. A late timer is only made up for if the pace alone held packets back.
     pub(super) fn rest(&mut self, now: Time) {
         let sends = self.would_send();
+        let waits = self.sender.has_new() || self.sender.has_retransmissions();
+        self.timers.waits_for_room = waits && !self.fits();
         self.timers.paces = sends && !self.timers.held_back;
         self.timers.waits_for_turn = self.timers.held_back
             && self.release() <= now

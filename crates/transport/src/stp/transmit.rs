@@ -222,7 +222,8 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
 
     fn poll(&mut self, now: Time, rides: bool) -> u32 {
         self.timers.poll_sent(now);
-        self.sender.poll(now, rides)
+        let unused = self.timers.unused + self.unused(now);
+        self.sender.poll(now, rides, unused)
     }
 
     /// Further copies of a retransmission that all else depends on, and the interval between them.

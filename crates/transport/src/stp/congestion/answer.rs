@@ -16,6 +16,8 @@ pub(in super::super) struct PollAnswer {
     pub needless: u64,
     /// VT(S) when the POLL was sent.
     pub next: u64,
-    /// Network-layer bytes of a packet.
-    pub size: f64,
+    /// Time that the pace has offered until the POLL left and that was not used, for lack of data or because the host was late.
+    pub unused: Span,
+    /// Network-layer bytes of the SDs sent before the POLL: packets that carry requests are shorter than those of bulk data.
+    pub bytes: f64,
 }

@@ -92,7 +92,7 @@ impl Floor {
             self.least = Some((least, now));
         }
         let (this, least) = (rtt.as_secs_f64(), least.as_secs_f64());
-        let long = this > 1.2 * least + 0.005;
+        let long = this > 1.2 * least + 0.005 + 4.0 * samples.unrest();
         if !long {
             (self.step, self.grows) = (None, false);
             return false;
@@ -160,8 +160,9 @@ mod tests {
                     arrived: sent,
                     clock_us,
                     needless: 0,
+                    unused: Span::ZERO,
                     next: sent,
-                    size: 1000.0,
+                    bytes: 1000.0 * sent as f64,
                 });
                 count += 1;
                 if floor.add(sent_at + rtt, sent_at, rtt, &samples) {

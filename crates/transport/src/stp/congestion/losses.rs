@@ -115,8 +115,9 @@ mod tests {
             arrived,
             clock_us: at / 1000,
             needless: 0,
+            unused: Span::ZERO,
             next: sent,
-            size: 1000.0,
+            bytes: 1000.0 * sent as f64,
         };
         samples.add(answer(0, 0, 0));
         samples.add(answer(1_000_000_000, sent, sent - lost));

@@ -31,8 +31,8 @@ pub(super) struct AnswerSignals {
     pub acked: u64,
     /// VT(S), the next new number.
     pub next: u64,
-    /// SDs sent, repeats included.
-    pub sent: u64,
+    /// Network-layer bytes of the SDs sent, repeats included.
+    pub bytes: f64,
     /// Bytes of data in flight.
     pub in_flight: u64,
     /// True if data wait for the controller, false if the application has no more.

@@ -11,6 +11,8 @@ use std::collections::VecDeque;
 
 /// Minimum number of packets in a sample.
 pub(super) const ENOUGH: u64 = 8;
+/// Part of a sample's time that may be unused for the sample to show what the path carries at most.
+const UNUSED: f64 = 0.15;
 /// Number of round trips from which jitter is computed.
 const UNREST: usize = 16;
 /// Maximum number of stored answers.
@@ -27,7 +29,10 @@ pub(super) struct PollSample {
     /// Durations in which the packets were sent, and in which they arrived, seconds.
     pub left_in: f64,
     pub arrived_in: f64,
-    size: f64,
+    /// Network-layer bytes of the packets sent.
+    bytes: f64,
+    /// Seconds in which packets could have left and did not, for lack of data or because the host was late.
+    unused: f64,
 }
 
 impl PollSample {
@@ -39,18 +44,24 @@ impl PollSample {
             late: 0,
             left_in: two.sent_at.since(one.sent_at).as_secs_f64(),
             arrived_in: two.clock_us.saturating_sub(one.clock_us) as f64 * 1e-6,
-            size: two.size,
+            bytes: two.bytes - one.bytes,
+            unused: two.unused.saturating_sub(one.unused).as_secs_f64(),
         }
     }
 
     /// Rate at which packets arrived, network-layer bytes per second.
     pub fn arrives(&self) -> f64 {
-        self.arrived as f64 * self.size / self.arrived_in.max(1e-6)
+        self.arrived as f64 * self.bytes / self.sent.max(1) as f64 / self.arrived_in.max(1e-6)
     }
 
     /// Rate at which packets were sent, network-layer bytes per second.
     pub fn leaves(&self) -> f64 {
-        self.sent as f64 * self.size / self.left_in.max(1e-6)
+        self.bytes / self.left_in.max(1e-6)
+    }
+
+    /// Returns true if the sender used the rate: a sample that lacked data does not show that the path has no more.
+    pub fn full(&self) -> bool {
+        self.unused <= UNUSED * self.left_in
     }
 
     /// Packets that did not arrive, without those that may be late.
@@ -177,6 +188,13 @@ impl PollSamples {
         let one = of_it.next()?;
         let two = of_it.last()?;
         (two.sent - one.sent >= 3).then(|| PollSample::between(one, two))
+    }
+
+    /// Sample between the first and the last POLL with numbers from `first` to `end`.
+    pub fn all_of(&self, first: u64, end: u64) -> Option<PollSample> {
+        let mut of_it = self.train(first, end, Time::MAX);
+        let one = of_it.next()?;
+        Some(PollSample::between(one, of_it.last()?))
     }
 
     /// Sample between the last two answers.

@@ -1,0 +1,141 @@
+//! The start of the rate by delay: trains of packets, and when they are believed.
+//!
+//! Follows docs/stp.md §8.3 rule 5, and RFC 9959 §4 for the saved rate of an earlier connection.
+//! Differs from one train: a longer one tests what the first has shown, and one that lacked data shows nothing.
+//! Leaves out how a train is read (`start`) and the rate afterwards (`delay`).
+
+use super::super::AnswerSignals;
+use super::super::start::{StartTrain, TRAINS, TrainResult};
+use super::{Delay, RatePhase, STEPS};
+use skyhop_units::{Span, Time};
+
+/// Factor of a train's length over the preceding train: if the parts of that one agreed, and if not.
+const LONGER: (u64, u64) = (12, 4);
+
+impl Delay {
+    pub(super) fn start(&mut self, signals: &AnswerSignals) {
+        let Some(answer) = self.samples.last().copied() else { return };
+        if signals.feedback.lost > 0 {
+            // RFC 9959 §4: a saved rate is used only if the first data arrive without loss.
+            self.opening.saved = None;
+        }
+        if self.opening.first == u64::MAX {
+            self.opening.first = answer.next - answer.sent.min(answer.next);
+        }
+        if answer.next < self.opening.first + self.opening.first_packets {
+            return;
+        }
+        let train = StartTrain {
+            first: self.opening.first,
+            end: self.opening.first + self.opening.first_packets,
+            leaves_in: 0.0,
+        };
+        if self.samples.all_of(train.first + 1, train.end).is_some_and(|sample| !sample.full()) {
+            // These packets came one by one, so the next ones are to be the train.
+            self.opening.first = signals.next;
+            return;
+        }
+        let result = train.read(&self.samples);
+        let rtt = answer.rtt;
+        let alike = self.opening.saved.filter(|saved| {
+            rtt.as_nanos() >= saved.rtt.as_nanos() / 2 && rtt.as_nanos() <= saved.rtt.as_nanos() * 10
+        });
+        let saved = alike.map(|saved| saved.rate.as_bps() as f64 / 8.0);
+        match (result, saved) {
+            // The path's rate has fallen if packets arrive at less than half of the saved rate.
+            (TrainResult::Rate(rate), Some(saved)) if 2.0 * rate > saved => {
+                self.ramp(signals, rate.min(saved / 2.0), Some(rate.max(saved)), 0);
+            }
+            (TrainResult::Unsure(_) | TrainResult::More(_), Some(saved))
+                if 5 * self.opening.heard >= 2 * self.opening.cwnd as u64 =>
+            {
+                self.ramp(signals, saved / 2.0, Some(saved), 0);
+            }
+            (TrainResult::Rate(rate), _) => {
+                self.train(signals, LONGER.0 * self.opening.first_packets, rate, true)
+            }
+            (TrainResult::Unsure(rate), _) => {
+                let rate = rate.unwrap_or(f64::INFINITY);
+                self.train(signals, LONGER.1 * self.opening.first_packets, rate, false);
+            }
+            (TrainResult::More(rate), _) => {
+                self.train(signals, LONGER.1 * self.opening.first_packets, rate, false)
+            }
+        }
+    }
+
+    /// Sends the next train, faster than the estimated rate of the path.
+    pub(super) fn train(&mut self, signals: &AnswerSignals, packets: u64, rate: f64, sure: bool) {
+        let floor = self.floor.seconds();
+        let (packets, pace) = self.opening.next(packets, rate, floor, sure);
+        self.train_of(signals, packets, rate, pace);
+    }
+
+    /// Sends a train of so many packets at this pace, to test `rate`.
+    fn train_of(&mut self, signals: &AnswerSignals, packets: u64, rate: f64, pace: f64) {
+        let floor = self.floor.seconds();
+        let leaves_in = packets as f64 * self.mss / pace;
+        let train = StartTrain { first: signals.next, end: signals.next + packets, leaves_in };
+        let until = signals.now + Span::from_secs_f64(1.2 * floor + self.samples.waited() + 3.0 * leaves_in);
+        self.set_rate(pace);
+        self.trial = (signals.next, 0.0);
+        self.phase = RatePhase::Proof {
+            train,
+            rate,
+            left: signals.in_flight as f64 + (packets + 1) as f64 * self.mss,
+            until,
+        };
+    }
+
+    pub(super) fn prove(&mut self, signals: &AnswerSignals, train: StartTrain, rate: f64, until: Time) {
+        let Some(answer) = self.samples.last().copied() else { return };
+        let all = answer.next >= train.end
+            || (answer.next == signals.next && !signals.busy)
+            || signals.now >= until;
+        if all
+            && (signals.next < train.end
+                || self.samples.all_of(train.first + 1, train.end).is_some_and(|sample| !sample.full()))
+        {
+            // The application had too few data for a train: the next data are another. If all of it was sent in the end, the next one is
+            // twice as long, as in slow start, so that data that come little by little are not held up.
+            let longer = if signals.next < train.end { 1 } else { 2 };
+            return self.train_of(signals, longer * train.packets(), rate, self.rate);
+        }
+        let result = train.read(&self.samples);
+        let packets = train.packets();
+        let floor = self.floor.seconds();
+        // A longer train would give no better estimate once a train fills the path.
+        let long = |rate: f64| packets as f64 * self.mss > rate * floor / 4.0;
+        let crowded = self.trial.1 > 0.25 * packets as f64;
+        match result {
+            // The result of a train that keeps the path busy is used before its end; a short one is read to the end, which shows
+            // other flows.
+            TrainResult::Rate(rate) if train.leaves_in > floor / 4.0 => self.believe(signals, packets, rate),
+            _ if !all => {}
+            TrainResult::Rate(rate) => self.believe(signals, packets, rate),
+            // Other flows started at the same time: half of the rate that arrived.
+            TrainResult::Unsure(Some(rate)) | TrainResult::More(rate) if crowded => {
+                self.believe(signals, packets, rate / 2.0)
+            }
+            // Too few packets arrived in order for a measurement: the rate doubles, beginning with the train's bytes in a round trip.
+            TrainResult::Unsure(None) if crowded || self.opening.trains > TRAINS => {
+                self.ramp(signals, packets as f64 * self.mss / floor, None, STEPS.len() - 1);
+            }
+            TrainResult::Unsure(Some(rate)) if long(rate) || self.opening.trains > TRAINS => {
+                self.believe(signals, packets, rate);
+            }
+            TrainResult::More(rate) if long(rate) => {
+                self.cap = f64::INFINITY;
+                self.ramp(signals, rate, None, STEPS.len() - 1);
+            }
+            TrainResult::Unsure(Some(rate)) => self.train(signals, LONGER.1 * packets, rate, false),
+            TrainResult::More(more) => self.train(signals, LONGER.1 * packets, 2.0 * more, false),
+            TrainResult::Unsure(None) => self.train(signals, 2 * packets, rate, false),
+        }
+    }
+
+    fn believe(&mut self, signals: &AnswerSignals, packets: u64, rate: f64) {
+        self.cap = 100.0 * packets as f64 * self.mss;
+        self.ramp(signals, rate, Some(rate), 0);
+    }
+}

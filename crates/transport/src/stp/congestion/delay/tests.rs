@@ -1,0 +1,136 @@
+//! Tests of the rate by delay: the law without the machine.
+//!
+//! Follows docs/stp.md §8.3.
+//! Leaves out paths, which `stp_demand` and the simulator's tests have.
+
+use super::super::super::sender::Feedback;
+use super::super::answer::PollAnswer;
+use super::*;
+
+fn ms(n: u64) -> Time {
+    Time::from_nanos(n * 1_000_000)
+}
+
+/// An answer to a POLL that was sent at `sent_ms`, when so many packets had been sent and had arrived.
+fn answer(sent_ms: u64, rtt_ms: u64, sent: u64, arrived: u64) -> AnswerSignals {
+    let answer = PollAnswer {
+        sent_at: ms(sent_ms),
+        rtt: Span::from_millis(rtt_ms),
+        sent,
+        arrived,
+        clock_us: (sent_ms + rtt_ms) * 1000,
+        needless: 0,
+        unused: Span::ZERO,
+        next: sent,
+        bytes: 1000.0 * sent as f64,
+    };
+    let feedback = Feedback { answer: Some(answer), ..Feedback::default() };
+    let srtt = Some(Span::from_millis(600));
+    AnswerSignals {
+        now: ms(sent_ms + rtt_ms),
+        feedback,
+        srtt,
+        acked: sent,
+        next: sent,
+        bytes: 1000.0 * sent as f64,
+        in_flight: 0,
+        busy: true,
+    }
+}
+
+fn cruising(rate: f64) -> Delay {
+    let mut delay = Delay::new(&Config::default());
+    delay.rate = rate;
+    delay.proven = (rate, Time::ZERO);
+    delay.phase = RatePhase::Cruise { since: Time::ZERO };
+    delay
+}
+
+/// docs/stp.md §8.3: until the rate is known, the window grows by each acknowledged byte.
+#[test]
+fn the_start_opens_the_window_by_what_arrives() {
+    let mut delay = Delay::new(&Config { initial_window: 10_000, ..Config::default() });
+    let mut expected = 10_000;
+    for (n, acked) in [1_000, 1, 0, 2_500, 10_000].into_iter().enumerate() {
+        expected += acked;
+        let feedback = Feedback { acked, ..Feedback::default() };
+        let n = n as u64;
+        let signals = AnswerSignals {
+            now: ms(n),
+            feedback,
+            srtt: None,
+            acked: n,
+            next: n + 1,
+            bytes: 1000.0 * (n + 1) as f64,
+            in_flight: 0,
+            busy: true,
+        };
+        assert!(!delay.on_feedback(&signals));
+        assert_eq!((delay.window(), delay.rate()), (expected, None));
+    }
+}
+
+/// docs/stp.md §8.3: with six packets and three POLLs in a round trip, a sample takes several round trips; the rate still rises.
+#[test]
+fn a_low_rate_is_not_a_trap() {
+    let mut delay = cruising(10_000.0);
+    for n in 0..40u64 {
+        delay.on_feedback(&answer(200 * n, 600, 100 + 2 * n, 100 + 2 * n));
+    }
+    assert!(delay.rate > 10_500.0, "{}", delay.rate);
+}
+
+/// docs/stp.md §8.3: unanswered POLLs do not change the confirmed rate; half of it is tried, then all of it.
+#[test]
+fn after_silence_the_proven_rate_is_tried() {
+    let mut delay = cruising(1e6);
+    delay.on_feedback(&answer(0, 600, 1000, 1000));
+    for _ in 0..10 {
+        delay.on_silence();
+    }
+    delay.on_feedback(&answer(60_000, 600, 2000, 1100));
+    assert_eq!(delay.rate, 0.5e6);
+    assert!(matches!(delay.phase, RatePhase::Ramp { aim: Some(aim), .. } if aim == 1e6), "{:?}", delay.phase);
+}
+
+/// docs/stp.md §8.3: the target delay is inversely proportional to the square root of the rate, so the only equilibrium is equal rates.
+#[test]
+fn the_target_falls_as_the_root_of_the_rate() {
+    let target = |rate: f64| {
+        let mut delay = cruising(rate);
+        delay.on_feedback(&answer(0, 600, 1000, 1000));
+        delay.rate = rate;
+        delay.fair_target()
+    };
+    let (slow, fast) = (target(1e6), target(4e6));
+    assert!((slow / fast - 2.0).abs() < 0.01 && fast > 0.01, "{slow} {fast}");
+}
+
+/// docs/stp.md §8.3: flows through one fluid queue, each with its share of the output and its own target, and feedback delayed by a
+/// round trip.
+#[test]
+fn the_fluid_model_comes_to_equal_rates() {
+    let (path, d) = (12.5e6, 0.6);
+    let mut flows: Vec<Delay> = [1, 2, 3, 5, 7, 10, 15, 20, 25, 30]
+        .map(|part| {
+            let mut delay = cruising(1e6);
+            delay.on_feedback(&answer(0, 600, 1000, 1000));
+            delay.rate = path * f64::from(part) / 118.0;
+            delay
+        })
+        .into();
+    let (mut queue, mut heard) = (0.0f64, 0.0f64);
+    for _ in 0..120 {
+        let sum: f64 = flows.iter().map(|flow| flow.rate).sum();
+        for flow in &mut flows {
+            flow.rate = pulled(path * flow.rate / sum, (flow.fair_target() - heard) / d);
+        }
+        heard = queue;
+        let sum: f64 = flows.iter().map(|flow| flow.rate).sum();
+        queue = (queue + (sum / path - 1.0) * d).max(0.0);
+    }
+    let sum: f64 = flows.iter().map(|flow| flow.rate).sum();
+    let jain = sum * sum / (10.0 * flows.iter().map(|flow| flow.rate * flow.rate).sum::<f64>());
+    assert!(jain > 0.99 && (0.95..1.05).contains(&(sum / path)), "{jain} {sum}");
+    assert!((queue / flows[0].fair_target() - 1.0).abs() < 0.1, "{queue}");
+}
