@@ -209,8 +209,9 @@ def grid(
 
     All rates with all round-trip times, or the pairs of them in `links` only. Each point has its own seeds: with common ones
     all points of the grid would be off by the same few hundredths. The seeds of a pair in `links` depend on the pair only, so
-    that its utilisation does not depend on the other pairs; they are consecutive from `first_seed`. With `lost` the packets of these numbers are lost, the SYN being 1,
-    and no others. Each run lasts `packets` packets at the link's rate, 300 s at least and 2000 s at most, as the reference did.
+    that its utilisation does not depend on the other pairs; they are consecutive from `first_seed`. With `lost` the packets of
+    these numbers are lost, the SYN being 1, and no others. Each run lasts `packets` packets at the link's rate, 300 s at least
+    and 2000 s at most, as the reference did.
     With `errors_before_queue` packets are lost before the link, and take none of its time, as with ns-2's `lossmodel`.
     """
     pairs = None if links is None else list(links)
