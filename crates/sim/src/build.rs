@@ -368,7 +368,7 @@ impl<'a> FlowBuilder<'a> {
         if let Some((gateways, _)) = first.gateways {
             for (node, splice) in nodes.iter_mut().zip(gateways) {
                 *node = self.numbered(&splice.at).ok_or_else(|| {
-                    BuildError::new(&format!("{key}.path"), &format!("no node \"{}\"", splice.at))
+                    BuildError::new(&format!("{key}.path"), format!("no node \"{}\"", splice.at))
                 })?;
             }
         }

@@ -48,7 +48,7 @@ pub struct EndConfig {
 
 /// The state of a connection at a gateway.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Phase {
+enum EndPhase {
     /// No packet of the client, or no stream yet.
     Idle,
     /// The client is connected, and wants a stream.
@@ -136,7 +136,7 @@ pub struct GatewayEnd {
     config: EndConfig,
     chance: Option<Stream>,
     side: Option<TcpSide>,
-    phase: Phase,
+    phase: EndPhase,
     join: Join<PayloadLength>,
     stream: Option<u64>,
     /// The far gateway has ended its direction of the stream.
@@ -153,7 +153,7 @@ impl GatewayEnd {
             config,
             chance: Some(chance),
             side: None,
-            phase: Phase::Idle,
+            phase: EndPhase::Idle,
             join: Join::new(),
             stream: None,
             finished: false,
@@ -165,7 +165,7 @@ impl GatewayEnd {
 
     /// Returns true if it waits for a stream of the association.
     pub fn wants_stream(&self) -> bool {
-        self.phase == Phase::Wants
+        self.phase == EndPhase::Wants
     }
 
     /// Number of its stream.
@@ -175,7 +175,7 @@ impl GatewayEnd {
 
     /// Returns true if it has closed or failed.
     pub fn is_over(&self) -> bool {
-        matches!(self.phase, Phase::Closed | Phase::Broken)
+        matches!(self.phase, EndPhase::Closed | EndPhase::Broken)
     }
 
     /// Returns true if it has carried more than [`BULK`].
@@ -217,7 +217,8 @@ impl GatewayEnd {
             Transport::TooLarge(_) => false,
             Transport::Icmp(_) | Transport::Udp(_) | Transport::Other(_) => return,
         };
-        if self.side.is_none() && self.config.role == EndRole::Opener && opens && self.phase == Phase::Idle {
+        if self.side.is_none() && self.config.role == EndRole::Opener && opens && self.phase == EndPhase::Idle
+        {
             self.begin(|config, [client, server], initial| {
                 Connection::listen(config, server, client, initial)
             });
@@ -251,9 +252,9 @@ impl GatewayEnd {
         match self.config.role {
             EndRole::Opener => {
                 trunk.write(id, PayloadLength(self.config.preamble));
-                self.phase = Phase::Opening;
+                self.phase = EndPhase::Opening;
             }
-            EndRole::Acceptor => self.phase = Phase::Reading(self.config.preamble),
+            EndRole::Acceptor => self.phase = EndPhase::Reading(self.config.preamble),
         }
     }
 
@@ -315,31 +316,31 @@ impl GatewayEnd {
             return read;
         }
         let Some(id) = self.stream else { return read };
-        if let Phase::Reading(missing) = self.phase {
+        if let EndPhase::Reading(missing) = self.phase {
             let left = missing - take(trunk, id, missing);
             read += missing - left;
-            self.phase = Phase::Reading(left);
+            self.phase = EndPhase::Reading(left);
             if left > 0 {
                 return read;
             }
-            self.phase = Phase::Connecting;
+            self.phase = EndPhase::Connecting;
             self.begin(|config, [client, server], initial| {
                 Connection::connect(config, client, server, initial)
             });
         }
-        if self.phase == Phase::Connecting && self.side.as_ref().is_some_and(|side| side.connected) {
+        if self.phase == EndPhase::Connecting && self.side.as_ref().is_some_and(|side| side.connected) {
             trunk.write(id, PayloadLength(ANSWER));
-            self.phase = Phase::Open;
+            self.phase = EndPhase::Open;
         }
-        if self.phase == Phase::Opening && take(trunk, id, ANSWER) == ANSWER {
+        if self.phase == EndPhase::Opening && take(trunk, id, ANSWER) == ANSWER {
             read += ANSWER;
-            self.phase = Phase::Open;
+            self.phase = EndPhase::Open;
         }
-        if !matches!(self.phase, Phase::Opening | Phase::Open) {
+        if !matches!(self.phase, EndPhase::Opening | EndPhase::Open) {
             return read;
         }
         let Some(side) = &mut self.side else { return read };
-        let unanswered = self.phase == Phase::Opening;
+        let unanswered = self.phase == EndPhase::Opening;
         let before = self.join.carried();
         let progress = loop {
             let mut stream = StreamSide { trunk, id, unsent_max, finished: self.finished, unanswered };
@@ -355,7 +356,7 @@ impl GatewayEnd {
         read += self.join.carried()[from_stream] - before[from_stream];
         match progress {
             Progress::Closed => {
-                self.phase = Phase::Closed;
+                self.phase = EndPhase::Closed;
                 self.events.push_back(EndEvent::Closed);
             }
             Progress::Broken(_) => self.fail(Some(trunk)),
@@ -376,8 +377,8 @@ impl GatewayEnd {
                 tcp::Event::Connected => {
                     self.events.push_back(EndEvent::Connected);
                     side.connected = true;
-                    if self.phase == Phase::Idle {
-                        self.phase = Phase::Wants;
+                    if self.phase == EndPhase::Idle {
+                        self.phase = EndPhase::Wants;
                     }
                 }
                 tcp::Event::PeerFinished => side.finished = true,
@@ -392,7 +393,7 @@ impl GatewayEnd {
         if self.is_over() {
             return;
         }
-        self.phase = Phase::Broken;
+        self.phase = EndPhase::Broken;
         self.events.push_back(EndEvent::Broken);
         if let Some(side) = &mut self.side {
             side.tcp.reset();

@@ -65,7 +65,7 @@ impl Path {
     fn run(&mut self, span: Span) {
         let until = self.now + span;
         while self.now < until {
-            self.now = self.now + STEP;
+            self.now += STEP;
             self.step();
         }
     }
@@ -181,7 +181,7 @@ fn a_client_that_does_not_read_holds_no_more_than_the_memory() {
     // Its window closes: it reads nothing.
     let mut held = 0;
     for _ in 0..3_000 {
-        path.now = path.now + STEP;
+        path.now += STEP;
         let now = path.now;
         path.server.handle_timeout(now);
         while let Some(packet) = path.server.poll_transmit(now) {

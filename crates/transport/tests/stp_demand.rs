@@ -93,11 +93,14 @@ impl Case {
     }
 }
 
+/// A packet on the way to a host.
+type Underway = (usize, Packet<Frames<PayloadLength>>);
+
 struct Net {
     now: Time,
     hosts: [Host; 2],
     links: [Link; 2],
-    wire: BTreeMap<(Time, u64), (usize, Packet<Frames<PayloadLength>>)>,
+    wire: BTreeMap<(Time, u64), Underway>,
     serial: u64,
     chance: Stream,
     case: Case,

@@ -7,7 +7,7 @@
 use super::options::{Common, address};
 use super::report::Bar;
 use super::several::{self, Manner};
-use super::upload::{FileSource, Receiver, endpoint_for, send_file};
+use super::upload::{FileSource, UploadTarget, endpoint_for, send_file};
 use crate::failure::Failure;
 use clap::Args;
 use std::path::PathBuf;
@@ -49,7 +49,7 @@ pub fn run(args: &Send) -> Result<(), Failure> {
     let mut sources = several::sources(&args.files, args.name.as_deref(), args.resume)?;
     let address = address(&args.to)?;
     let endpoint = endpoint_for(address, args.common.options(false)?)?;
-    let receiver = Receiver { shown: &args.to, address, endpoint: &endpoint };
+    let receiver = UploadTarget { shown: &args.to, address, endpoint: &endpoint };
     let sent = match &mut sources[..] {
         [source] => one(args, &receiver, source),
         sources => several::run(&manner, &receiver, sources),
@@ -59,7 +59,7 @@ pub fn run(args: &Send) -> Result<(), Failure> {
     sent
 }
 
-fn one(args: &Send, receiver: &Receiver<'_>, source: &mut FileSource) -> Result<(), Failure> {
+fn one(args: &Send, receiver: &UploadTarget<'_>, source: &mut FileSource) -> Result<(), Failure> {
     let mut bar = Bar::new(&source.name, source.size, args.common.quiet);
     let sent = send_file(receiver, source, args.resume, &mut bar);
     bar.clear();

@@ -7,7 +7,7 @@
 
 use super::names::shown;
 use super::report::{Bar, bit_rate};
-use super::upload::{FileSource, Receiver, SentFile, UnsentFile, send_file};
+use super::upload::{FileSource, SentFile, UnsentFile, UploadTarget, send_file};
 use crate::engine::interrupted;
 use crate::failure::Failure;
 use crate::stopwatch::Stopwatch;
@@ -64,12 +64,12 @@ pub fn sources(paths: &[PathBuf], name: Option<&str>, resume: bool) -> Result<Ve
 }
 
 /// A file's place among all, its name, and its outcome.
-type Done = (usize, String, Result<SentFile, Failure>);
+type SentOrNot = (usize, String, Result<SentFile, Failure>);
 
 /// The files that wait, and the outcomes of the others with their names.
-struct Sending<'a> {
+struct SeveralFiles<'a> {
     waiting: Mutex<VecDeque<(usize, &'a mut FileSource)>>,
-    done: Mutex<Vec<Done>>,
+    done: Mutex<Vec<SentOrNot>>,
     /// Set once the path or the peer has failed: the others are not tried.
     disconnected: AtomicBool,
 }
@@ -79,9 +79,9 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// Sends several files.
-pub fn run(manner: &Manner, receiver: &Receiver<'_>, sources: &mut [FileSource]) -> Result<(), Failure> {
+pub fn run(manner: &Manner, receiver: &UploadTarget<'_>, sources: &mut [FileSource]) -> Result<(), Failure> {
     let (files, begin) = (sources.len(), Stopwatch::start());
-    let sending = Sending {
+    let sending = SeveralFiles {
         waiting: Mutex::new(sources.iter_mut().enumerate().collect()),
         done: Mutex::default(),
         disconnected: AtomicBool::new(false),
@@ -126,9 +126,9 @@ pub fn run(manner: &Manner, receiver: &Receiver<'_>, sources: &mut [FileSource])
     })
 }
 
-impl Sending<'_> {
+impl SeveralFiles<'_> {
     /// Sends files one after the other, until none is left.
-    fn work(&self, manner: &Manner, receiver: &Receiver<'_>) {
+    fn work(&self, manner: &Manner, receiver: &UploadTarget<'_>) {
         loop {
             if interrupted() || self.disconnected.load(Ordering::Relaxed) {
                 return;

@@ -123,7 +123,7 @@ pub struct UnsentFile {
 }
 
 /// The host that receives.
-pub struct Receiver<'a> {
+pub struct UploadTarget<'a> {
     /// Name or address, as the user has written it.
     pub shown: &'a str,
     /// Address.
@@ -134,7 +134,7 @@ pub struct Receiver<'a> {
 
 /// Sends a file, or the part of it that the receiver does not hold.
 pub fn send_file(
-    receiver: &Receiver<'_>,
+    receiver: &UploadTarget<'_>,
     source: &mut FileSource,
     resume: bool,
     bar: &mut Bar,
