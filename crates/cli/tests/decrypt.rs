@@ -389,14 +389,15 @@ fn shortened(pcap: &[u8], most: usize) -> Vec<u8> {
     out
 }
 
-/// tcpdump on the loopback interface.
-struct Tcpdump(std::process::Child);
+/// tcpdump on the loopback interface, and the file that it writes.
+struct Tcpdump(std::process::Child, PathBuf);
 
 impl Tcpdump {
     fn new(path: &Path, port: u16) -> Option<Self> {
         let mut command = Command::new("tcpdump");
         command
-            .args(["-i", "lo", "-U", "-B", "16384", "--immediate-mode", "-w"])
+            // In immediate mode the buffer has a place of the longest packet for each, so that 128 MB are 512 packets.
+            .args(["-i", "lo", "-U", "-B", "131072", "--immediate-mode", "-w"])
             .arg(path)
             .args(["udp", "port"]);
         let child = command.arg(port.to_string()).stderr(Stdio::piped()).stdout(Stdio::null()).spawn();
@@ -409,7 +410,7 @@ impl Tcpdump {
         while lines.read_line(&mut told).unwrap() > 0 {
             if told.contains("listening on lo") {
                 child.stderr = Some(lines.into_inner());
-                return Some(Tcpdump(child));
+                return Some(Tcpdump(child, path.to_owned()));
             }
         }
         println!("skipped: tcpdump may not capture here: {told}");
@@ -418,7 +419,12 @@ impl Tcpdump {
     }
 
     fn end(mut self) {
-        thread::sleep(Duration::from_millis(300));
+        // On a busy machine it may be behind: it ends when its file has not grown for a while.
+        let size = || fs::metadata(&self.1).map_or(0, |file| file.len());
+        let mut before = u64::MAX;
+        while std::mem::replace(&mut before, size()) != size() {
+            thread::sleep(Duration::from_millis(500));
+        }
         Command::new("kill").arg("-INT").arg(self.0.id().to_string()).status().unwrap();
         self.0.wait().unwrap();
         let mut told = String::new();
