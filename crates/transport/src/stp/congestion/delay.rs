@@ -478,7 +478,7 @@ impl Delay {
             let short = Span::from_secs_f64((0.4 * floor).max(NOISE * self.samples.unrest()));
             let short = self.samples.latest(short, Time::ZERO);
             if !short.unwrap_or(sample).full() {
-                // What arrives is all that was sent: the path may carry more, and the queue is not of this rate's making.
+                // All that was sent arrives: the path may carry more, and the queue is not of this rate's making.
                 return;
             }
             let share = short.map_or(arrives, |sample| self.carried(&sample));
