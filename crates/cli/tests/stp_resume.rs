@@ -65,12 +65,13 @@ fn killed_and_resumed(
     for moment in moments {
         let mut args = first(&relay.address());
         args.push("--resume".into());
-        let mut client = run(args);
         // Repeated bytes count as passed: the later kills come a little earlier in the file than their number says.
+        relay.cut_after(in_one_go + moment);
+        let mut client = run(args);
         let mut over = false;
         until("the moment", || {
             over = client.try_wait().unwrap().is_some();
-            over || passed(&relay) >= in_one_go + moment
+            over || relay.is_cut()
         });
         assert!(!over, "it ended before the moment: {}", stderr(&end(client)));
         let side = (dice.draw() % 2) as usize;
@@ -79,9 +80,11 @@ fn killed_and_resumed(
         if side == 0 {
             client.kill().unwrap();
             client.wait().unwrap();
+            relay.mend();
         } else {
             let address = server.address.clone();
             drop(server); // by SIGKILL
+            relay.mend();
             server = Server::at(&address, server_args);
             // A sender finds out by itself; a receiver, which owes nothing, by two minutes of silence, or sooner where the
             // next server answers its packets before it is ended.

@@ -26,6 +26,10 @@ struct Shared {
     counting: AtomicBool,
     to_server: AtomicU64,
     to_clients: AtomicU64,
+    /// Counted bytes of one direction, whichever has them first, after which all packets are lost; 0 for never.
+    lost_after: AtomicU64,
+    /// True while all packets are lost.
+    cut: AtomicBool,
 }
 
 impl Relay {
@@ -47,6 +51,23 @@ impl Relay {
     /// Counts nothing until the next client comes.
     pub fn stop_counting(&self) {
         self.shared.counting.store(false, Ordering::SeqCst);
+    }
+
+    /// Loses every packet from the moment that so many counted bytes have passed in one direction, until [`Self::mend`]: a
+    /// test that is late finds the transfer where it wanted it.
+    pub fn cut_after(&self, bytes: u64) {
+        self.shared.lost_after.store(bytes, Ordering::SeqCst);
+    }
+
+    /// True if the moment of [`Self::cut_after`] is over.
+    pub fn is_cut(&self) -> bool {
+        self.shared.cut.load(Ordering::SeqCst)
+    }
+
+    /// Passes packets again.
+    pub fn mend(&self) {
+        self.shared.lost_after.store(0, Ordering::SeqCst);
+        self.shared.cut.store(false, Ordering::SeqCst);
     }
 
     /// Bytes of UDP payload of counted clients passed so far: to the server, and to clients.
@@ -83,13 +104,20 @@ fn pass(front: &UdpSocket, server: SocketAddr, delay: Duration, shared: &Shared)
         let idle = waiting.len() == before;
         while waiting.front().is_some_and(|(due, ..)| *due <= now) {
             let (_, from, client, bytes) = waiting.pop_front().unwrap();
+            if shared.cut.load(Ordering::SeqCst) {
+                continue;
+            }
             if !backs.contains_key(&client) {
                 latest = Some(client);
                 shared.counting.store(true, Ordering::SeqCst);
             }
             if latest == Some(client) && shared.counting.load(Ordering::SeqCst) {
                 let count = if from.is_some() { &shared.to_clients } else { &shared.to_server };
-                count.fetch_add(bytes.len() as u64, Ordering::SeqCst);
+                let passed = count.fetch_add(bytes.len() as u64, Ordering::SeqCst) + bytes.len() as u64;
+                let lost_after = shared.lost_after.load(Ordering::SeqCst);
+                if lost_after > 0 && passed >= lost_after {
+                    shared.cut.store(true, Ordering::SeqCst);
+                }
             }
             if from.is_some() {
                 let _ = front.send_to(&bytes, client);
