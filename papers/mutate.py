@@ -106,7 +106,7 @@ CASES: dict[str, tuple[str, ...]] = {
     f"{TH}/fig_4_2": (LOSSES,),
     f"{TH}/fig_4_3": (LOSSES,),
     f"{TH}/fig_4_4": (LOSSES,),
-    f"{TH}/fig_4_5": (LATE, TAHOE),
+    f"{TH}/fig_4_5": (LOSSES, TAHOE),
     f"{TH}/fig_5_1": (LOSSES,),
     f"{TH}/fig_5_2": (TAHOE,),
     f"{TH}/fig_5_3": (TAHOE,),
