@@ -86,6 +86,9 @@ class Row:
         # A tolerance around zero has two sides; elsewhere the sign is part of the claim.
         if low * high <= 0 and low != high and published != 0:
             found.append(f"{low:g} to {high:g} accepts nothing, or the opposite sign")
+        elif self.unit == "log10":
+            if 10 ** (high - low) >= WIDEST:
+                found.append(f"{low:g} to {high:g} spans a factor of ten")
         elif low * high > 0 and max(abs(low), abs(high)) >= WIDEST * min(abs(low), abs(high)):
             found.append(f"{low:g} to {high:g} spans a factor of ten")
         if self.unit == "times" and published != 1 and low < 1 < high:

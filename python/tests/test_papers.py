@@ -29,6 +29,7 @@ from harness import Row, RowError, refuse  # noqa: E402
         (Row("m", "s", 1.06, 1.24, 1.1, 1.3, "seeds"), "leaves out the published 1.06"),
         (Row("m", "s", 2.0, 36.0, 1.8, 160.0, "words"), "spans a factor of ten"),
         (Row("m", "", None, -3.0, -20.0, -2.0, "words"), "spans a factor of ten"),
+        (Row("m", "log10", None, -5.0, -5.6, -4.5, "words"), "spans a factor of ten"),
         (Row("m", "s", 3.0, 1.0, -3.0, 3.0, "words"), "opposite sign"),
         (Row("m", "s", None, 0.02, 0.0, 0.1, "words"), "accepts nothing"),
         (Row("m", "times", 1.3, 1.2, 0.9, 1.5, "words"), "accepts more and less"),
