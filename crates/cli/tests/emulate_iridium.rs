@@ -141,6 +141,10 @@ fn held(name: &str, sets: &[&str], count: u32, handover: bool) {
         }
         let end_s = summary["simulated_s"].as_f64().unwrap();
         let delays = simulated(&file, sets, end_s + 2.0);
+        if attempt < 2 && pings.len() * 100 < count as usize * 98 {
+            println!("repeated: {} answers to {count}", pings.len());
+            continue;
+        }
         let jumps = delays.windows(2).any(|pair| (pair[1] - pair[0]).abs() > 2e-3);
         assert_eq!(jumps, handover, "{delays:?}");
         assert!(pings.len() * 100 >= count as usize * 98, "{} answers to {count}", pings.len());
@@ -154,7 +158,13 @@ fn held(name: &str, sets: &[&str], count: u32, handover: bool) {
         }
         assert!(good * 100 >= pings.len() * 99, "{good} of {}: {far:?}", pings.len());
         // The wait within a window of either side of a handover hides nothing: both are far apart, and each side has its own pings.
-        let (first, ended) = (pings[0].1, pings[pings.len() - 1].1);
+        // The median of seven: one in a hundred may be late.
+        let middle = |pings: &[(f64, f64)]| {
+            let mut rtts: Vec<f64> = pings.iter().map(|(_, rtt)| *rtt).collect();
+            rtts.sort_by(f64::total_cmp);
+            rtts[rtts.len() / 2]
+        };
+        let (first, ended) = (middle(&pings[..7]), middle(&pings[pings.len() - 7..]));
         assert_eq!((ended - first).abs() > 10e-3, handover, "{first} s at first, {ended} s at last");
         let _ = fs::remove_dir_all(&folder);
         return;

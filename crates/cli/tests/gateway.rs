@@ -19,6 +19,9 @@ use std::time::{Duration, Instant};
 
 const SKYHOP: &str = env!("CARGO_BIN_EXE_skyhop");
 
+/// Time for what takes a second at most on an idle machine, or `silence`.
+const PATIENCE: Duration = Duration::from_secs(40);
+
 /// A folder that goes with the test.
 struct Folder(PathBuf);
 
@@ -156,7 +159,7 @@ impl Lab {
     }
 
     fn wait(&self, mut true_of: impl FnMut(&Self) -> bool, what: &str) {
-        let until = Instant::now() + Duration::from_secs(10);
+        let until = Instant::now() + PATIENCE;
         while !true_of(self) {
             assert!(Instant::now() < until, "{what}: {}{}", self.log("hub.toml"), self.log("home.toml"));
             thread::sleep(Duration::from_millis(20));
@@ -253,6 +256,7 @@ fn read_to_any_end(mut from: TcpStream) -> Receiver<(usize, bool)> {
             match from.read(&mut buffer) {
                 Ok(0) => break false,
                 Ok(read) => all += read,
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
                 Err(e) => break e.kind() == io::ErrorKind::ConnectionReset,
             }
         };
@@ -423,15 +427,23 @@ fn users_share_the_link_and_not_their_connections() {
             }
         });
     }
-    thread::sleep(Duration::from_secs(2));
     let now = || counts.each_ref().map(|count| count.load(Ordering::Relaxed));
-    let before = now();
-    thread::sleep(Duration::from_secs(4));
-    let after = now();
-    let [one, eight] = [0, 1].map(|user| (after[user] - before[user]) as f64 * 8.0 / 4e6);
-    // A busy machine sends less than the rate, and the order is the same.
-    assert!((2.0..20.5).contains(&(one + eight)), "{one} and {eight} Mbit/s of 20");
-    assert!((0.8..1.25).contains(&(one / eight)), "{one} Mbit/s with one connection, {eight} with eight");
+    // What was held up while a busy machine kept a reader from running comes all at once: three tries, of which one has to be undisturbed.
+    let mut found = String::new();
+    for _ in 0..3 {
+        thread::sleep(Duration::from_secs(2));
+        let (begin, before) = (Instant::now(), now());
+        thread::sleep(Duration::from_secs(4));
+        let (took, after) = (begin.elapsed().as_secs_f64(), now());
+        let [one, eight] = [0, 1].map(|user| (after[user] - before[user]) as f64 * 8.0 / took / 1e6);
+        // A busy machine sends less than the rate, and the order is the same.
+        if (2.0..20.5).contains(&(one + eight)) && (0.8..1.25).contains(&(one / eight)) {
+            return;
+        }
+        found = format!("{one} Mbit/s of 20 with one connection, {eight} with eight, within {took} s");
+        println!("repeated: {found}");
+    }
+    panic!("three times {found}");
 }
 
 #[test]
@@ -443,7 +455,7 @@ fn a_reset_passes_from_end_to_end() {
         let told = read_to_any_end(other);
         rustix::net::sockopt::set_socket_linger(&ends, Some(Duration::ZERO)).unwrap();
         drop(ends);
-        assert_eq!(told.recv_timeout(Duration::from_secs(10)).unwrap(), (0, true));
+        assert_eq!(told.recv_timeout(PATIENCE).unwrap(), (0, true));
     }
     // The server has no listener: the client, whose handshake was completed here, is reset.
     lab.server = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
@@ -476,8 +488,8 @@ fn killed(case: usize) {
     let (bytes, reset) = reader.recv_timeout(Duration::from_secs(40)).expect("an end");
     assert!(reset, "a clean end behind {bytes} bytes in case {case}");
     assert!(writer.join().unwrap().is_err(), "all was taken in case {case}");
-    // `silence`, within which a gateway notices, and as much for a machine that is busy.
-    assert!(since.elapsed() < Duration::from_secs(10), "{:?} in case {case}", since.elapsed());
+    // `silence`, within which a gateway notices, and three times as much for a machine that is busy.
+    assert!(since.elapsed() < Duration::from_secs(20), "{:?} in case {case}", since.elapsed());
 }
 
 #[test]
@@ -499,9 +511,9 @@ fn a_hub_that_starts_again_is_found_again() {
         if lab.server.accept().is_ok() {
             break;
         }
-        assert!(since.elapsed() < Duration::from_secs(10), "{}{}", lab.log("hub.toml"), lab.log("home.toml"));
+        assert!(since.elapsed() < PATIENCE, "{}{}", lab.log("hub.toml"), lab.log("home.toml"));
     }
-    assert_eq!(told.recv_timeout(Duration::from_secs(10)).unwrap(), (0, true), "the connection of before");
+    assert_eq!(told.recv_timeout(PATIENCE).unwrap(), (0, true), "the connection of before");
 }
 
 #[test]
@@ -520,7 +532,7 @@ fn connections_beyond_what_the_hub_takes_wait_and_end_with_the_association() {
     assert!(lab.server.accept().is_err(), "one more was opened");
     // A place that is free again is the next one's, though all others stay.
     drop(pairs.pop());
-    let until = Instant::now() + Duration::from_secs(10);
+    let until = Instant::now() + PATIENCE;
     let mut accepted = loop {
         match lab.server.accept() {
             Ok((stream, _)) => break stream,
@@ -537,7 +549,7 @@ fn connections_beyond_what_the_hub_takes_wait_and_end_with_the_association() {
     thread::sleep(Duration::from_millis(300));
     lab.hub.0.kill().unwrap();
     lab.hub.0.wait().unwrap();
-    assert_eq!(told.recv_timeout(Duration::from_secs(20)).unwrap(), (0, true));
+    assert_eq!(told.recv_timeout(PATIENCE).unwrap(), (0, true));
 }
 
 #[test]
@@ -556,7 +568,7 @@ fn a_terminal_that_is_taken_out_of_the_file_is_out() {
     fs::write(&file, before.split("[terminals").next().unwrap()).unwrap();
     lab.hub.signal("-HUP");
     for end in &ends {
-        assert_eq!(end.recv_timeout(Duration::from_secs(10)).unwrap(), (0, true));
+        assert_eq!(end.recv_timeout(PATIENCE).unwrap(), (0, true));
     }
     lab.wait(|lab| lab.status().contains("\"up\": false"), "the association stays");
     thread::sleep(Duration::from_secs(2));
@@ -588,16 +600,17 @@ fn a_quota_that_is_used_up_refuses_new_connections_and_is_kept_over_a_restart() 
     assert!(used(&lab) < 2_400_000, "{}", used(&lab));
     let refused = |lab: &Lab| {
         let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, lab.forward)).unwrap();
-        read_to_any_end(stream).recv_timeout(Duration::from_secs(10)).unwrap() == (0, true)
+        read_to_any_end(stream).recv_timeout(PATIENCE).unwrap() == (0, true)
     };
     assert!(refused(&lab));
     drop(client);
     assert!(read_all(&mut server).unwrap().is_empty());
     lab.hub.signal("-TERM");
-    assert_eq!(lab.hub.wait(Duration::from_secs(15)), Some(0));
+    assert_eq!(lab.hub.wait(PATIENCE), Some(0));
     assert!(fs::read_to_string(lab.folder.0.join("hub.usage")).unwrap().contains("\"home\""));
-    lab.hub = Running::start(&lab.folder.0, "hub.toml");
+    // Before there is another hub: the terminal finds it within a moment.
     lab.wait(|lab| lab.status().contains("\"up\": false"), "the association stays");
+    lab.hub = Running::start(&lab.folder.0, "hub.toml");
     lab.wait_until_up();
     assert!(used(&lab) > 2_000_000 && refused(&lab), "forgotten: {}", used(&lab));
     let metrics = lab.get(lab.metrics, "/metrics");
@@ -608,7 +621,7 @@ fn a_quota_that_is_used_up_refuses_new_connections_and_is_kept_over_a_restart() 
 fn a_capture_has_the_packets_in_the_clear_and_ends_at_its_size() {
     let mut lab = Lab::new("capture");
     lab.terminal.signal("-TERM");
-    assert_eq!(lab.terminal.wait(Duration::from_secs(15)), Some(0));
+    assert_eq!(lab.terminal.wait(PATIENCE), Some(0));
     let folder = lab.folder.0.clone();
     let log = fs::File::create(folder.join("captured.log")).unwrap();
     let mut command = Command::new(SKYHOP);
@@ -664,7 +677,7 @@ fn told_to_end_it_lets_connections_end() {
     assert_eq!(lab.terminal.wait(Duration::from_millis(200)), None, "it ends before its connection");
     drop(client);
     assert!(read_all(&mut server).unwrap().is_empty());
-    assert_eq!(lab.terminal.wait(Duration::from_secs(5)), Some(0));
+    assert_eq!(lab.terminal.wait(PATIENCE), Some(0));
 }
 
 #[test]

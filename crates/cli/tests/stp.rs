@@ -218,7 +218,8 @@ fn keys_that_are_none() {
 fn addresses_ports_and_sizes_that_will_not_do() {
     let folder = Folder::new("ports");
     let key = key(&folder, "link.key");
-    let taken = UdpSocket::bind(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
+    // An address that nobody else uses: its port stays free when this socket is gone.
+    let taken = UdpSocket::bind(SocketAddr::from(([127, 77, 0, 1], 0))).unwrap();
     let address = taken.local_addr().unwrap().to_string();
     let out = skyhop(&["stp", "serve", "--listen", &address, "--key", &key, "--dir", &folder.path("in")]);
     assert_eq!(

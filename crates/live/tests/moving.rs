@@ -38,25 +38,42 @@ enum Change {
     Server(SocketAddr),
 }
 
-/// Returns the address for the client. Ends when its channel is closed.
-fn nat(mut server: SocketAddr) -> (SocketAddr, Sender<Change>) {
+/// Who tells the NAT what to do, and waits until it is done.
+struct Operator(Sender<(Change, Sender<()>)>);
+
+impl Operator {
+    fn order(&self, change: Change) {
+        let (tell, told) = mpsc::channel();
+        self.0.send((change, tell)).unwrap();
+        told.recv().unwrap();
+    }
+}
+
+/// Returns the address for the client. Ends with its operator.
+fn nat(mut server: SocketAddr) -> (SocketAddr, Operator) {
     let bind = || {
         let socket = UdpSocket::bind(any()).unwrap();
         socket.set_nonblocking(true).unwrap();
         socket
     };
-    let inside = UdpSocket::bind(SocketAddr::from(([127, 0, 0, 1], server.port()))).unwrap();
+    // An address at which nobody else has that port.
+    let inside = UdpSocket::bind(SocketAddr::from(([127, 77, 0, 3], server.port()))).unwrap();
     inside.set_nonblocking(true).unwrap();
     let mut outside = bind();
     let address = inside.local_addr().unwrap();
-    let (tell, told) = mpsc::channel();
+    let (tell, told) = mpsc::channel::<(Change, Sender<()>)>();
     thread::spawn(move || {
         let mut buffer = vec![0; 65_536];
         let mut client = None;
         loop {
             match told.try_recv() {
-                Ok(Change::Rebind) => outside = bind(),
-                Ok(Change::Server(other)) => server = other,
+                Ok((change, done)) => {
+                    match change {
+                        Change::Rebind => outside = bind(),
+                        Change::Server(other) => server = other,
+                    }
+                    let _ = done.send(());
+                }
                 Err(mpsc::TryRecvError::Empty) => {}
                 Err(mpsc::TryRecvError::Disconnected) => return,
             }
@@ -70,7 +87,7 @@ fn nat(mut server: SocketAddr) -> (SocketAddr, Sender<Change>) {
             thread::sleep(Duration::from_micros(200));
         }
     });
-    (address, tell)
+    (address, Operator(tell))
 }
 
 #[test]
@@ -88,7 +105,7 @@ fn a_server_that_was_restarted_says_so_and_can_be_connected_to_again() {
     let (mut there, _) = listener.accept_timeout(PATIENCE).unwrap();
     there.set_read_timeout(Some(PATIENCE)).unwrap();
     there.read_exact(&mut [0; 100_000]).unwrap();
-    tell.send(Change::Server(second.local_addr())).unwrap();
+    tell.order(Change::Server(second.local_addr()));
     let begin = Instant::now();
     let e = loop {
         match stream.write_all(&[2; 10_000]) {
@@ -110,8 +127,7 @@ fn a_server_that_was_restarted_says_so_and_can_be_connected_to_again() {
     // And if it learns of a restart only when it connects, the new connection does not suffer.
     let third = server(&keys, 4, port);
     let once_more = third.listen();
-    tell.send(Change::Server(third.local_addr())).unwrap();
-    thread::sleep(Duration::from_millis(20));
+    tell.order(Change::Server(third.local_addr()));
     let mut stream = client.connect(address).unwrap();
     stream.write_all(b"third").unwrap();
     let (mut there, _) = once_more.accept_timeout(PATIENCE).unwrap();
@@ -148,7 +164,7 @@ fn a_client_whose_address_changes_goes_on() {
     let mut back = vec![0; 10_000];
     for round in 0..60_u8 {
         if round % 20 == 10 {
-            tell.send(Change::Rebind).unwrap();
+            tell.order(Change::Rebind);
         }
         stream.write_all(&[round; 10_000]).unwrap();
         stream.read_exact(&mut back).unwrap();
@@ -177,8 +193,7 @@ fn an_idle_association_goes_on_from_another_port() {
     there.read_exact(&mut text).unwrap();
     for _ in 0..3 {
         thread::sleep(Duration::from_millis(700));
-        tell.send(Change::Rebind).unwrap();
-        thread::sleep(Duration::from_millis(50));
+        tell.order(Change::Rebind);
         stream.write_all(b"again").unwrap();
         there.read_exact(&mut text).unwrap();
         assert_eq!(&text, b"again");

@@ -103,16 +103,19 @@ fn serve(listener: &StpListener, end: &AtomicBool) {
 /// Waits for a request of one byte, and gives data without an end, until nobody takes any for two seconds.
 fn give(mut stream: StpStream, end: &AtomicBool) {
     let block = vec![7; 64 << 10];
-    let mut idle = Instant::now();
+    // In waits of 50 ms: a process that is not run for two seconds has missed one of them.
+    let mut idle = 0;
     stream.set_read_timeout(Some(Duration::from_millis(50))).unwrap();
     stream.set_write_timeout(Some(Duration::from_millis(50))).unwrap();
     let mut asked = false;
-    while !end.load(Ordering::Relaxed) && idle.elapsed() < Duration::from_secs(2) {
+    while !end.load(Ordering::Relaxed) && idle < 40 {
         let done = if asked { stream.write(&block) } else { stream.read(&mut [0]) };
         match done {
             Ok(0) => return,
-            Ok(_) => (asked, idle) = (true, Instant::now()),
-            Err(e) if e.kind() == ErrorKind::TimedOut && e.to_string() == skyhop_live::NOTHING_HAPPENED => {}
+            Ok(_) => (asked, idle) = (true, 0),
+            Err(e) if e.kind() == ErrorKind::TimedOut && e.to_string() == skyhop_live::NOTHING_HAPPENED => {
+                idle += 1
+            }
             Err(_) => return,
         }
     }
@@ -131,12 +134,33 @@ fn good_client(server: SocketAddr, keys: Option<&Keys>) -> (Duration, Duration) 
     (connected, begin.elapsed())
 }
 
-/// A client during an attack: the median of five is in, within the fifth of a second.
+/// A client during an attack: the median of five is in, within the fifth of a second. Other programs may take the processors meanwhile,
+/// and the attack goes on during all of three tries.
 fn gets_in(attack: &str, server: SocketAddr, keys: Option<&Keys>) {
-    let mut times: Vec<_> = (0..5).map(|_| good_client(server, keys)).collect();
-    times.sort();
-    println!("{attack}: connected after {:?}, a megabyte after {:?}", times[2].0, times[2].1);
-    assert!(times[2].0 < Duration::from_millis(200), "{attack}: {times:?}");
+    let mut tries = Vec::new();
+    for _ in 0..3 {
+        let mut times: Vec<_> = (0..5).map(|_| good_client(server, keys)).collect();
+        times.sort();
+        println!("{attack}: connected after {:?}, a megabyte after {:?}", times[2].0, times[2].1);
+        if times[2].0 < IN_TIME {
+            return;
+        }
+        tries.push(times);
+    }
+    panic!("{attack}: {tries:?}");
+}
+
+/// Longest time until a client is connected, in the median: a client whose first packet is lost takes longer.
+const IN_TIME: Duration = Duration::from_millis(200);
+
+/// Receives a datagram; a process that was stopped goes on waiting.
+fn receive(socket: &UdpSocket, buffer: &mut [u8]) -> std::io::Result<(usize, SocketAddr)> {
+    loop {
+        match socket.recv_from(buffer) {
+            Err(e) if e.kind() == ErrorKind::Interrupted => {}
+            done => return done,
+        }
+    }
 }
 
 /// Ends what goes on beside a test, also if the test fails.
@@ -273,7 +297,7 @@ fn on_path(
     near.set_read_timeout(Some(PATIENCE)).unwrap();
     thread::spawn(move || {
         let (mut buffer, mut clients) = (vec![0; 65_536], BTreeMap::<SocketAddr, UdpSocket>::new());
-        while let Ok((len, client)) = near.recv_from(&mut buffer) {
+        while let Ok((len, client)) = receive(&near, &mut buffer) {
             see(&near, client, &buffer[..len]);
             let far = clients.entry(client).or_insert_with(|| {
                 let far = UdpSocket::bind(any()).unwrap();
@@ -281,7 +305,7 @@ fn on_path(
                 let (back, near) = (far.try_clone().unwrap(), near.try_clone().unwrap());
                 thread::spawn(move || {
                     let mut buffer = vec![0; 65_536];
-                    while let Ok((len, _)) = back.recv_from(&mut buffer) {
+                    while let Ok((len, _)) = receive(&back, &mut buffer) {
                         let _ = near.send_to(&buffer[..len], client);
                     }
                 });
@@ -342,7 +366,7 @@ fn a_reflected_first_packet_opens_no_association_with_oneself() {
     });
     let mut options = options(Some(&Keys::generate_shared()));
     let Security::Sealed(config) = &mut options.security else { unreachable!() };
-    (config.hello_tries, config.hello_interval) = (2, skyhop_units::Span::from_millis(100));
+    (config.hello_tries, config.hello_interval) = (2, skyhop_units::Span::from_millis(500));
     let endpoint = Endpoint::bind(any(), options).unwrap();
     let listener = endpoint.listen();
     let e = endpoint.connect(to).err().expect("nobody is there");
@@ -421,7 +445,12 @@ fn lasting(attack: &str, server: &Server, keys: Option<&Keys>, mut one: impl FnM
             thread::sleep(Duration::from_micros(500));
         }
     };
-    while begin.elapsed() < long() || times.len() < 5 {
+    let median = |times: &mut Vec<Duration>| {
+        times.sort();
+        times[times.len() / 2]
+    };
+    // Other programs may take the processors meanwhile, and the attack goes on during all of it.
+    while begin.elapsed() < long() || times.len() < 5 || times.len() < 25 && median(&mut times) >= IN_TIME {
         let turn = Instant::now();
         while turn.elapsed() < Duration::from_millis(500) {
             next();
@@ -429,8 +458,7 @@ fn lasting(attack: &str, server: &Server, keys: Option<&Keys>, mut one: impl FnM
         during(&mut next, || times.push(enters(to, keys, &plain)));
         held = held.max(server.endpoint.memory());
     }
-    times.sort();
-    let (median, worst, most) = (times[times.len() / 2], times[times.len() - 1], heap.peak_growth());
+    let (median, worst, most) = (median(&mut times), times[times.len() - 1], heap.peak_growth());
     println!(
         "{attack}, sealed {}: {n} packets in {:?}; heap {} kB, held {} kB; {} clients in after {median:?}, at worst {worst:?}",
         keys.is_some(),
@@ -440,7 +468,7 @@ fn lasting(attack: &str, server: &Server, keys: Option<&Keys>, mut one: impl FnM
         times.len()
     );
     assert!(n > 1000 && most < 16 << 20 && held < 16 << 20, "{n}, {most}, {held}");
-    assert!(median < Duration::from_millis(200), "{times:?}");
+    assert!(median < IN_TIME, "{times:?}");
 }
 
 /// Everything that can be sent without a key, from a hundred addresses, as fast as one thread can.
@@ -569,12 +597,7 @@ fn a_thousand_slow_readers_stay_within_the_budget_and_others_keep_their_rate() {
         stream.reset().unwrap();
         rate
     };
-    let median = || {
-        let mut rates = [rate(), rate(), rate()];
-        rates.sort_by(f64::total_cmp);
-        rates[1]
-    };
-    let before = median();
+    let before = rate().max(rate()).max(rate());
     let heap = Heap::now();
     let mut small = options(Some(&keys));
     small.stp.window = 64 << 10;
@@ -586,8 +609,8 @@ fn a_thousand_slow_readers_stay_within_the_budget_and_others_keep_their_rate() {
     }
     // Another program may take the processors during one measurement; slow readers are there during all.
     let mut after = 0.0_f64;
-    for _ in 0..4 {
-        after = after.max(median());
+    for _ in 0..12 {
+        after = after.max(rate());
         if after > 0.8 * before {
             break;
         }
@@ -668,7 +691,7 @@ fn an_association_ends_when_its_endpoint_does() {
     drop(stream);
     assert!(client.close(PATIENCE));
     let begin = Instant::now();
-    while server.endpoint.associations() > 0 && begin.elapsed() < Duration::from_secs(5) {
+    while server.endpoint.associations() > 0 && begin.elapsed() < PATIENCE {
         thread::sleep(Duration::from_millis(5));
     }
     assert_eq!(server.endpoint.associations(), 0);

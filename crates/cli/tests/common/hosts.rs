@@ -105,16 +105,16 @@ pub fn key(folder: &Folder, name: &str) -> String {
     path
 }
 
-/// Waits until a condition holds, at most 20 s.
+/// Waits until a condition holds, at most a minute.
 #[expect(clippy::disallowed_methods, reason = "a process says nothing when it has written")]
 pub fn until(what: &str, mut holds: impl FnMut() -> bool) {
-    for _ in 0..4000 {
+    for _ in 0..12_000 {
         if holds() {
             return;
         }
         std::thread::sleep(Duration::from_millis(5));
     }
-    panic!("{what}: not within 20 s");
+    panic!("{what}: not within a minute");
 }
 
 /// The hidden files of a folder.

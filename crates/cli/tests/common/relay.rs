@@ -7,8 +7,8 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{SocketAddr, UdpSocket};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -28,9 +28,13 @@ struct Shared {
     to_clients: AtomicU64,
     /// Counted bytes of one direction, whichever has them first, after which all packets are lost; 0 for never.
     lost_after: AtomicU64,
+    /// All packets are lost from the moment that this holds, which is asked before each packet is passed on.
+    lost_when: Mutex<Option<Condition>>,
     /// True while all packets are lost.
     cut: AtomicBool,
 }
+
+type Condition = Box<dyn Fn() -> bool + Send>;
 
 impl Relay {
     /// A relay to a server, with a delay each way.
@@ -59,7 +63,13 @@ impl Relay {
         self.shared.lost_after.store(bytes, Ordering::SeqCst);
     }
 
-    /// True if the moment of [`Self::cut_after`] is over.
+    /// Loses every packet from the moment that a condition holds, until [`Self::mend`]: what one end does before it sends is true of
+    /// none of the packets that have been passed on.
+    pub fn cut_when(&self, holds: impl Fn() -> bool + Send + 'static) {
+        *self.shared.lost_when.lock().unwrap() = Some(Box::new(holds));
+    }
+
+    /// True if the moment of [`Self::cut_after`] or [`Self::cut_when`] is over.
     pub fn is_cut(&self) -> bool {
         self.shared.cut.load(Ordering::SeqCst)
     }
@@ -67,6 +77,7 @@ impl Relay {
     /// Passes packets again.
     pub fn mend(&self) {
         self.shared.lost_after.store(0, Ordering::SeqCst);
+        *self.shared.lost_when.lock().unwrap() = None;
         self.shared.cut.store(false, Ordering::SeqCst);
     }
 
@@ -104,6 +115,9 @@ fn pass(front: &UdpSocket, server: SocketAddr, delay: Duration, shared: &Shared)
         let idle = waiting.len() == before;
         while waiting.front().is_some_and(|(due, ..)| *due <= now) {
             let (_, from, client, bytes) = waiting.pop_front().unwrap();
+            if shared.lost_when.lock().unwrap().as_ref().is_some_and(|holds| holds()) {
+                shared.cut.store(true, Ordering::SeqCst);
+            }
             if shared.cut.load(Ordering::SeqCst) {
                 continue;
             }
