@@ -1,7 +1,7 @@
 """KG section 4: the simulated tables 5, 8 and 11, their metrics and their rows.
 
 Follows KG 4.3 (efficiency, fairness with max-min rates) and 4.4 (the factorial design) over the scenarios of `satellite_atm.py`.
-Differs: means of five seeds.
+Differs: eight seeds on WAN, five on the others; means of efficiency, medians of fairness.
 Leaves out nothing that the tables print.
 """
 
@@ -20,7 +20,8 @@ from satellite_atm import BUFFERS, DURATION_S, FLAVORS, GEO, POLICIES, WAN, Link
 import skyhop
 from skyhop.analysis import Factorial, factorial
 
-SEEDS = (1, 2, 3, 4, 5)
+#: On WAN one run deviates by 0.065 in fairness, on the others by 0.011.
+SEEDS = {"wan": tuple(range(1, 9)), "meo": tuple(range(1, 6)), "geo": tuple(range(1, 6))}
 HERE = Path(__file__).resolve().parent
 
 
@@ -57,8 +58,9 @@ Setting = tuple[str, str, str]
 
 
 @lru_cache(maxsize=None)
-def measure(link: Link, seeds: tuple[int, ...] = SEEDS, law: str = "cut") -> dict[Setting, Cell]:
+def measure(link: Link, seeds: tuple[int, ...] = (), law: str = "cut") -> dict[Setting, Cell]:
     """The 24 settings of a link: drop policy, flavor, buffer."""
+    seeds = seeds or SEEDS[link.name]
     settings = [(p, f, b) for p in POLICIES for f in FLAVORS for b in BUFFERS]
     jobs = [(setting, seed) for setting in settings for seed in seeds]
 
@@ -87,14 +89,18 @@ def rates(text: str, seed: int, law: str) -> np.ndarray:
 
 # ---- Rows of a table ----
 
-#: Bounds of an efficiency, by link, and of a fairness, in both directions.
-EFFICIENCY = {"wan": 0.10, "meo": 0.08, "geo": 0.08}
-EFFICIENCY_WHY = "five seeds schedule 46 to 51 Mbit/s, and each printed number is one run"
-FAIRNESS = {"wan": 0.10, "meo": 0.08, "geo": 0.08}
-FAIRNESS_WHY = (
-    "each printed number is one run, ours the median of five; on WAN, where a few starved connections decide, one run deviates by "
-    "0.046 and the median by 0.026: two standard deviations of their difference; 0.012 on the others"
-)
+#: Largest difference of an efficiency.
+EFFICIENCY = 0.08
+EFFICIENCY_WHY = "0.08 on each link: seeds schedule 46 to 51 Mbit/s, and each printed number is one run"
+#: Largest difference of a fairness, by link: on WAN the publication's 90 % interval of one run, t[0.95; 6] = 1.943 times its s_e.
+FAIRNESS = {"wan": 1.943 * 0.0472, "meo": 0.08, "geo": 0.08}
+FAIRNESS_WHY = {
+    "wan": "1.943 times the printed s_e of 0.0472, the publication's 90 % interval of one run",
+    "meo": "each printed number is one run of the same files",
+    "geo": "each printed number is one run of the same files",
+}
+#: A difference on record has disappeared if it is below this share of the bound: near the bound itself seeds would decide.
+GONE = 0.25
 
 
 def parsed(text: str) -> dict[Setting, tuple[float, float]]:
@@ -111,13 +117,16 @@ def rows(link: Link, printed: dict[Setting, tuple[float, float]], known: dict[tu
     """A row for each printed number; `known` has the reasons of known differences."""
     found = []
     for setting, cell in measure(link).items():
-        name = ", ".join(setting)
-        for metric, number, ours, off, why in (
-            ("efficiency", printed[setting][0], np.mean(cell.efficiency), EFFICIENCY[link.name], EFFICIENCY_WHY),
-            ("fairness", printed[setting][1], np.median(cell.fairness), FAIRNESS[link.name], FAIRNESS_WHY),
+        for column, (metric, off, why) in enumerate(
+            (("efficiency", EFFICIENCY, EFFICIENCY_WHY), ("fairness", FAIRNESS[link.name], FAIRNESS_WHY[link.name]))
         ):
+            number, values = printed[setting][column], getattr(cell, metric)
+            # In a few runs on WAN many connections starve, which would decide a mean of fairness.
+            ours = float(np.mean(values) if metric == "efficiency" else np.median(values))
             reason = known.get((setting, metric), "")
-            found.append(Row(f"{metric}: {name}", "", number, float(ours), number - off, number + off, why, reason))
+            if reason:
+                off, why = GONE * off, f"a quarter of {off:.2g}, below which the difference has disappeared; {why}"
+            found.append(Row(f"{metric}: {', '.join(setting)}", "", number, ours, number - off, number + off, why, reason))
     return found
 
 
@@ -226,10 +235,10 @@ def claims(link: Link, printed: dict[Setting, tuple[float, float]], known: dict[
     # Nine in ten on WAN; on the other links half of the pairs lie within 0.02 of each other.
     least, why = (0.9, "words: nine in ten") if link is WAN else (0.8, "words: four in five")
     why += " of those that differ by more than s_e"
-    said = "words: drop policy explains nothing that matters, read as less than 4 %"
+    said = "words: drop policy explains nothing that matters, read as less than 3 %"
     found = [
         Row("pairs of flavors in the printed order", "", 1, order, least, 1, why),
         Row("variation of efficiency by flavor, over that by buffer", "", first, second, 1.5, 14.9, "words: flavor first, buffer next"),
-        Row("variation of efficiency that is not drop policy's", "%", without[0], without[1], 96, 100, said),
+        Row("variation of efficiency that is not drop policy's", "%", without[0], without[1], 97, 100, said),
     ]
     return [row if row.metric not in known else replace(row, known=known[row.metric]) for row in found]

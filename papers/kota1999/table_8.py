@@ -26,12 +26,12 @@ sd  sack    0.9167 0.9552  0.9258 0.9674  0.9373 0.9594
 """)
 KNOWN: dict[tuple[kota.Setting, str], str] = {}
 KNOWN_CLAIMS: dict[str, str] = {}
-REMARKS = ["The buffer is a train's: a packet's cells meet it together (docs/scenario.md, queues of kind ubr)."]
+REMARKS = ["Cells come to the switch at the rate of the access links, those of several packets one between the other (port_rate)."]
 
 
 def reproduce() -> Reproduction:
     rows = kota.rows(satellite_atm.MEO, PRINTED, KNOWN) + kota.claims(satellite_atm.MEO, PRINTED, KNOWN_CLAIMS)
     fair = kota.analysed(kota.means(satellite_atm.MEO, "fairness"))
     largest = max(abs(effect.effect) for effect in fair.effects if len(effect.factors) == 1)
-    rows.append(Row("largest main effect on fairness", "", 0.0062, largest, 0.002, 0.015, "words: very small, read as no more than 0.015"))
+    rows.append(Row("largest main effect on fairness", "", 0.0062, largest, 0.0016, 0.015, "words: very small, read as no more than 0.015"))
     return Reproduction(rows, kota.draw(satellite_atm.MEO, PRINTED), REMARKS)
