@@ -47,9 +47,10 @@ pub fn emit<P: Contents>(packet: &Packet<P>, out: &mut Vec<u8>) {
 pub(super) fn checksum(bytes: &[u8]) -> u16 {
     let mut sum: u64 = 0;
     let (words, rest) = bytes.as_chunks::<4>();
-    // In the machine's own order (RFC 1071 §2 (B)): no word has to be turned round, so that several are added at once.
+    // In the machine's own order (RFC 1071 §2 (B)): no word has to be turned round, so that several are added at once. Only 16 GB
+    // could overflow it, and a check for each word would prevent that.
     for word in words {
-        sum += u64::from(u32::from_ne_bytes(*word));
+        sum = sum.wrapping_add(u64::from(u32::from_ne_bytes(*word)));
     }
     let mut last = [0; 4];
     last[..rest.len()].copy_from_slice(rest);

@@ -74,6 +74,8 @@ impl PollSample {
 pub(super) struct PollSamples {
     answers: VecDeque<PollAnswer>,
     way_back: WayBack,
+    /// Of the last answer, the round trip without its wait on the return path, and that wait, seconds: each packet asks for them.
+    last: Option<(Span, f64)>,
 }
 
 impl PollSamples {
@@ -92,7 +94,13 @@ impl PollSamples {
             self.answers.pop_front();
         }
         self.answers.push_back(answer);
+        self.look_at_last();
         moved
+    }
+
+    fn look_at_last(&mut self) {
+        let waited = |answer| self.way_back.waited(answer).as_secs_f64();
+        self.last = self.answers.back().map(|answer| (self.rtt(answer), waited(answer)));
     }
 
     /// Starts again with the last answer, after a change of the path.
@@ -101,6 +109,7 @@ impl PollSamples {
         if let Some(last) = self.answers.back() {
             self.way_back.restart(last);
         }
+        self.look_at_last();
     }
 
     /// Round trip of an answer, without its wait on the return path.
@@ -110,12 +119,12 @@ impl PollSamples {
 
     /// Round trip of the last answer.
     pub fn last_rtt(&self) -> Option<Span> {
-        self.answers.back().map(|last| self.rtt(last))
+        self.last.map(|(rtt, _)| rtt)
     }
 
     /// Wait of the last answer on the return path, seconds.
     pub fn waited(&self) -> f64 {
-        self.answers.back().map_or(0.0, |last| self.way_back.waited(last).as_secs_f64())
+        self.last.map_or(0.0, |(_, waited)| waited)
     }
 
     pub fn forget(&mut self) {
