@@ -4,6 +4,7 @@
 //! Differs from `host`, which has many connections to a peer: here there is one path, and the owner sees streams only.
 //! Leaves out the socket, the clock and the thread, and the owner of streams.
 
+mod buffers;
 mod link;
 mod shared_rate;
 mod turns;
@@ -17,6 +18,7 @@ use crate::keys::{Keys, PublicKey};
 use crate::memory::{Holding, HostMemory, MEMORY_LEAST};
 use crate::seal::{HEADER_LEN, OVERHEAD};
 use crate::socket::{Trouble, TroubleKind};
+use buffers::Buffers;
 use bytes::Bytes;
 pub use link::Link;
 use shared_rate::SharedRate;
@@ -163,6 +165,7 @@ pub struct Engine {
     swept_at: Time,
     tap: Option<PacketTap>,
     memory: Arc<HostMemory>,
+    buffers: Buffers,
     /// Associations that were refused because the memory was used up.
     refused: u64,
 }
@@ -174,6 +177,7 @@ impl Engine {
             associations: Associations::new(now, config.associations.clone(), entropy.clone()),
             shared: SharedRate::new(config.rate),
             memory: HostMemory::new(config.memory.max(MEMORY_LEAST)),
+            buffers: Buffers::default(),
             refused: 0,
             config,
             links: BTreeMap::new(),
@@ -283,7 +287,7 @@ impl Engine {
         }
         let Ok(packet) = parse(&datagram[contents]) else { return false };
         let asks = packet.poll.is_some();
-        let Some(packet) = framed(packet) else { return false };
+        let Some(packet) = framed(&self.buffers, packet) else { return false };
         let Some(link) = self.links.get_mut(&id) else { return false };
         link.reply_from = to.filter(|_| !link.initiator);
         link.traffic.received(len);
@@ -512,11 +516,11 @@ impl Engine {
 
 /// A packet with its frames parsed. Each packet's data have an allocation of their own: otherwise data that a stream holds for long
 /// would keep the whole packet in memory.
-fn framed(packet: Packet<&[u8]>) -> Option<Packet<Frames<Bytes>>> {
+fn framed(buffers: &Buffers, packet: Packet<&[u8]>) -> Option<Packet<Frames<Bytes>>> {
     let frames = match packet.data {
         None => None,
         Some(data) => {
-            let whole = Bytes::copy_from_slice(data);
+            let whole = buffers.copy(data);
             let frames = Frames::parse(&whole).ok()?;
             Some(frames.map(|data| whole.slice_ref(data)))
         }
