@@ -447,6 +447,45 @@ fn users_share_the_link_and_not_their_connections() {
 }
 
 #[test]
+fn a_user_with_a_rate_has_no_more_by_several_connections_and_others_have_theirs() {
+    let lab = Lab::new("user-rates");
+    let file = lab.folder.0.join("home.toml");
+    let text = fs::read_to_string(&file).unwrap();
+    let rates = "[[users]]\naddresses = [\"127.0.0.2/32\"]\nup = \"4 Mbit/s\"\ndown = \"8 Mbit/s\"\n";
+    fs::write(&file, format!("{text}{rates}")).unwrap();
+    lab.terminal.signal("-HUP");
+    lab.wait(|lab| lab.log("home.toml").contains("reloaded"), "no reload");
+    // Each user has two connections, with 500 kB to the server and 1 MB back in each.
+    let took = [2, 3].map(|user| {
+        let begun = Instant::now();
+        let pairs = [(); 2].map(|()| {
+            let client = connect_from([127, 0, 0, user], lab.forward);
+            let up = send(client.try_clone().unwrap(), content(500_000, user));
+            let (server, _) = lab.server.accept().unwrap();
+            let down = send(server.try_clone().unwrap(), content(1_000_000, user));
+            let reads = [client, server].map(|mut end| {
+                thread::spawn(move || (read_all(&mut end).unwrap(), begun.elapsed().as_secs_f64()))
+            });
+            (reads, [up, down])
+        });
+        let mut last = [0.0_f64; 2];
+        for (reads, writes) in pairs {
+            for (way, (read, len)) in reads.into_iter().zip([1_000_000, 500_000]).enumerate() {
+                let (got, at) = read.join().unwrap();
+                assert!(got == content(len, user), "user {user}");
+                last[way] = last[way].max(at);
+            }
+            writes.into_iter().for_each(|write| write.join().unwrap().unwrap());
+        }
+        last
+    });
+    // At those rates it takes 2 s each way; a tenth of a second is saved up at the beginning.
+    let [limited, free] = took;
+    assert!(limited.iter().all(|took| (1.85..30.0).contains(took)), "{limited:?} s at the rates of the file");
+    assert!(free.iter().all(|took| *took < 30.0), "{free:?} s");
+}
+
+#[test]
 fn a_reset_passes_from_end_to_end() {
     let mut lab = Lab::new("reset");
     for from_client in [true, false] {

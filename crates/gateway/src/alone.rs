@@ -6,7 +6,7 @@
 //! Leaves out shares of the link, which the kernel's connections settle by congestion control.
 
 use crate::flow::SplitConnection;
-use crate::gateway::{End, Fate, Gateway};
+use crate::gateway::{End, Fate, Gateway, allowed};
 use crate::kernel::{KernelSocket, SocketTuning};
 use crate::sides::KernelSide;
 use skyhop_units::Time;
@@ -38,16 +38,19 @@ impl Gateway {
 
     /// Copies data between two sockets of the kernel.
     pub(crate) fn pump_alone(&mut self, now: Time, slot: usize, flow: &mut SplitConnection) -> Fate {
+        let most = allowed(&mut self.lines, &self.config, now, slot, flow);
+        let before = flow.join.carried();
         let (Some(user), Some(server)) = (&mut flow.user, &mut flow.socket) else {
             return Fate::Over(End::Reset);
         };
         let [up, down] = &mut self.arenas;
         let mut client = KernelSide { socket: user, arena: up };
         let mut server = KernelSide { socket: server, arena: down };
-        let progress = flow.join.pump(&mut client, &mut server);
+        let progress = flow.join.pump(&mut client, &mut server, most);
         if client.socket.has_failed() || server.socket.has_failed() {
             return Fate::Over(End::Reset);
         }
+        self.passed(now, slot, flow, most, before);
         self.fate(now, slot, flow, progress)
     }
 }

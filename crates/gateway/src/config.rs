@@ -8,6 +8,7 @@ use crate::dscp::{Dscp, DscpRow, DscpTable};
 use crate::file_text::{ConfigError, Ports, Text};
 use crate::prefix::Prefix;
 use crate::quotas::Quota;
+use crate::user_rates::UserRate;
 use serde::Deserialize;
 use skyhop_live::UDP_PORT;
 use skyhop_live::keys::{Keys, PublicKey};
@@ -206,6 +207,8 @@ pub struct Config {
     pub metrics: Option<SocketAddr>,
     /// A hub's terminals, by name.
     pub terminals: BTreeMap<String, Terminal>,
+    /// Rates of single users.
+    pub users: Vec<UserRate>,
 }
 
 #[derive(Deserialize)]
@@ -238,6 +241,17 @@ struct File {
     metrics: Option<Spanned<String>>,
     #[serde(default)]
     terminals: BTreeMap<String, TerminalFile>,
+    #[serde(default)]
+    users: Vec<UsersFile>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct UsersFile {
+    #[serde(default)]
+    addresses: Vec<Spanned<String>>,
+    up: Option<Spanned<String>>,
+    down: Option<Spanned<String>>,
 }
 
 #[derive(Deserialize)]
@@ -303,6 +317,8 @@ struct DscpFile {
 
 /// Ports of encrypted tunnels, which a split would only delay. SSH is not one of them, so it is split.
 const TUNNELS: [RangeInclusive<u16>; 2] = [500..=500, 4500..=4500];
+/// The lowest rate of a user, bit/s.
+const USER_RATE_LEAST: u64 = 8000;
 /// The default mark: the letters "sky" in ASCII.
 pub const MARK: u32 = 0x736b79;
 
@@ -395,6 +411,7 @@ impl Config {
             forwards: file.forward.iter().map(|from| forward(&text, from)).collect::<Result<_, _>>()?,
             metrics: file.metrics.as_ref().map(|at| text.address("metrics", at, Some(9464))).transpose()?,
             terminals,
+            users: users(&text, &file)?,
         };
         if config.promised && config.rate.is_none() {
             return Err(text.error(0, "promised: give the promised rate as `rate`"));
@@ -472,6 +489,38 @@ fn terminals(text: &Text<'_>, file: &File) -> Result<BTreeMap<String, Terminal>,
         terminals.insert(name.clone(), Terminal { key, prefixes, rate, quota });
     }
     Ok(terminals)
+}
+
+fn users(text: &Text<'_>, file: &File) -> Result<Vec<UserRate>, ConfigError> {
+    let mut entries: Vec<UserRate> = Vec::new();
+    for from in &file.users {
+        let given = from.up.iter().chain(&from.down).chain(&from.addresses).next();
+        let at = given.map_or(0, |value| value.span().start);
+        if file.role == Role::Hub {
+            return Err(
+                text.error(at, "users: of the users' side only; a hub has a `rate` for each terminal")
+            );
+        }
+        if entries.iter().any(|before| before.addresses.is_empty()) {
+            return Err(text.error(at, "users: an entry before this one is for all addresses"));
+        }
+        let mut rates = [None; 2];
+        for (rate, (key, value)) in rates.iter_mut().zip([("users.up", &from.up), ("users.down", &from.down)])
+        {
+            let Some(value) = value else { continue };
+            let parsed: Rate = text.value(key, value)?;
+            if parsed.as_bps() < USER_RATE_LEAST {
+                let message = format!(
+                    "{key}: {parsed} is less than 8 kbit/s, at which a packet takes more than a second"
+                );
+                return Err(text.error(value.span().start, message));
+            }
+            *rate = Some(parsed);
+        }
+        let addresses = text.values("users.addresses", &from.addresses)?;
+        entries.push(UserRate { addresses, rates });
+    }
+    Ok(entries)
 }
 
 fn quota(text: &Text<'_>, name: &str, from: &TerminalFile) -> Result<Option<Quota>, ConfigError> {

@@ -93,6 +93,11 @@ impl SplitConnection {
         table.priority(self.dscp).unwrap_or(priority(self.bulk))
     }
 
+    /// The address of its client, if that is on this side of the link.
+    pub fn user_here(&self) -> Option<IpAddr> {
+        self.client.filter(|_| self.opener || self.user.is_some()).map(|client| client.ip())
+    }
+
     /// A client's connection to a server, without a far gateway.
     pub fn intercepted(now: Time, user: KernelSocket, client: SocketAddr, to: SocketAddr) -> Self {
         let destination = Some(Destination::Address(to));

@@ -16,6 +16,7 @@ use crate::peers::Peers;
 use crate::sides::KernelSide;
 use crate::socks::{self, Asked, Socks};
 use crate::udp_flows::UdpState;
+use crate::user_rates::{UserLines, rates_of};
 use bytes::{Bytes, BytesMut};
 use polling::{Event as PollEvent, PollMode, Poller};
 use skyhop_live::engine::{self, Engine, Link};
@@ -80,6 +81,8 @@ pub struct Gateway {
     pub peers: Peers,
     pub counters: GatewayCounters,
     pub users: Users<IpAddr>,
+    /// Users who have a rate of their own.
+    pub(crate) lines: UserLines,
     /// Refused streams, and the time at which each is reset if the far end has not done so.
     refused: VecDeque<(Time, u32, u64)>,
     /// Connections that wait until the peer's limit of streams allows one more.
@@ -130,6 +133,7 @@ impl Gateway {
             peers: Peers::new(now, &config, hub),
             counters: GatewayCounters::default(),
             users: Users::default(),
+            lines: UserLines::default(),
             refused: VecDeque::new(),
             waiting: VecDeque::new(),
             files_max: usize::MAX,
@@ -232,6 +236,9 @@ impl Gateway {
     pub fn handle_timeout(&mut self, now: Time) {
         self.engine.handle_timeout(now);
         self.flows.handle_timeout(now);
+        while let Some(slot) = self.lines.take_due(now) {
+            self.flows.touch(slot);
+        }
         if let Some(hub) = self.peers.wants(now) {
             // A restarted hub has opened an association itself, which is about to replace the lost one.
             let coming = |link: &Link| link.initiator && !link.trunk.established() && !link.trunk.is_over();
@@ -261,6 +268,7 @@ impl Gateway {
             self.engine.poll_timeout(),
             self.flows.poll_timeout(),
             self.peers.poll_timeout(),
+            self.lines.poll_timeout(),
             refused,
             self.udp.flows.poll_timeout(),
         ]
@@ -445,6 +453,8 @@ impl Gateway {
         if flow.user.is_some() {
             return self.pump_alone(now, slot, flow);
         }
+        let most = allowed(&mut self.lines, &self.config, now, slot, flow);
+        let before = flow.join.carried();
         let (Some((link, id)), Some(socket)) = (flow.stream, &mut flow.socket) else {
             return Fate::Over(End::Reset);
         };
@@ -455,9 +465,9 @@ impl Gateway {
         let mut kernel = KernelSide { socket, arena: &mut self.arenas[0] };
         let mut stream = StreamSide { trunk, id, unsent_max, finished, unanswered };
         let progress = if opener {
-            flow.join.pump(&mut kernel, &mut stream)
+            flow.join.pump(&mut kernel, &mut stream, most)
         } else {
-            flow.join.pump(&mut stream, &mut kernel)
+            flow.join.pump(&mut stream, &mut kernel, most)
         };
         if kernel.socket.has_failed() {
             return Fate::Over(End::Reset);
@@ -467,7 +477,24 @@ impl Gateway {
             let priority = flow.priority(&self.config.dscp);
             trunk.prioritize(id, Class { priority, weight: flow.weight });
         }
+        self.passed(now, slot, flow, most, before);
         self.fate(now, slot, flow, progress)
+    }
+
+    /// Counts what a connection of a user with a rate has passed on.
+    pub(crate) fn passed(
+        &mut self,
+        now: Time,
+        slot: usize,
+        flow: &SplitConnection,
+        most: [u64; 2],
+        before: [u64; 2],
+    ) {
+        let Some(user) = flow.user_here() else { return };
+        for (way, most) in most.into_iter().enumerate().filter(|(_, most)| *most != u64::MAX) {
+            let bytes = flow.join.carried()[way] - before[way];
+            self.lines.passed(now, (user, way), slot, bytes, bytes >= most);
+        }
     }
 
     /// Maps a join's progress to the connection's fate.
@@ -499,11 +526,14 @@ impl Gateway {
         self.counters.bytes[0] += from_link;
         self.counters.bytes[1] += to_link;
         self.flows.remove(slot, flow.stream);
+        if let Some(user) = flow.user_here() {
+            self.lines.forget(now, user, slot);
+        }
         if end == End::HandedOver {
             return;
         }
-        if let Some(client) = flow.client.filter(|_| flow.opener || flow.user.is_some()) {
-            self.counters.users.add(client.ip(), [up, down]);
+        if let Some(user) = flow.user_here() {
+            self.counters.users.add(user, [up, down]);
         }
         if let (Some(user), Some(stream)) = (flow.sharer, flow.stream)
             && let Some(weight) = self.users.remove(user, stream)
@@ -659,4 +689,17 @@ impl Gateway {
             _ => self.flows.touch(slot),
         }
     }
+}
+
+/// Bytes that a connection may pass on in its turn, to the server and back, by its user's rates.
+pub(crate) fn allowed(
+    lines: &mut UserLines,
+    config: &Config,
+    now: Time,
+    slot: usize,
+    flow: &SplitConnection,
+) -> [u64; 2] {
+    let Some(user) = flow.user_here().filter(|_| !config.users.is_empty()) else { return [u64::MAX; 2] };
+    let rates = rates_of(&config.users, user);
+    [0, 1].map(|way| rates[way].map_or(u64::MAX, |rate| lines.allowed(now, (user, way), rate, slot)))
 }

@@ -6,9 +6,11 @@
 
 use crate::dscp::Dscp;
 use bytes::{Buf, Bytes, BytesMut};
+use skyhop_splice::gateway::PIECES_MAX;
 use skyhop_units::Rate;
 use socket2::{Domain, Protocol, Socket, TcpKeepalive, Type};
-use std::io;
+use std::collections::VecDeque;
+use std::io::{self, IoSlice};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::time::Duration;
@@ -264,6 +266,21 @@ impl KernelSocket {
         (!data.is_empty()).then_some(data)
     }
 
+    /// Writes as much as the kernel's buffer takes, many pieces in one call, and leaves the rest.
+    pub fn write_pieces(&mut self, pieces: &mut VecDeque<Bytes>) {
+        while self.writable && !pieces.is_empty() && self.failed.is_none() {
+            let mut slices = [IoSlice::new(&[]); PIECES_MAX];
+            let count = pieces.len().min(PIECES_MAX);
+            slices.iter_mut().zip(pieces.iter()).for_each(|(slice, piece)| *slice = IoSlice::new(piece));
+            match self.socket.send_vectored(&slices[..count]) {
+                Ok(sent) => advance(pieces, sent),
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => self.writable = false,
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => self.failed = Some(e.kind()),
+            }
+        }
+    }
+
     /// Closes this direction after the written data.
     pub fn shutdown(&mut self) {
         if let Err(e) = self.socket.shutdown(std::net::Shutdown::Write) {
@@ -282,6 +299,17 @@ impl KernelSocket {
     /// Closes without a reset: the kernel delivers the written data and the FIN.
     pub fn close(self) {
         let _ = self.socket.set_linger(None);
+    }
+}
+
+/// Removes the first `count` bytes, and pieces without bytes before the next.
+fn advance(pieces: &mut VecDeque<Bytes>, mut count: usize) {
+    while let Some(piece) = pieces.front_mut() {
+        if piece.len() > count {
+            return piece.advance(count);
+        }
+        count -= piece.len();
+        pieces.pop_front();
     }
 }
 

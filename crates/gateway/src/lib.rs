@@ -21,6 +21,7 @@
 //! | `rule_counters` | counters of the firewall's rules |
 //! | `usage` | the file of their usage |
 //! | `users` | users and their shares of the link |
+//! | `user_rates` | highest rates of single users |
 //! | `socks` | requests of programs to the SOCKS5 proxy |
 //! | `names` | name resolution |
 //! | `user_counters` | the counters of users |
@@ -70,6 +71,7 @@ mod udp_flows;
 mod udp_loads;
 mod usage;
 mod user_counters;
+mod user_rates;
 
 pub use config::{Config, Dns, Fail, Forward, Intercept, Quic, Role, SourceAddress, Terminal, UdpRule};
 pub use daemon::{DaemonError, run};

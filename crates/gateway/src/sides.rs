@@ -6,6 +6,7 @@
 use crate::kernel::KernelSocket;
 use bytes::{Bytes, BytesMut};
 use skyhop_splice::join::{Input, SplitSide};
+use std::collections::VecDeque;
 
 /// The kernel's side, with the memory into which it reads.
 pub struct KernelSide<'a> {
@@ -14,10 +15,13 @@ pub struct KernelSide<'a> {
 }
 
 impl SplitSide<Bytes> for KernelSide<'_> {
-    fn read(&mut self, most: u64) -> Input<Bytes> {
+    fn read(&mut self, most: u64, pieces: &mut VecDeque<Bytes>) -> Input {
         match self.socket.read(most, self.arena) {
             Ok(Some(data)) if data.is_empty() => Input::End,
-            Ok(Some(data)) => Input::Data(data),
+            Ok(Some(data)) => {
+                pieces.push_back(data);
+                Input::Data
+            }
             Ok(None) => Input::Nothing,
             Err(_) => Input::Broken,
         }
@@ -27,8 +31,8 @@ impl SplitSide<Bytes> for KernelSide<'_> {
         if self.socket.writable { u64::MAX } else { 0 }
     }
 
-    fn write(&mut self, data: Bytes) -> Option<Bytes> {
-        self.socket.write(data)
+    fn write(&mut self, pieces: &mut VecDeque<Bytes>) {
+        self.socket.write_pieces(pieces);
     }
 
     fn shutdown(&mut self) {

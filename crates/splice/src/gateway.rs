@@ -9,6 +9,7 @@
 use crate::join::{Input, SplitSide};
 use skyhop_transport::stp::{Budgets, DatagramDelay, Payload, Trunk};
 use skyhop_units::Span;
+use std::collections::VecDeque;
 
 /// Bytes of a connection that may wait to be sent: the limit, and the limit with very many connections.
 const UNSENT_MAX: u64 = 512 << 10;
@@ -21,8 +22,12 @@ const LONG: u8 = 5;
 /// A queue of datagrams that persists beyond a geostationary round trip is shortened.
 const DATAGRAM_DELAY: DatagramDelay =
     DatagramDelay { target: Span::from_millis(25), interval: Span::from_millis(500) };
-/// Bytes passed on in one call: copying packets together costs less than a call for each.
+/// Bytes passed on in one call.
 pub const WRITE_MAX: usize = 64 << 10;
+/// Usual length of a piece: the data of a packet.
+const PIECE: usize = 1400;
+/// Pieces passed on in one call.
+pub const PIECES_MAX: usize = 64;
 /// Less room does not justify a call.
 const ROOM_MIN: u64 = 4096;
 
@@ -62,35 +67,25 @@ pub struct StreamSide<'a, P> {
     pub unanswered: bool,
 }
 
-impl<P: Payload> StreamSide<'_, P> {
-    /// A piece joined with those after it that are also in order.
-    fn joined(&mut self, first: P, most: usize) -> P {
-        let len = first.len();
-        let more = usize::try_from(self.trunk.readable(self.id)).unwrap_or(most).min(most - len);
-        if more == 0 {
-            return first;
-        }
-        let mut left = most - len;
-        let (trunk, id) = (&mut *self.trunk, self.id);
-        let following = std::iter::from_fn(|| {
-            let next = if left > 0 { trunk.read(id, left)? } else { return None };
-            left -= next.len();
-            Some(next)
-        });
-        P::gather(std::iter::once(first).chain(following), len + more)
-    }
-}
-
 impl<P: Payload> SplitSide<P> for StreamSide<'_, P> {
-    fn read(&mut self, most: u64) -> Input<P> {
+    fn read(&mut self, most: u64, pieces: &mut VecDeque<P>) -> Input {
         if self.unanswered {
             return Input::Nothing;
         }
-        let most = usize::try_from(most).unwrap_or(usize::MAX).min(WRITE_MAX);
-        match self.trunk.read(self.id, most) {
-            Some(data) => Input::Data(self.joined(data, most)),
-            None if self.finished => Input::End,
-            None => Input::Nothing,
+        let mut left = usize::try_from(most).unwrap_or(usize::MAX).min(WRITE_MAX);
+        let before = pieces.len();
+        pieces.reserve(left.min(self.trunk.readable(self.id) as usize).div_ceil(PIECE).min(PIECES_MAX));
+        while left > 0
+            && pieces.len() < PIECES_MAX
+            && let Some(data) = self.trunk.read(self.id, left)
+        {
+            left -= data.len();
+            pieces.push_back(data);
+        }
+        match pieces.len() > before {
+            true => Input::Data,
+            false if self.finished => Input::End,
+            false => Input::Nothing,
         }
     }
 
@@ -103,8 +98,12 @@ impl<P: Payload> SplitSide<P> for StreamSide<'_, P> {
         room
     }
 
-    fn write(&mut self, data: P) -> Option<P> {
-        self.trunk.write(self.id, data)
+    fn write(&mut self, pieces: &mut VecDeque<P>) {
+        while let Some(data) = pieces.pop_front() {
+            if let Some(rest) = self.trunk.write(self.id, data) {
+                return pieces.push_front(rest);
+            }
+        }
     }
 
     fn shutdown(&mut self) {

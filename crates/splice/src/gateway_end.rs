@@ -98,12 +98,15 @@ impl TcpSide {
 }
 
 impl SplitSide<PayloadLength> for TcpSide {
-    fn read(&mut self, most: u64) -> Input<PayloadLength> {
+    fn read(&mut self, most: u64, pieces: &mut VecDeque<PayloadLength>) -> Input {
         match self.tcp.read_up_to(most) {
             0 if self.failed => Input::Broken,
             0 if self.finished => Input::End,
             0 => Input::Nothing,
-            bytes => Input::Data(PayloadLength(bytes)),
+            bytes => {
+                pieces.push_back(PayloadLength(bytes));
+                Input::Data
+            }
         }
     }
 
@@ -115,10 +118,10 @@ impl SplitSide<PayloadLength> for TcpSide {
         }
     }
 
-    fn write(&mut self, PayloadLength(bytes): PayloadLength) -> Option<PayloadLength> {
+    fn write(&mut self, pieces: &mut VecDeque<PayloadLength>) {
+        let bytes = pieces.drain(..).map(|PayloadLength(bytes)| bytes).sum();
         self.written += bytes;
         self.tcp.write(bytes);
-        None
     }
 
     fn shutdown(&mut self) {
@@ -345,8 +348,8 @@ impl GatewayEnd {
         let progress = loop {
             let mut stream = StreamSide { trunk, id, unsent_max, finished: self.finished, unanswered };
             let progress = match self.config.role {
-                EndRole::Opener => self.join.pump(side, &mut stream),
-                EndRole::Acceptor => self.join.pump(&mut stream, side),
+                EndRole::Opener => self.join.pump(side, &mut stream, [u64::MAX; 2]),
+                EndRole::Acceptor => self.join.pump(&mut stream, side, [u64::MAX; 2]),
             };
             if progress != Progress::More {
                 break progress;

@@ -7,12 +7,13 @@
 //! Leaves out addresses, opening and budgets, which belong to the owner.
 
 use skyhop_wire::stp::Contents;
+use std::collections::VecDeque;
 
 /// Input from a side.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Input<P> {
-    /// The next bytes in order.
-    Data(P),
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Input {
+    /// The next bytes in order were appended.
+    Data,
     /// No data for now.
     Nothing,
     /// All data have been passed, and the peer has ended its direction.
@@ -23,12 +24,12 @@ pub enum Input<P> {
 
 /// A connection with one of the two ends.
 pub trait SplitSide<P> {
-    /// Reads at most `most` bytes that came from the end.
-    fn read(&mut self, most: u64) -> Input<P>;
+    /// Appends at most `most` bytes that came from the end, in pieces as they came.
+    fn read(&mut self, most: u64, pieces: &mut VecDeque<P>) -> Input;
     /// Number of bytes worth writing now; 0 means none until the next call of `pump`.
     fn room(&mut self) -> u64;
-    /// Sends data to the end. Returns those for which there is no room, to be written again later.
-    fn write(&mut self, data: P) -> Option<P>;
+    /// Sends data to the end, and leaves those for which there is no room, to be written again later.
+    fn write(&mut self, pieces: &mut VecDeque<P>);
     /// Ends this direction after the data written.
     fn shutdown(&mut self);
     /// Returns true if the end has acknowledged all data written.
@@ -39,7 +40,7 @@ pub trait SplitSide<P> {
 #[derive(Debug)]
 struct Direction<P> {
     /// Bytes for which the receiver had no room.
-    waiting: Option<P>,
+    waiting: VecDeque<P>,
     carried: u64,
     /// True if the sender has ended it.
     ended: bool,
@@ -49,7 +50,7 @@ struct Direction<P> {
 
 impl<P> Direction<P> {
     const fn new() -> Self {
-        Direction { waiting: None, carried: 0, ended: false, passed: false }
+        Direction { waiting: VecDeque::new(), carried: 0, ended: false, passed: false }
     }
 }
 
@@ -60,7 +61,7 @@ pub enum Progress {
     Waits,
     /// An end waits for an acknowledgment, which a kernel's socket does not report.
     WaitsForAcknowledgment,
-    /// There is more to do at once; the limit of a turn was reached.
+    /// There is more to do at once; the limit of a turn was reached, which is less than the caller's.
     More,
     /// Both directions have ended, and the ends were passed on: a clean close.
     Closed,
@@ -70,6 +71,10 @@ pub enum Progress {
 
 /// Bytes of each direction carried in a turn, before other connections have theirs.
 const TURN: u64 = 256 << 10;
+
+fn bytes_of<P: Contents>(pieces: &VecDeque<P>) -> u64 {
+    pieces.iter().map(|piece| piece.len() as u64).sum()
+}
 
 /// Two sides that are one connection to their ends.
 #[derive(Debug)]
@@ -97,12 +102,21 @@ impl<P: Contents> Join<P> {
 
     /// Data that the client sent before the join existed, to be carried first.
     pub fn preload(&mut self, data: P) {
-        self.directions[0].waiting = Some(data);
+        self.directions[0].waiting.push_back(data);
     }
 
-    /// Carries data and ends as far as possible.
-    pub fn pump(&mut self, client: &mut impl SplitSide<P>, server: &mut impl SplitSide<P>) -> Progress {
-        let more = [self.carry(0, client, server), self.carry(1, server, client)];
+    /// Carries data and ends as far as possible, with at most these bytes from the client to the server, and back.
+    pub fn pump(
+        &mut self,
+        client: &mut impl SplitSide<P>,
+        server: &mut impl SplitSide<P>,
+        most: [u64; 2],
+    ) -> Progress {
+        let more = [self.carry(0, client, server, most[0]), self.carry(1, server, client, most[1])];
+        for direction in &mut self.directions {
+            // An idle connection keeps no memory for pieces.
+            direction.waiting.shrink_to_fit();
+        }
         match more {
             [None, _] => return Progress::Broken(0),
             [_, None] => return Progress::Broken(1),
@@ -126,27 +140,25 @@ impl<P: Contents> Join<P> {
         direction: usize,
         from: &mut impl SplitSide<P>,
         to: &mut impl SplitSide<P>,
+        most: u64,
     ) -> Option<bool> {
         let direction = &mut self.directions[direction];
-        let mut left = TURN;
+        let mut left = TURN.min(most);
         loop {
-            if let Some(data) = direction.waiting.take() {
-                let len = data.len() as u64;
-                direction.waiting = to.write(data);
-                direction.carried += len - direction.waiting.as_ref().map_or(0, |rest| rest.len() as u64);
-                if direction.waiting.is_some() {
+            if !direction.waiting.is_empty() {
+                let len = bytes_of(&direction.waiting);
+                to.write(&mut direction.waiting);
+                direction.carried += len - bytes_of(&direction.waiting);
+                if !direction.waiting.is_empty() {
                     return Some(false);
                 }
             }
             let room = to.room().min(left);
             if direction.ended || room == 0 {
-                return Some(left == 0);
+                return Some(left == 0 && most > TURN);
             }
-            match from.read(room) {
-                Input::Data(data) => {
-                    left = left.saturating_sub(data.len() as u64);
-                    direction.waiting = Some(data).filter(|data| !data.is_empty());
-                }
+            match from.read(room, &mut direction.waiting) {
+                Input::Data => left = left.saturating_sub(bytes_of(&direction.waiting)),
                 Input::Nothing => return Some(false),
                 Input::End => direction.ended = true,
                 Input::Broken => return None,
@@ -163,9 +175,9 @@ impl<P: Contents> Join<P> {
     ) -> bool {
         let back = &self.directions[1 - direction];
         let completes = back.ended;
-        let back_is_empty = back.waiting.is_none();
+        let back_is_empty = back.waiting.is_empty();
         let direction = &mut self.directions[direction];
-        if direction.passed || !direction.ended || direction.waiting.is_some() {
+        if direction.passed || !direction.ended || !direction.waiting.is_empty() {
             return false;
         }
         // The receiver has ended its own direction, so this end would complete a clean close.

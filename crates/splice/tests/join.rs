@@ -6,6 +6,7 @@
 use bytes::Bytes;
 use proptest::prelude::*;
 use skyhop_splice::join::{Input, Join, Progress, SplitSide};
+use std::collections::VecDeque;
 
 /// An end and the connection with it.
 #[derive(Default)]
@@ -25,7 +26,8 @@ struct End {
 }
 
 impl SplitSide<Bytes> for End {
-    fn read(&mut self, most: u64) -> Input<Bytes> {
+    /// In pieces of at most 100 bytes, of which one call reads several.
+    fn read(&mut self, most: u64, pieces: &mut VecDeque<Bytes>) -> Input {
         if self.broken {
             return Input::Broken;
         }
@@ -34,17 +36,23 @@ impl SplitSide<Bytes> for End {
             return if self.ended { Input::End } else { Input::Nothing };
         }
         let rest = self.sent.split_off(self.sent.len().min(most as usize));
-        Input::Data(std::mem::replace(&mut self.sent, rest).into())
+        let read = std::mem::replace(&mut self.sent, rest);
+        pieces.extend(read.chunks(100).map(Bytes::copy_from_slice));
+        Input::Data
     }
     fn room(&mut self) -> u64 {
         self.room as u64
     }
-    fn write(&mut self, mut data: Bytes) -> Option<Bytes> {
+    fn write(&mut self, pieces: &mut VecDeque<Bytes>) {
         assert!(!self.shut, "data behind an end");
-        let taken = data.split_to(data.len().min(self.room));
-        self.room -= taken.len();
-        self.got.extend_from_slice(&taken);
-        (!data.is_empty()).then_some(data)
+        while let Some(mut data) = pieces.pop_front() {
+            let taken = data.split_to(data.len().min(self.room));
+            self.room -= taken.len();
+            self.got.extend_from_slice(&taken);
+            if !data.is_empty() {
+                return pieces.push_front(data);
+            }
+        }
     }
     fn shutdown(&mut self) {
         assert!(!self.shut, "two ends");
@@ -105,7 +113,7 @@ proptest! {
             }
             let before = [ends[0].shut, ends[1].shut];
             let [client, server] = &mut ends;
-            let progress = join.pump(client, server);
+            let progress = join.pump(client, server, [u64::MAX; 2]);
             closed |= progress == Progress::Closed;
             for side in 0..2 {
                 prop_assert_eq!(&ends[1 - side].got[..], &all[side][..ends[1 - side].got.len()]);
@@ -122,7 +130,7 @@ proptest! {
         for _ in 0..4 {
             ends.iter_mut().for_each(|end| end.room += 1 << 20);
             let [client, server] = &mut ends;
-            closed |= join.pump(client, server) == Progress::Closed;
+            closed |= join.pump(client, server, [u64::MAX; 2]) == Progress::Closed;
             ends.iter_mut().for_each(|end| end.acknowledged = end.got.len());
         }
         prop_assert!(closed, "it never closes");
@@ -134,11 +142,11 @@ proptest! {
         let mut ends = [End { room, ..End::default() }, End { room, ..End::default() }];
         ends[side].sent = vec![1; sent];
         let [client, server] = &mut ends;
-        join.pump(client, server);
+        join.pump(client, server, [u64::MAX; 2]);
         ends[side].broken = true;
         ends.iter_mut().for_each(|end| end.room += 4096);
         let [client, server] = &mut ends;
-        prop_assert_eq!(join.pump(client, server), Progress::Broken(side));
+        prop_assert_eq!(join.pump(client, server, [u64::MAX; 2]), Progress::Broken(side));
         prop_assert!(!ends[0].shut && !ends[1].shut);
     }
 }
@@ -148,14 +156,14 @@ fn a_half_close_passes_while_the_answer_is_still_to_come() {
     let mut join = Join::<Bytes>::new();
     let mut client = End { sent: b"GET".to_vec(), ended: true, room: 99, ..End::default() };
     let mut server = End { room: 99, ..End::default() };
-    assert_eq!(join.pump(&mut client, &mut server), Progress::Waits);
+    assert_eq!(join.pump(&mut client, &mut server, [u64::MAX; 2]), Progress::Waits);
     assert!(server.shut && server.got == b"GET" && !client.shut);
     server.sent = b"answer".to_vec();
     server.ended = true;
-    assert_eq!(join.pump(&mut client, &mut server), Progress::WaitsForAcknowledgment);
+    assert_eq!(join.pump(&mut client, &mut server, [u64::MAX; 2]), Progress::WaitsForAcknowledgment);
     assert!(client.got == b"answer" && !client.shut, "the request has not been acknowledged");
     server.acknowledged = 3;
-    assert_eq!(join.pump(&mut client, &mut server), Progress::Closed);
+    assert_eq!(join.pump(&mut client, &mut server, [u64::MAX; 2]), Progress::Closed);
     assert!(client.shut);
 }
 
@@ -165,8 +173,21 @@ fn a_turn_ends() {
     let mut client = End { sent: vec![7; 1 << 20], ..End::default() };
     let mut server = End { room: 1 << 24, ..End::default() };
     let mut turns = 0;
-    while join.pump(&mut client, &mut server) == Progress::More {
+    while join.pump(&mut client, &mut server, [u64::MAX; 2]) == Progress::More {
         turns += 1;
     }
     assert_eq!((turns, server.got.len()), (4, 1 << 20));
+}
+
+#[test]
+fn a_limit_of_a_direction_is_kept_and_calls_for_no_further_turn() {
+    let mut join = Join::<Bytes>::new();
+    let mut client = End { sent: vec![7; 1000], room: 2000, ended: true, ..End::default() };
+    let mut server = End { sent: vec![8; 1000], room: 2000, ..End::default() };
+    assert_eq!(join.pump(&mut client, &mut server, [300, 0]), Progress::Waits);
+    assert_eq!((server.got.len(), client.got.len(), server.shut), (300, 0, false));
+    assert_eq!(join.pump(&mut client, &mut server, [700, u64::MAX]), Progress::Waits);
+    assert_eq!((server.got.len(), client.got.len(), server.shut), (1000, 1000, false));
+    assert_eq!(join.pump(&mut client, &mut server, [1, 1]), Progress::Waits);
+    assert!(server.shut);
 }

@@ -295,9 +295,6 @@ impl Payload for Data {
         self.0.extend(more.0);
         None
     }
-    fn gather(pieces: impl Iterator<Item = Self>, _len: usize) -> Self {
-        Data(pieces.flat_map(|piece| piece.0).collect())
-    }
 }
 
 fn plain(seq: u32) -> Packet<Data> {

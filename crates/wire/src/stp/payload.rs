@@ -24,8 +24,6 @@ pub trait Payload: Contents {
     fn split_to(&mut self, n: usize) -> Self;
     /// Appends `more` if that is cheap, given that the whole will be cut into packets of `packet` bytes; else returns it.
     fn join(&mut self, more: Self, packet: usize) -> Option<Self>;
-    /// Pieces in a row as one, of `len` bytes together.
-    fn gather(pieces: impl Iterator<Item = Self>, len: usize) -> Self;
     /// The same payload in its own memory, if it is part of a much larger buffer.
     fn owned(self) -> Self {
         self
@@ -53,9 +51,6 @@ impl Payload for PayloadLength {
     fn join(&mut self, more: Self, _packet: usize) -> Option<Self> {
         self.0 = self.0.saturating_add(more.0);
         None
-    }
-    fn gather(pieces: impl Iterator<Item = Self>, _len: usize) -> Self {
-        PayloadLength(pieces.map(|piece| piece.0).sum())
     }
 }
 
@@ -85,11 +80,6 @@ impl Payload for Bytes {
         more.advance(taken);
         *self = joined.freeze();
         (!more.is_empty()).then_some(more)
-    }
-    fn gather(pieces: impl Iterator<Item = Self>, len: usize) -> Self {
-        let mut whole = BytesMut::with_capacity(len);
-        pieces.for_each(|piece| whole.extend_from_slice(&piece));
-        whole.freeze()
     }
     fn owned(self) -> Self {
         Bytes::copy_from_slice(&self)
