@@ -1,7 +1,7 @@
 """The effect of a gateway on its users' transfers over a satellite link, with the kernel's TCP at both ends.
 
 `make bench-gateway`, or `python3 bench/gateway.py [CASE ...]` with the command built; needs root, nft, curl and socat. Cases:
-thesis, alone, narrow, faults, kills, and of gateway_load.py idle, load, terminals, flood, processor.
+thesis, alone, narrow, faults, kills, and of gateway_load.py idle, load, learnt, terminals, flood, held, processor.
 Namespaces: a server, 20 ms and a competing flow to the hub, 600 ms to the terminal, a user. docs/gateway.md has the tables.
 """
 
@@ -243,8 +243,8 @@ def hold(true, what):
 
 def main():
     cases = {case.__name__: case for case in (thesis, alone, narrow, faults, kills)}
-    of_load = (gateway_load.idle, gateway_load.load, gateway_load.terminals, gateway_load.flood, gateway_load.held, gateway_load.processor)
-    for case in of_load:
+    of_load = (gateway_load.idle, gateway_load.load, gateway_load.learnt, gateway_load.terminals, gateway_load.flood, gateway_load.held)
+    for case in (*of_load, gateway_load.processor):
         cases[case.__name__] = functools.wraps(case)(functools.partial(case, hold))
     wanted = sys.argv[1:] or list(cases)
     for name in wanted:
