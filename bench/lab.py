@@ -89,7 +89,7 @@ class Lab:
                 process.terminate()
         for process in reversed(self.processes):
             try:
-                process.wait(15)
+                process.wait(30)
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
@@ -162,9 +162,17 @@ class Lab:
         path = self.folder / f"{log}.toml"
         path.write_text(scenario)
         run(SKYHOP, "check", path)
-        self.start(name, log, SKYHOP, "emulate", path, "--device", f"user={user}", "--device", f"server={server}")
+        process = self.start(name, log, SKYHOP, "emulate", path, "--device", f"user={user}", "--device", f"server={server}")
         wait(lambda: "sky-" in self.run(name, "ip", "-br", "link"), f"{log}: {self.text(log)}")
-        time.sleep(0.3)
+        wait(lambda: self.answers(name, process.pid), f"{log}: its loop does not answer")
+
+    def answers(self, name, pid):
+        """True if an emulation has told its state."""
+        watch = self.inside(name, SKYHOP, "emulate", "watch", "--json", "--pid", pid)
+        with subprocess.Popen(watch, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+            line = process.stdout.readline()
+            process.kill()
+        return '"now_s"' in line
 
     def text(self, log):
         return self.logs[log].read_text() if log in self.logs and self.logs[log].exists() else ""
@@ -207,7 +215,7 @@ def v6(address):
     return f"{a}:{b}::{c}"
 
 
-def wait(true, message, seconds=10.0, log=None):
+def wait(true, message, seconds=60.0, log=None):
     until = time.monotonic() + seconds
     while time.monotonic() < until:
         try:

@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -112,11 +113,13 @@ def opened(path):
 
 @pytest.mark.parametrize("host", [lab.SERVER, "[fd00:4:0::1]"])
 def test_connections_of_both_versions_are_split(path, host):
-    before = opened(path)
-    # The terminal completes the handshake, without the round trip of 40 ms.
-    assert download(path, host, 1_000_000) < 0.02
+    before, times = opened(path), []
+    # The terminal completes the handshake, without the round trip of 40 ms. On a busy machine one of five may take longer.
+    while len(times) < 5 and not (times and times[-1] < 0.02):
+        times.append(download(path, host, 1_000_000))
+    assert times[-1] < 0.02, times
     upload(path, host.strip("[]"), 500_000)
-    assert opened(path) == before + 2
+    assert opened(path) == before + len(times) + 1
     lab.wait(lambda: path.status("hub")["connections"] == 0, "connections stay")
 
 
@@ -146,7 +149,7 @@ def test_a_foreign_table_is_left_alone(path):
     lab.wait(lambda: "reloaded" in path.text("term"), "no reload")
     assert listed() == before
     path.terminal.terminate()
-    assert path.terminal.wait(15) == 0
+    assert path.terminal.wait(60) == 0
     tables = path.run("term", "nft", "list", "tables")
     assert "skyhop" not in tables and "other" in tables
     assert "0x736b79" not in path.run("term", "ip", "rule")
@@ -160,13 +163,13 @@ def test_a_foreign_table_is_left_alone(path):
 def test_killed_it_lets_new_connections_pass_and_resets_the_others(path):
     script = (
         "import socket, sys; s = socket.create_connection(('%s', 82), 5); s.sendall(b'x'); print(s.recv(1), flush=True); "
-        "s.settimeout(20); print(repr(s.recv(1)))" % lab.SERVER
+        "s.settimeout(50); print(repr(s.recv(1)))" % lab.SERVER
     )
     held = subprocess.Popen(path.inside("user", sys.executable, "-c", script), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert held.stdout.readline() == "b'x'\n"
     path.terminal.kill()
     path.terminal.wait()
-    assert "ConnectionResetError" in held.communicate(timeout=20)[1]
+    assert "ConnectionResetError" in held.communicate(timeout=60)[1]
     # The handshake is now with the server.
     assert download(path, lab.SERVER, 10_000) > 0.035
     path.start_terminal()
@@ -182,13 +185,13 @@ def test_without_the_hub_connections_pass_or_are_refused(path):
         path.terminal.send_signal(1)
         path.hub.kill()
         path.hub.wait()
-        lab.wait(lambda: not path.status("term")["peers"][0]["up"], "the association stays", 20)
+        lab.wait(lambda: not path.status("term")["peers"][0]["up"], "the association stays")
         done = subprocess.run(
             path.inside("user", "curl", "-gso", "/dev/null", "-m", "10", f"http://{lab.SERVER}/bytes/1000"), capture_output=True
         )
         assert (done.returncode == 0) == passes, (fail, done)
         path.start_hub()
-        lab.wait(lambda: path.status("term")["peers"][0]["up"], "no association", 30)
+        lab.wait(lambda: path.status("term")["peers"][0]["up"], "no association")
         assert split_here(path)
     file.write_text(text)
     path.terminal.send_signal(1)
@@ -314,17 +317,27 @@ def test_names_are_answered_out_of_the_cache_until_their_time_is_over(path, tcp)
         path.run("server", "nft", deny)
         # The open stream ends.
         path.terminal.terminate()
-        path.terminal.wait(15)
+        path.terminal.wait(60)
         path.start_terminal()
-        lab.wait(lambda: path.status("term")["peers"][0]["up"], "no association", 30)
+        lab.wait(lambda: path.status("term")["peers"][0]["up"], "no association")
         lab.wait(lambda: "57825" in path.run("term", "ss", "-Hlun"), "no socket for datagrams")
     names = ["a.example", "A.Example", "b.example", "a.example", "wait", "a.example"]
-    said = [tuple(map(int, word.split(":"))) for word in path.run("user", sys.executable, "-c", QUESTIONS, lab.SERVER, *names).split()]
-    first = said[0][0]
+    asked = lambda: [
+        tuple(map(int, word.split(":"))) for word in path.run("user", sys.executable, "-c", QUESTIONS, lab.SERVER, *names).split()
+    ]
+    said = asked()
     if tcp:
         # Number of the answer, its time to live, and true if it has crossed the link.
-        assert [(n - first, slow) for n, _, slow in said] == [(0, 1), (0, 0), (1, 1), (0, 0), (2, 1)], said
-        assert all(ttl in ((2, 3) if not slow else (3,)) for _, ttl, slow in said), said
+        def cached(said):
+            as_expected = [(n - said[0][0], slow) for n, _, slow in said] == [(0, 1), (0, 0), (1, 1), (0, 0), (2, 1)]
+            return as_expected and all(ttl in ((2, 3) if not slow else (3,)) for _, ttl, slow in said)
+
+        # On a busy machine an answer out of the cache may be late, or too old: once more, when all names are forgotten.
+        for _ in range(2):
+            if not cached(said):
+                time.sleep(3.5)
+                said = asked()
+        assert cached(said), said
     else:
         assert [slow for *_, slow in said] == [1] * 5 and "takes no TCP" in path.text("term"), said
         path.run("server", "nft", "delete table inet deny")
@@ -349,15 +362,15 @@ def test_servers_see_the_client_if_the_file_says_so(path):
     for source, expected in (("own", "10.4.0.2"), ("client", lab.USER)):
         if source == "client":
             path.hub.terminate()
-            path.hub.wait(15)
+            path.hub.wait(60)
             file.write_text(text.replace('silence =', 'source = "client"\nsilence ='))
             path.start_hub()
-            lab.wait(lambda: path.status("term")["peers"][0]["up"], "no association", 30)
+            lab.wait(lambda: path.status("term")["peers"][0]["up"], "no association")
         server = subprocess.Popen(path.inside("server", sys.executable, "-c", script))
         lab.wait(lambda: path.run("server", "ss", "-Hltn", "sport = :8000"), "no server")
         client = "import socket; s = socket.create_connection(('%s', 8000), 10); s.settimeout(10); print(s.recv(99).decode())" % lab.SERVER
         assert path.run("user", sys.executable, "-c", client).strip() == expected, path.text("hub")
-        server.wait(20)
+        server.wait(60)
 
 
 def test_a_hub_alone_splits_for_users_who_have_no_gateway():
@@ -375,14 +388,14 @@ def test_a_hub_alone_splits_for_users_who_have_no_gateway():
         assert int(made.run("user", sys.executable, "-c", SERVICE, lab.SERVER, 46)) == 46
         held = (
             "import socket, sys; s = socket.create_connection(('%s', 82), 5); s.sendall(b'x'); print(s.recv(1), flush=True); "
-            "s.settimeout(20); print(repr(s.recv(1)))" % lab.SERVER
+            "s.settimeout(50); print(repr(s.recv(1)))" % lab.SERVER
         )
         words = made.inside("user", sys.executable, "-c", held)
         held = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         assert held.stdout.readline() == "b'x'\n"
         made.hub.kill()
         made.hub.wait()
-        assert "ConnectionResetError" in held.communicate(timeout=20)[1]
+        assert "ConnectionResetError" in held.communicate(timeout=60)[1]
         assert download(made, lab.SERVER, 10_000) > 0.038, "passes unsplit"
 
 

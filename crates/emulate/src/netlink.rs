@@ -8,7 +8,7 @@ use netlink_packet_core::{
     NLM_F_ACK, NLM_F_CREATE, NLM_F_DUMP, NLM_F_EXCL, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage,
     NetlinkPayload,
 };
-use netlink_packet_route::address::{AddressAttribute, AddressMessage};
+use netlink_packet_route::address::{AddressAttribute, AddressHeaderFlags, AddressMessage};
 use netlink_packet_route::link::{LinkAttribute, LinkFlags, LinkMessage};
 use netlink_packet_route::route::{
     RouteAddress, RouteAttribute, RouteHeader, RouteMessage, RouteMetric, RouteProtocol, RouteScope,
@@ -208,12 +208,14 @@ impl Netlink {
         done.map(drop).tried(|| "cannot take a device up".to_owned())
     }
 
-    /// Adds an address with its network to a device.
+    /// Adds an address with its network to a device. The address is valid at once: nobody else can have it, and the kernel would drop
+    /// what comes to it until its own thread has found that out.
     pub fn add_address(&mut self, index: u32, address: IpAddr, prefix: u8) -> Result<(), Error> {
         let mut message = AddressMessage::default();
         message.header.index = index;
         message.header.prefix_len = prefix;
         message.header.family = family(address);
+        message.header.flags = AddressHeaderFlags::Nodad;
         message.attributes = vec![AddressAttribute::Local(address), AddressAttribute::Address(address)];
         let done = self.ask(RouteNetlinkMessage::NewAddress(message), NLM_F_CREATE | NLM_F_EXCL);
         done.map(drop).tried(|| format!("cannot give a device the address {address}"))

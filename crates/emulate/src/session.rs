@@ -16,7 +16,7 @@ use crate::driver::{EmulationLoop, FlowEnd, LoopState, ProgramFlow};
 use crate::error::{Error, Tried};
 use crate::inside;
 use crate::interface::interface_rate;
-use crate::namespace::{Namespace, require_parameter, set_parameter};
+use crate::namespace::{Namespace, parameter, require_parameter, set_parameter};
 use crate::netlink::Netlink;
 use crate::plan::{EmulatedHost, HostPlan, devices, flows_of_programs};
 use crate::port::Port;
@@ -311,8 +311,8 @@ fn own_device(
     let versions = if mtu < 1280 { 1 } else { 2 };
     for (address, prefix) in addresses.into_iter().take(versions) {
         match netlink.add_address(device, address, prefix) {
-            // A kernel without IPv6.
-            Err(_) if address.is_ipv6() => continue,
+            // A kernel without IPv6, or a host that is to have none.
+            Err(_) if address.is_ipv6() && !has_ipv6() => continue,
             done => done?,
         }
         netlink.add_default_route(device, address, None, options.tcp.as_deref())?;
@@ -321,6 +321,11 @@ fn own_device(
     // Without stamps, packets enter when they are read.
     let stamps = Stamps::open(device).ok();
     Ok((tun, netlink, stamps))
+}
+
+/// True if the host's device may have addresses of IPv6.
+fn has_ipv6() -> bool {
+    parameter(&format!("ipv6/conf/{DEVICE}/disable_ipv6")).as_deref() == Some("0")
 }
 
 /// Reads and writes each packet separately if the kernel refuses the offloads that it has offered.
