@@ -38,7 +38,7 @@ type LineName = (IpAddr, usize);
 
 /// One direction of a user's connections.
 #[derive(Debug)]
-struct Line {
+struct UserLine {
     /// Bytes per second.
     rate: f64,
     /// Bytes that may pass, as of `at`.
@@ -50,7 +50,7 @@ struct Line {
     due: Option<Time>,
 }
 
-impl Line {
+impl UserLine {
     fn most(&self) -> f64 {
         (self.rate * SAVED).max(TURN as f64)
     }
@@ -69,7 +69,7 @@ impl Line {
 /// The lines of all users who have a rate and are not idle.
 #[derive(Debug, Default)]
 pub struct UserLines {
-    lines: BTreeMap<LineName, Line>,
+    lines: BTreeMap<LineName, UserLine>,
     due: BTreeSet<(Time, LineName)>,
     swept_at: Time,
 }
@@ -78,7 +78,7 @@ impl UserLines {
     /// Bytes that a connection may pass on now.
     pub fn allowed(&mut self, now: Time, name: LineName, rate: Rate, slot: usize) -> u64 {
         let rate = (rate.as_bps() as f64 / 8.0).max(1.0);
-        let line = self.lines.entry(name).or_insert_with(|| Line {
+        let line = self.lines.entry(name).or_insert_with(|| UserLine {
             rate,
             saved: f64::INFINITY,
             at: now,

@@ -12,15 +12,15 @@ const LEAST: usize = 1024;
 /// Bytes that are kept while they are unused.
 const KEPT_MAX: usize = 1 << 20;
 
-type Free = Arc<Mutex<Vec<Vec<u8>>>>;
+type UnusedMemory = Arc<Mutex<Vec<Vec<u8>>>>;
 
 /// The unused memory.
 #[derive(Debug, Default)]
-pub(super) struct Buffers {
-    free: Free,
+pub(super) struct PacketBuffers {
+    free: UnusedMemory,
 }
 
-impl Buffers {
+impl PacketBuffers {
     /// A copy of a packet's data.
     pub fn copy(&self, data: &[u8]) -> Bytes {
         if data.len() < LEAST {
@@ -37,7 +37,7 @@ impl Buffers {
 /// Memory in use. It returns when the last part of the data is dropped.
 struct Lent {
     bytes: Vec<u8>,
-    home: Free,
+    home: UnusedMemory,
 }
 
 impl AsRef<[u8]> for Lent {
@@ -63,7 +63,7 @@ mod tests {
 
     #[test]
     fn memory_is_used_again_and_little_of_it_is_kept() {
-        let buffers = Buffers::default();
+        let buffers = PacketBuffers::default();
         let kept = || buffers.free.lock().unwrap().iter().map(Vec::capacity).sum::<usize>();
         let first = buffers.copy(&[1; 1400]);
         let part = first.slice(1000..);

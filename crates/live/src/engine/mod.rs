@@ -18,7 +18,7 @@ use crate::keys::{Keys, PublicKey};
 use crate::memory::{Holding, HostMemory, MEMORY_LEAST};
 use crate::seal::{HEADER_LEN, OVERHEAD};
 use crate::socket::{Trouble, TroubleKind};
-use buffers::Buffers;
+use buffers::PacketBuffers;
 use bytes::Bytes;
 pub use link::Link;
 use shared_rate::SharedRate;
@@ -165,7 +165,7 @@ pub struct Engine {
     swept_at: Time,
     tap: Option<PacketTap>,
     memory: Arc<HostMemory>,
-    buffers: Buffers,
+    buffers: PacketBuffers,
     /// Associations that were refused because the memory was used up.
     refused: u64,
 }
@@ -177,7 +177,7 @@ impl Engine {
             associations: Associations::new(now, config.associations.clone(), entropy.clone()),
             shared: SharedRate::new(config.rate),
             memory: HostMemory::new(config.memory.max(MEMORY_LEAST)),
-            buffers: Buffers::default(),
+            buffers: PacketBuffers::default(),
             refused: 0,
             config,
             links: BTreeMap::new(),
@@ -516,7 +516,7 @@ impl Engine {
 
 /// A packet with its frames parsed. Each packet's data have an allocation of their own: otherwise data that a stream holds for long
 /// would keep the whole packet in memory.
-fn framed(buffers: &Buffers, packet: Packet<&[u8]>) -> Option<Packet<Frames<Bytes>>> {
+fn framed(buffers: &PacketBuffers, packet: Packet<&[u8]>) -> Option<Packet<Frames<Bytes>>> {
     let frames = match packet.data {
         None => None,
         Some(data) => {
