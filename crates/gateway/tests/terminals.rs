@@ -123,9 +123,9 @@ fn share(idle: usize, busy: usize, seconds: u64) {
     for terminal in &mut world.terminals[..busy] {
         terminal.open(source);
     }
-    // Packets to terminals that others keep from running are lost: three tries, of which one has to be undisturbed.
+    // Packets to terminals that others keep from running are lost: five tries, of which one has to be undisturbed.
     for attempt in 1.. {
-        if shared(&mut world, &hub, now, (busy, seconds), attempt == 3) {
+        if shared(&mut world, &hub, now, (busy, seconds), attempt == 5) {
             break;
         }
     }
