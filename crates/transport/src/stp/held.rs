@@ -4,7 +4,6 @@
 //! Differs from TCP's: retransmissions are paced like all packets, so a pace comes before recovery.
 //! Leaves out durations, which [`Limits`] counts, and the state of the path.
 
-use super::congestion::CongestionController;
 use super::connection::Connection;
 use super::source::Source;
 use crate::limits::{Cause, HoldState, Limits};
@@ -66,7 +65,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
         let credit = self.sender.limit.saturating_sub(self.sender.acked) * self.sender.max_payload as u64;
         match (self.controller.rate(), self.timers.srtt()) {
             // With a promised rate, a used-up window would have been noticed before.
-            (Some(_), _) if matches!(self.controller, CongestionController::Rate(_)) => Cause::Pacing,
+            (Some(_), _) if self.controller.is_promised() => Cause::Pacing,
             (Some(rate), Some(srtt)) if (credit as f64) < PROBING_GAIN * rate * srtt.as_secs_f64() => {
                 Cause::ReceiveWindow
             }

@@ -6,6 +6,7 @@
 //! Leaves out the first trains (`opening`) and the window that competes with flows that fill the queue (`compete`).
 
 mod opening;
+mod promise;
 #[cfg(test)]
 mod tests;
 
@@ -16,6 +17,7 @@ use super::floor::Floor;
 use super::losses::LossJudge;
 use super::samples::{PollSample, PollSamples};
 use super::start::{OpeningTrains, StartTrain};
+use promise::Doubt;
 use skyhop_units::{Span, Time};
 
 /// Minimum share of a rate that must arrive for the rate to count as carried by the path.
@@ -41,6 +43,8 @@ const MEMORY: Span = Span::from_secs(30);
 enum RatePhase {
     /// The rate is unknown: the first packets are sent together.
     Start,
+    /// The rate is the promised one.
+    Promised(Doubt),
     /// A longer train tests `rate` until `until`; `left` bytes may still be in flight.
     Proof { train: StartTrain, rate: f64, left: f64, until: Time },
     /// The rate increases up to `aim`, or until there is a queue; `step` is an index of [`STEPS`].
@@ -81,6 +85,8 @@ pub(in super::super) struct Delay {
     silent: bool,
     /// The configured minimum and maximum rate.
     bounds: (f64, f64),
+    /// True if the path is said to carry the maximum rate.
+    promise: bool,
     queue_target: Span,
     poll_interval_min: Span,
 }
@@ -114,6 +120,7 @@ impl Delay {
                 bytes(config.min_rate, 0.0),
                 bytes(config.max_rate.filter(|rate| rate.as_bps() > 0), f64::INFINITY),
             ),
+            promise: false,
             queue_target: config.queue_target,
             poll_interval_min: config.poll_interval_min,
         }
@@ -122,6 +129,7 @@ impl Delay {
     pub fn window(&self) -> u64 {
         let window = match self.phase {
             RatePhase::Start => self.opening.cwnd,
+            RatePhase::Promised(_) => f64::INFINITY,
             RatePhase::Proof { left, .. } => left,
             RatePhase::Compete { cubic, .. } => cubic.window * self.mss,
             // A few answers arrive in a round trip, and a repair takes another round trip. On a path shorter than the interval of POLLs
@@ -148,7 +156,16 @@ impl Delay {
     }
 
     pub fn learning(&self) -> bool {
-        !matches!(self.phase, RatePhase::Cruise { .. } | RatePhase::Compete { .. })
+        match self.phase {
+            RatePhase::Promised(doubt) => doubt.is_urgent(),
+            RatePhase::Cruise { .. } | RatePhase::Compete { .. } => false,
+            _ => true,
+        }
+    }
+
+    /// Returns true while the rate is the promised one.
+    pub fn keeps_promise(&self) -> bool {
+        matches!(self.phase, RatePhase::Promised(_))
     }
 
     pub fn reached(&self) -> Option<f64> {
@@ -167,6 +184,7 @@ impl Delay {
                 at == 0 || at == packets / 2 || at + 1 == packets
             }
             RatePhase::Proof { train, .. } => train.asks(number),
+            RatePhase::Promised(_) => Self::asks_of_promise(number - first),
             _ => false,
         }
     }
@@ -265,13 +283,18 @@ impl Delay {
             self.samples.restart();
             self.floor.restart(now, answer.rtt);
         }
-        self.hold(risen);
+        match self.phase {
+            RatePhase::Promised(_) if risen => self.pardon(now),
+            RatePhase::Promised(_) => {}
+            _ => self.hold(risen),
+        }
         if std::mem::take(&mut self.silent) && self.resume(signals) {
             return false;
         }
         let before = self.rate;
         match self.phase {
             RatePhase::Start => self.start(signals),
+            RatePhase::Promised(doubt) => self.promised(signals, doubt),
             RatePhase::Proof { train, rate, until, .. } => self.prove(signals, train, rate, until),
             RatePhase::Ramp { aim, since, step } => self.climb(signals, aim, since, step),
             RatePhase::Cruise { since } => self.steady(signals, since),
@@ -311,6 +334,10 @@ impl Delay {
     fn resume(&mut self, signals: &AnswerSignals) -> bool {
         let rate = match self.phase {
             RatePhase::Start => return false,
+            RatePhase::Promised(_) => {
+                self.pardon(signals.now);
+                return true;
+            }
             RatePhase::Proof { train, rate, .. } if rate.is_infinite() => {
                 self.train(signals, train.packets() / 2, rate, false);
                 return true;
@@ -401,10 +428,15 @@ impl Delay {
             self.cruise(now, self.drained(signals, arrives));
         } else if aim.is_some_and(|aim| self.rate >= 0.99 * aim.min(self.bounds.1)) {
             self.prove_rate(now, arrives.min(self.rate));
-            self.cruise(now, self.rate);
+            if !self.trusts(now) {
+                self.cruise(now, self.rate);
+            }
         } else if busy && leaves >= CARRIED * self.rate {
             self.prove_rate(now, arrives.min(self.rate));
             self.climbs_wait = 0;
+            if self.trusts(now) {
+                return;
+            }
             let next = (step + 1).min(STEPS.len() - 1);
             let before = self.memory.0;
             let (rate, aim) = match aim {
@@ -492,7 +524,7 @@ impl Delay {
         } else if settled && busy && self.rival.calm_for() >= self.climbs_wait {
             // There is no queue: the path carries the present rate, and may carry more.
             self.prove_rate(now, arrives.min(leaves));
-            if arrives >= CARRIED * leaves && leaves >= CARRIED * self.rate {
+            if arrives >= CARRIED * leaves && leaves >= CARRIED * self.rate && !self.trusts(now) {
                 self.ramp(signals, STEPS[0] * self.rate, None, 0);
             }
         }

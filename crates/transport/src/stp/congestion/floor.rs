@@ -76,6 +76,11 @@ impl Floor {
         self.step.is_some()
     }
 
+    /// Attributes longer round trips to a queue until they are short again.
+    pub fn is_queued(&mut self, now: Time) {
+        (self.step, self.grows, self.queued) = (None, true, Some(now));
+    }
+
     /// Adds the round trip of a POLL that was sent at `sent_at`, whose answer is the last of `samples`. Returns true if the floor has risen
     /// because the path is longer.
     pub fn add(&mut self, now: Time, sent_at: Time, rtt: Span, samples: &PollSamples) -> bool {

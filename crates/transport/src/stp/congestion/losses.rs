@@ -9,7 +9,7 @@ use super::samples::PollSample;
 use skyhop_units::Time;
 
 /// Minimum number of packets in a sample that is judged.
-const ENOUGH: u64 = 20;
+pub(super) const ENOUGH: u64 = 20;
 /// Share of losses in addition to the channel's that counts as congestion.
 const BEYOND: f64 = 0.02;
 /// Number of packets after which the weight of an earlier packet is halved.

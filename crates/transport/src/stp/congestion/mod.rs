@@ -19,6 +19,7 @@ use super::sender::Feedback;
 pub(super) use answer::PollAnswer;
 use delay::Delay;
 use skyhop_units::{Span, Time};
+use skyhop_wire::stp::Features;
 use window::WindowControl;
 
 /// The state after an answer, as a controller needs it.
@@ -51,7 +52,9 @@ impl CongestionController {
         let provisioned = config.max_rate.map(|rate| rate.as_bps() as f64 / 8.0);
         match (config.congestion, provisioned) {
             (Congestion::Window, _) => Self::Window(WindowControl::new(config)),
-            (Congestion::Rate, Some(rate)) => Self::Rate(rate),
+            // Without reports nothing tells that a promise is wrong.
+            (Congestion::Rate, Some(rate)) if !config.features.has(Features::REPORT) => Self::Rate(rate),
+            (Congestion::Rate, Some(_)) => Self::Delay(Box::new(Delay::new(config).begin_promised())),
             // With a rate of zero nothing is promised, so the path's rate must be measured.
             (Congestion::Rate | Congestion::Delay, _) => Self::Delay(Box::new(Delay::new(config))),
         }
@@ -72,6 +75,15 @@ impl CongestionController {
             Self::Window(_) => None,
             Self::Rate(rate) => Some(*rate),
             Self::Delay(delay) => delay.rate(),
+        }
+    }
+
+    /// Returns true if packets leave at a promised rate.
+    pub fn is_promised(&self) -> bool {
+        match self {
+            Self::Window(_) => false,
+            Self::Rate(_) => true,
+            Self::Delay(delay) => delay.keeps_promise(),
         }
     }
 

@@ -147,6 +147,12 @@ impl PollSamples {
             .map(|answer| self.with_late(PollSample::between(answer, last)))
     }
 
+    /// The longest sample that ends with the last answer and begins with a POLL sent at `from` or later.
+    pub fn since(&self, from: Time) -> Option<PollSample> {
+        let (one, last) = (self.answers.iter().find(|answer| answer.sent_at >= from)?, self.answers.back()?);
+        Some(self.with_late(PollSample::between(one, last)))
+    }
+
     /// On a path that reorders packets, those sent within the spread of round trips before the last POLL may be late.
     fn with_late(&self, mut sample: PollSample) -> PollSample {
         if self.reorders() {
