@@ -45,6 +45,7 @@ KNOWN: dict[tuple[kota.Setting, str], str] = {
     (("epd", "newreno", "2rtt"), "fairness"): STARVED,
     (("epd", "sack", "2rtt"), "fairness"): WORST,
     (("sd", "vanilla", "1rtt"), "fairness"): STARVED,
+    (("sd", "vanilla", "2rtt"), "fairness"): STARVED,
     (("sd", "reno", "0.5rtt"), "fairness"): STARVED,
     (("sd", "reno", "1rtt"), "fairness"): STARVED,
     (("sd", "reno", "2rtt"), "fairness"): STARVED,
@@ -53,6 +54,7 @@ KNOWN: dict[tuple[kota.Setting, str], str] = {
     (("sd", "newreno", "2rtt"), "fairness"): STARVED,
     (("sd", "sack", "0.5rtt"), "efficiency"): "in print selective drop costs SACK 0.08 here and no other flavor as much; ours gains 0.02",
     (("sd", "sack", "0.5rtt"), "fairness"): WORST,
+    (("sd", "sack", "1rtt"), "fairness"): STARVED,
 }
 KNOWN_CLAIMS: dict[str, str] = {}
 REMARKS = ["Cells come to the switch at the rate of the access links, those of several packets one between the other (port_rate)."]
