@@ -27,7 +27,7 @@ BASES = (0, 1000, 2000)
 QUICK = ("henderson1999/fig_4_11", "henderson1999/fig_4_13", "henderson1999/fig_5_7", "thompson2004/fig_4_2")
 
 #: Entries with a row that flips with some base.
-OPEN: tuple[str, ...] = ("kota1999/table_5",)
+OPEN: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
