@@ -193,7 +193,7 @@ mod tests {
             let mut lines = UserLines::default();
             let passed = run(&mut lines, rate, &[one, one, one, one, other], Span::from_secs(20));
             let all = rate.as_bps() as f64 / 8.0 * 20.0;
-            // What was saved up, and a turn.
+            // The savings of an idle user, and a turn.
             let more = (rate.as_bps() as f64 / 8.0 * SAVED).max(TURN as f64) + TURN as f64;
             let of_one: u64 = passed[..4].iter().sum();
             for got in [of_one, passed[4]] {
