@@ -26,7 +26,8 @@ impl PacketBuffers {
         if data.len() < LEAST {
             return Bytes::copy_from_slice(data);
         }
-        let fits = |bytes: &Vec<u8>| (data.len()..=2 * data.len()).contains(&bytes.capacity());
+        // A budget counts the data: memory that is much larger would hold more than it says.
+        let fits = |bytes: &Vec<u8>| (data.len()..=data.len() + data.len() / 4).contains(&bytes.capacity());
         let used = self.free.lock().unwrap_or_else(PoisonError::into_inner).pop().filter(fits);
         let mut bytes = used.unwrap_or_else(|| Vec::with_capacity(data.len()));
         bytes.extend_from_slice(data);
