@@ -70,6 +70,8 @@ pub struct Association {
     pub heard_at: Time,
     /// True if there are connections or streams in it.
     pub(crate) used: bool,
+    /// True if the peer has ended it while it was used: it ends when its last connection does.
+    pub(crate) ended_by_peer: bool,
     /// Time of the next check for idleness.
     pub(crate) check_at: Option<Time>,
     /// Time at which the peer was last suspected of having lost the association.
@@ -102,6 +104,7 @@ impl Association {
             key: None,
             heard_at: now,
             used: false,
+            ended_by_peer: false,
             check_at: None,
             doubted_at: None,
             moving: None,

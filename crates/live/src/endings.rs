@@ -15,6 +15,9 @@ impl Associations {
         let Some(association) = self.open.get_mut(&id).filter(|a| a.used != used) else { return };
         association.used = used;
         if !used {
+            if association.ended_by_peer {
+                return self.forget(id);
+            }
             // The idle time begins now, since its owner may use it again.
             association.heard_at = association.heard_at.max(now);
         }
@@ -80,8 +83,11 @@ impl Associations {
 
     /// Handles the peer's message that it ends an association. Packets still in flight may arrive, and are answered.
     pub(crate) fn handle_bye(&mut self, id: u32) {
-        if self.open.get(&id).is_some_and(|association| !association.used) {
-            self.forget(id);
+        match self.open.get_mut(&id) {
+            // Its last connection may have ended already, and not be removed yet.
+            Some(association) if association.used => association.ended_by_peer = true,
+            Some(_) => self.forget(id),
+            None => {}
         }
         self.events.push_back(Event::Ended { id });
     }
