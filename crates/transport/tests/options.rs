@@ -19,6 +19,8 @@ struct Talk {
     /// Selects, by number, the acknowledgments of the second end that are marked on the path.
     mark: fn(usize) -> bool,
     acknowledgments: usize,
+    /// True if applications read what arrives.
+    reads: bool,
     log: Vec<(Time, usize, Packet)>,
 }
 
@@ -36,6 +38,7 @@ impl Talk {
             wire: VecDeque::new(),
             mark: |_| false,
             acknowledgments: 0,
+            reads: true,
             log: Vec::new(),
         }
     }
@@ -67,7 +70,9 @@ impl Talk {
         for from in [0, 1] {
             loop {
                 while let Some(event) = self.ends[from].poll_event() {
-                    if let Event::Received(_) = event {
+                    if let Event::Received(_) = event
+                        && self.reads
+                    {
                         self.ends[from].read();
                     }
                 }
@@ -140,6 +145,42 @@ fn a_window_is_kept_restarted_or_spread_after_a_silence() {
         let (window, soon) = departures(AfterIdle::Restart, 500);
         assert_eq!(at_once(&soon), window.min(40), "{variant:?}");
     }
+}
+
+/// A host whose data the peer's closed window withholds may be asked at any time: only packets and timers change its windows.
+#[test]
+fn questions_while_the_window_is_closed_do_not_count_as_ends_of_the_silence() {
+    for variant in [Variant::NewReno, Variant::Cubic] {
+        for (after_idle, linux_windows) in
+            [AfterIdle::Restart, AfterIdle::Decay].into_iter().flat_map(|a| [(a, false), (a, true)])
+        {
+            let asked = |every_ms: usize| {
+                let config = Config { variant, window: 40_000, linux_windows, ..config(after_idle) };
+                let mut talk = Talk::new(config, None);
+                talk.write(40_000);
+                talk.run(3_000);
+                talk.reads = false;
+                talk.write(200_000);
+                for until_ms in (4_000..=30_000).step_by(every_ms) {
+                    talk.run(until_ms);
+                }
+                talk.reads = true;
+                talk.ends[1].read();
+                talk.run(60_000);
+                assert_eq!(talk.ends[1].delivered(), 240_000);
+                talk.log
+            };
+            let (seldom, often) = (asked(26_000), asked(50));
+            let probes =
+                seldom.iter().filter(|(at, from, _)| *from == 0 && *at > at_ms(5_000) && *at < at_ms(30_000));
+            assert!(probes.count() > 2, "the window was closed for half a minute");
+            assert_eq!(seldom, often, "{variant:?}, {after_idle:?}, {linux_windows}");
+        }
+    }
+}
+
+fn at_ms(ms: u64) -> Time {
+    Time::ZERO + Span::from_millis(ms)
 }
 
 // RFC 9040 §6 and §8.

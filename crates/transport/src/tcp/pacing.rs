@@ -84,14 +84,27 @@ impl Sender {
         self.pacer.pace(now, bytes + headers, rate);
     }
 
-    /// Changes the window after an idle time of more than a timeout (RFC 5681 §4.1), when there are data again.
-    pub(super) fn note_idle(&mut self, now: Time) {
+    /// Returns true if the host may send now, after the window's change for an idle time that ends here.
+    pub(super) fn ready(&mut self, now: Time) -> bool {
+        if self.held_up(now) {
+            return false;
+        }
+        if self.config.after_idle != AfterIdle::Keep {
+            self.note_idle(now);
+        }
+        true
+    }
+
+    /// Changes the window after an idle time of more than a timeout (RFC 5681 §4.1), when there are data that the windows let out.
+    /// The idle time goes on while they do not, so that calls in between change nothing.
+    fn note_idle(&mut self, now: Time) {
         if self.pacer.spread_until.is_some_and(|until| self.flight.snd_una > until) {
             self.pacer.spread_until = None;
         }
         let silent = self.flight.snd_una == self.flight.snd_max
             && self.stats.bytes_sent > 0
-            && self.buffer.unsent(self.flight.snd_max) > 0;
+            && self.buffer.unsent(self.flight.snd_max) > 0
+            && self.would_send();
         let (silence, rto) = (now.since(self.pacer.last_sent), self.timer.rtt.rto());
         if silent && self.config.after_idle == AfterIdle::Decay {
             self.congestion.on_silence(now);
@@ -112,7 +125,7 @@ impl Sender {
     }
 
     /// Returns true if the host's own random delay must still pass before a packet is sent.
-    pub(super) fn held_up(&mut self, now: Time) -> bool {
+    fn held_up(&mut self, now: Time) -> bool {
         if self.config.overhead == Span::ZERO || self.pacer.released || !self.would_send() {
             return false;
         }

@@ -8,7 +8,7 @@
 //! at once, so each recovery is a file of methods of this type (`recovery`), next to machines that are handed what they need
 //! (`flight`, `peer_window`, `pacing`, `retransmission_timer`, `marks`, `recovery/rack`, `recovery/undo`).
 
-use super::config::{AfterIdle, Config, LossRecovery, PathMtu, Variant};
+use super::config::{Config, LossRecovery, PathMtu, Variant};
 use super::congestion::CongestionControl;
 use super::flight::Flight;
 use super::marks::Marks;
@@ -263,9 +263,6 @@ impl Sender {
         if self.peer.take_probe() && self.flight.snd_nxt < self.buffer.end() {
             return Some(self.probe_window(now));
         }
-        if self.config.after_idle != AfterIdle::Keep {
-            self.note_idle(now);
-        }
         let allowed = !self.config.pacing_possible() || self.pace_allows(now);
         if !allowed {
             return None;
@@ -275,7 +272,7 @@ impl Sender {
                 return self.poll_probe(now);
             }
             // Copied from `poll_pipe`, which is called only if the host is ready.
-            return if self.held_up(now) { None } else { self.poll_pipe(now) };
+            return if self.ready(now) { self.poll_pipe(now) } else { None };
         }
         if let Some(seq) = self.counting.due.take()
             && seq < self.flight.snd_max
@@ -289,10 +286,7 @@ impl Sender {
         {
             return Some(self.sent(now, segment));
         }
-        if self.held_up(now) {
-            return None;
-        }
-        self.poll_counting(now)
+        if self.ready(now) { self.poll_counting(now) } else { None }
     }
 
     fn poll_counting(&mut self, now: Time) -> Option<NextSegment> {
