@@ -534,3 +534,28 @@ fn tcp(packet: &Packet) -> TcpHeader {
     let Transport::Tcp(tcp) = packet.transport else { panic!("not TCP: {packet:?}") };
     tcp
 }
+
+/// A sender with a remembered window towards a receiver whose window is smaller than a packet, and grows.
+#[test]
+fn a_window_smaller_than_a_packet_never_halts_a_resumed_transfer() {
+    let config = Config {
+        variant: Variant::NewReno,
+        mss: 481,
+        window: 384,
+        window_max: 262_144,
+        initial_window: 481,
+        byte_counting: Some(1),
+        grow_unused: true,
+        silly_window_avoidance: true,
+        sack_blocks: 1,
+        delayed_ack: DelayedAck::None,
+        ack_every: 1,
+        resume: Some(Saved { rtt: Span::from_millis(21), cwnd: 1731 }),
+        ..Config::default()
+    };
+    let path = Path { delay_ms: 1, pass: [vec![true], vec![true]], late_ms: vec![7], twice: vec![false] };
+    let mut net = Net::new(config, path, [0, 0]);
+    net.offer([0, 1825]);
+    net.run();
+    assert_eq!(net.ends[0].delivered(), 1825);
+}

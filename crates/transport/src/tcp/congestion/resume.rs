@@ -89,8 +89,11 @@ impl CarefulResume {
             ResumePhase::Unvalidated { first } => {
                 self.pipe_size += acked.cumulative as f64;
                 if acked.una > first || acked.in_flight as f64 >= window.cwnd - window.mss {
-                    // §4.3: the unvalidated data are in flight. The window is the data in flight, not the whole jump.
-                    window.cwnd = (acked.prior_in_flight as f64).max(self.pipe_size).min(window.cwnd);
+                    // §4.3: the unvalidated data are in flight. The window is the data in flight, not the whole jump, but never less
+                    // than the initial window, which has arrived: a window below a packet would send nothing again.
+                    let least = self.confirm.max(window.mss);
+                    let in_flight = (acked.prior_in_flight as f64).max(self.pipe_size);
+                    window.cwnd = in_flight.max(least).min(window.cwnd);
                     self.phase = ResumePhase::Validating { last: self.highest_sent };
                 }
                 true
