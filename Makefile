@@ -3,7 +3,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help tools build demo test test-rust test-python test-programs check bench bench-instructions bench-emulate bench-gateway compare stp-tails stp-promises papers papers-gallery papers-mutate papers-seeds site fuzz mutants schema clean
+.PHONY: help tools build demo test test-rust test-python test-programs check bench bench-instructions bench-emulate bench-gateway compare stp-tails stp-promises papers papers-gallery papers-mutate papers-seeds site properties fuzz mutants schema clean
 
 CARGO := cargo
 SKYHOP := target/release/skyhop
@@ -26,8 +26,9 @@ demo: build  ## Build, answer two questions, draw them, say where
 test: tools  ## Install what the tests need and run all of them
 	@$(MAKE) --no-print-directory -j2 test-rust test-python
 
+# The same random cases each time, so that a failure can be repeated: `make properties` draws others.
 test-rust: tools
-	$(CARGO) test --release --locked --workspace --exclude skyhop-py
+	PROPTEST_RNG_SEED=$${PROPTEST_RNG_SEED:-1} $(CARGO) test --release --locked --workspace --exclude skyhop-py
 
 test-python: build $(VENV)/installed
 	$(PYTHON) -m pytest -q python/tests
@@ -102,6 +103,9 @@ site:  ## The documents as a site that works offline, with search: out/site/inde
 
 FUZZ_SECONDS := 300
 FUZZ_TARGETS := $(basename $(notdir $(wildcard fuzz/fuzz_targets/*.rs)))
+
+properties: tools  ## Random cases for the machines of TCP, STP and the split connection: ROUNDS=100 times those of `make test`, with other seeds
+	@tools/properties $(or $(ROUNDS),100)
 
 fuzz:  ## Five minutes of damaged seeds and arbitrary bytes for every file and packet that is read and every machine that is driven (FUZZ_SECONDS=, FUZZ_TARGETS=)
 	command -v cargo-fuzz > /dev/null || $(CARGO) install --locked cargo-fuzz
