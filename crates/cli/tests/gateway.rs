@@ -118,8 +118,17 @@ impl Lab {
         Self::with_rate(name, hub_lines, "")
     }
 
-    /// With these lines in the files of both.
+    /// With these lines in the files of both. A busy machine may not run a process for seconds.
     fn with_rate(name: &str, hub_lines: &str, lines: &str) -> Self {
+        Self::with_silence(name, hub_lines, lines, "20 s")
+    }
+
+    /// With gateways that soon notice that the other one is gone.
+    fn impatient(name: &str, hub_lines: &str) -> Self {
+        Self::with_silence(name, &format!("allow = [\"127.0.0.0/8\"]\n{hub_lines}"), "", "5 s")
+    }
+
+    fn with_silence(name: &str, hub_lines: &str, lines: &str, silence: &str) -> Self {
         let folder = Folder::new(name);
         let at = &folder.0;
         let server = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
@@ -134,7 +143,7 @@ impl Lab {
         let text = text.replace("127.0.0.1:9464", &format!("127.0.0.1:{hub_metrics}"));
         let (head, tail) = text.split_once("\n[").unwrap();
         let text = format!(
-            "{head}\nlisten = \"{hub_at}\"\nsilence = \"5 s\"\nconnect_timeout = \"2 s\"\n{hub_lines}\n[{tail}"
+            "{head}\nlisten = \"{hub_at}\"\nsilence = \"{silence}\"\nconnect_timeout = \"2 s\"\n{hub_lines}\n[{tail}"
         );
         fs::write(at.join("hub.toml"), text).unwrap();
         let text = fs::read_to_string(at.join("home.toml")).unwrap();
@@ -144,7 +153,7 @@ impl Lab {
         let to = server.local_addr().unwrap();
         let (head, tail) = text.split_once("\n[").unwrap();
         let text = format!(
-            "{head}\nsilence = \"5 s\"\n{lines}\n[{tail}\n[[forward]]\nlisten = \"127.0.0.1:{forward}\"\nto = \"{to}\"\n"
+            "{head}\nsilence = \"{silence}\"\n{lines}\n[{tail}\n[[forward]]\nlisten = \"127.0.0.1:{forward}\"\nto = \"{to}\"\n"
         );
         fs::write(at.join("home.toml"), text).unwrap();
         let hub = Running::start(at, "hub.toml");
@@ -197,13 +206,30 @@ impl Lab {
         let mut client = TcpStream::connect((Ipv4Addr::LOCALHOST, self.forward)).unwrap();
         // The far end is opened with the first data or without; both ends are there when the server has accepted.
         client.write_all(b"!").unwrap();
-        let (mut server, _) = self.server.accept().unwrap();
+        let mut server = self.accept();
         let mut first = [0];
         server.read_exact(&mut first).unwrap();
         for stream in [&client, &server] {
             stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
         }
         (client, server)
+    }
+
+    /// The server's end of the next connection; with the gateways' logs if there is none.
+    fn accept(&self) -> TcpStream {
+        self.server.set_nonblocking(true).unwrap();
+        let mut accepted = None;
+        self.wait(
+            |lab| {
+                accepted = lab.server.accept().ok();
+                accepted.is_some()
+            },
+            "no connection at the server",
+        );
+        self.server.set_nonblocking(false).unwrap();
+        let (stream, _) = accepted.unwrap();
+        stream.set_nonblocking(false).unwrap();
+        stream
     }
 
     fn ask_socks(&self, request: &[u8]) -> (TcpStream, [u8; 10]) {
@@ -321,7 +347,7 @@ fn a_proxy_says_what_has_become_of_the_connection() {
     let lab = Lab::new("socks");
     let (mut client, reply) = lab.socks_to(lab.server.local_addr().unwrap());
     assert_eq!(reply[..2], [5, 0]);
-    let (mut server, _) = lab.server.accept().unwrap();
+    let mut server = lab.accept();
     client.write_all(b"hello").unwrap();
     let mut got = [0; 5];
     server.read_exact(&mut got).unwrap();
@@ -333,7 +359,7 @@ fn a_proxy_says_what_has_become_of_the_connection() {
     request.extend(b"early");
     let (_client, reply) = lab.ask_socks(&request);
     assert_eq!(reply[..2], [5, 0]);
-    let (mut server, _) = lab.server.accept().unwrap();
+    let mut server = lab.accept();
     server.read_exact(&mut got).unwrap();
     assert_eq!(&got, b"early");
     // No listener; a name that is none; a place of special purpose that the file does not name.
@@ -418,7 +444,7 @@ fn users_share_the_link_and_not_their_connections() {
         let user = usize::from(connection > 0);
         let mut client = connect_from([127, 0, 0, 2 + user as u8], lab.forward);
         thread::spawn(move || while client.write_all(&[0; 16_384]).is_ok() {});
-        let (mut server, _) = lab.server.accept().unwrap();
+        let mut server = lab.accept();
         let count = counts[user].clone();
         thread::spawn(move || {
             let mut buffer = vec![0; 65_536];
@@ -461,7 +487,7 @@ fn a_user_with_a_rate_has_no_more_by_several_connections_and_others_have_theirs(
         let pairs = [(); 2].map(|()| {
             let client = connect_from([127, 0, 0, user], lab.forward);
             let up = send(client.try_clone().unwrap(), content(500_000, user));
-            let (server, _) = lab.server.accept().unwrap();
+            let server = lab.accept();
             let down = send(server.try_clone().unwrap(), content(1_000_000, user));
             let reads = [client, server].map(|mut end| {
                 thread::spawn(move || (read_all(&mut end).unwrap(), begun.elapsed().as_secs_f64()))
@@ -514,7 +540,7 @@ fn a_gateway_that_is_killed_resets_both_ends() {
 
 fn killed(case: usize) {
     let (kills_hub, down, when_ms) = (case & 1 == 0, case & 2 == 0, [0, 30, 200][case >> 2]);
-    let mut lab = Lab::new(&format!("killed-{case}"));
+    let mut lab = Lab::impatient(&format!("killed-{case}"), "");
     let (client, server) = lab.pair();
     let (mut from, to) = if down { (server, client) } else { (client, server) };
     let reader = read_to_any_end(to);
@@ -533,7 +559,7 @@ fn killed(case: usize) {
 
 #[test]
 fn a_hub_that_starts_again_is_found_again() {
-    let mut lab = Lab::new("restart");
+    let mut lab = Lab::impatient("restart", "");
     let (client, _server) = lab.pair();
     let told = read_to_any_end(client);
     lab.hub.0.kill().unwrap();
@@ -557,7 +583,7 @@ fn a_hub_that_starts_again_is_found_again() {
 
 #[test]
 fn connections_beyond_what_the_hub_takes_wait_and_end_with_the_association() {
-    let mut lab = Lab::with("waiting", "allow = [\"127.0.0.0/8\"]\nconnections = 16\n");
+    let mut lab = Lab::impatient("waiting", "connections = 16\n");
     let mut pairs: Vec<_> = (0..16).map(|_| lab.pair()).collect();
     let ask = |lab: &Lab, byte: u8| {
         let mut client = TcpStream::connect((Ipv4Addr::LOCALHOST, lab.forward)).unwrap();
