@@ -313,6 +313,31 @@ fn the_key_log_has_the_secrets_and_nobody_else_reads_it() {
     assert!(stderr(&out).contains("--key-log: the file exists"), "{}", stderr(&out));
 }
 
+/// The port is fixed where no address is given, so the server has a network of its own.
+#[test]
+fn a_server_listens_at_all_addresses_of_both_families() {
+    let outside = ["unshare", "--map-root-user", "--net"];
+    if !Command::new(outside[0]).args(&outside[1..]).arg("true").status().is_ok_and(|s| s.success()) {
+        println!("skipped: no network namespaces for this user");
+        return;
+    }
+    let folder = Folder::new("families");
+    let (key, all) = (key(&folder, "link.key"), folder.path("all"));
+    fs::create_dir(&all).unwrap();
+    let serve = r#"ip link set lo up && exec "$0" stp serve --key "$1" --dir "$2""#;
+    let mut server = Command::new(outside[0]);
+    server.args(&outside[1..]).args(["sh", "-c", serve, env!("CARGO_BIN_EXE_skyhop"), &key, &all]);
+    let server = Server::started(&mut server);
+    assert_eq!(server.address, "[::]:57824");
+    for to in ["127.0.0.1", "::1", "[::1]", "[::1]:57824"] {
+        let pid = server.child.id().to_string();
+        let mut bench = Command::new("nsenter");
+        bench.args(["--target", &pid, "--user", "--net", env!("CARGO_BIN_EXE_skyhop"), "stp", "bench", to]);
+        let out = bench.args(["--key", &key, "--size", "1 MB", "--json", "--quiet"]).output().unwrap();
+        assert_eq!(code(&out), 0, "{to}: {}", stderr(&out));
+    }
+}
+
 #[test]
 fn bench_moves_what_it_says() {
     for extra in [&[][..], &["--insecure"], &["--rate", "200 Mbit/s"]] {

@@ -355,8 +355,8 @@ impl Config {
         let terminals = terminals(&text, &file)?;
         let keys = keys(&text, &file, folder, &terminals)?;
         let any = match file.role {
-            Role::Hub => SocketAddr::from(([0, 0, 0, 0], UDP_PORT)),
-            Role::Terminal => SocketAddr::from(([0, 0, 0, 0], 0)),
+            Role::Hub => SocketAddr::from(([0_u16; 8], UDP_PORT)),
+            Role::Terminal => SocketAddr::from(([0_u16; 8], 0)),
             // No peer can reach an unused socket.
             Role::Alone => SocketAddr::from(([127, 0, 0, 1], 0)),
         };

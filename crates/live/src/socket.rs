@@ -2,7 +2,8 @@
 //!
 //! Follows UDP (RFC 768); `quinn-udp` does the offloads, prevents fragmentation (except of packets that have become too large for
 //! the path), and reads ICMP messages.
-//! Differs: straight over IP the protocol number takes the place of ports, and packets are sent one by one.
+//! Differs: straight over IP the protocol number takes the place of ports, and packets are sent one by one. A socket at `[::]` serves
+//! IPv4 too: its callers see IPv4 addresses, and not the mapped ones of RFC 4291 §2.5.5.2.
 //! Leaves out the contents of packets.
 
 use quinn_udp::{RecvMeta, Transmit, UdpSocketState};
@@ -94,8 +95,19 @@ pub struct Socket {
 }
 
 impl Socket {
-    /// Binds to an address, with buffers of at least `buffer_bytes` if the kernel allows.
+    /// Binds to an address, with buffers of at least `buffer_bytes` if the kernel allows. `[::]` is both families, or IPv4 alone if the
+    /// kernel has no IPv6.
     pub fn bind(carrier: Carrier, local: SocketAddr, buffer_bytes: usize) -> io::Result<Self> {
+        match Self::bind_to(carrier, local, buffer_bytes) {
+            Err(e) if local.ip() == Ipv6Addr::UNSPECIFIED && without_ipv6(&e) => {
+                let any = SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), local.port());
+                Self::bind_to(carrier, any, buffer_bytes)
+            }
+            done => done,
+        }
+    }
+
+    fn bind_to(carrier: Carrier, local: SocketAddr, buffer_bytes: usize) -> io::Result<Self> {
         let domain = Domain::for_address(local);
         let io = match carrier {
             Carrier::Udp => socket2::Socket::new(domain, Type::DGRAM, Some(Protocol::UDP))?,
@@ -109,6 +121,9 @@ impl Socket {
                 socket2::Socket::new(domain, Type::RAW, Some(Protocol::from(i32::from(number))))?
             }
         };
+        if local.ip() == Ipv6Addr::UNSPECIFIED {
+            io.set_only_v6(false)?;
+        }
         io.bind(&local.into())?;
         let state = UdpSocketState::new((&io).into())?;
         state.enable_transport_errors((&io).into())?;
@@ -175,12 +190,13 @@ impl Socket {
         let meta = self.metas[index];
         let begin = index * DATAGRAM_MAX;
         let run = &mut self.buffer[begin..begin + meta.len];
+        let at = meta.dst_ip.map(|ip| ip.to_canonical());
         if self.carrier == Carrier::Udp {
-            return (meta.addr, meta.dst_ip, run.chunks_mut(meta.stride.max(1)));
+            return (canonical(meta.addr), at, run.chunks_mut(meta.stride.max(1)));
         }
         // A raw socket returns the IP header too; its first byte has the length.
         let header = run.first().map_or(0, |first| usize::from(first & 15) * 4).min(run.len());
-        (SocketAddr::new(meta.addr.ip(), 0), meta.dst_ip, run[header..].chunks_mut(DATAGRAM_MAX))
+        (SocketAddr::new(meta.addr.ip(), 0), at, run[header..].chunks_mut(DATAGRAM_MAX))
     }
 
     /// Sends a part of a batch.
@@ -189,14 +205,15 @@ impl Socket {
         if part.fragments {
             return self.send_in_fragments(contents, part);
         }
-        let transmit = Transmit {
-            destination: part.to,
-            ecn: None,
-            contents,
-            segment_size: Some(part.segment),
-            src_ip: part.from,
-        };
-        self.try_send(&transmit)
+        self.try_send(&Transmit { segment_size: Some(part.segment), ..self.transmit(contents, part) })
+    }
+
+    fn transmit<'a>(&self, contents: &'a [u8], part: &Part) -> Transmit<'a> {
+        let mut destination = part.to;
+        if let (SocketAddr::V6(_), SocketAddr::V4(to)) = (self.local, part.to) {
+            destination = SocketAddr::new(to.ip().to_ipv6_mapped().into(), to.port());
+        }
+        Transmit { destination, ecn: None, contents, segment_size: None, src_ip: part.from }
     }
 
     /// Sends once more after an error caused by an ICMP message: such an error is returned once, by the next call, which then sends
@@ -213,8 +230,7 @@ impl Socket {
     /// Sends without DF, or for IPv6, whose routers do not fragment, in pieces that every path carries. The option belongs to the
     /// socket: it is set for this datagram only, which is rare.
     fn send_in_fragments(&self, contents: &[u8], part: &Part) -> io::Result<()> {
-        let transmit =
-            Transmit { destination: part.to, ecn: None, contents, segment_size: None, src_ip: part.from };
+        let transmit = self.transmit(contents, part);
         self.fragment(part.to.is_ipv4(), true)?;
         let sent = self.try_send(&transmit);
         self.fragment(part.to.is_ipv4(), false)?;
@@ -263,9 +279,10 @@ impl Socket {
             let len = usize::try_from(len).ok()?;
             // SAFETY: the kernel has filled them in.
             let told = unsafe { address(&to).zip(reported(&message)) };
-            let Some((mut to, (kind, by))) = told else { continue };
+            let Some((to, (kind, by))) = told else { continue };
+            let mut to = canonical(to);
             // Only the peer itself can report that nothing listens at its port.
-            if kind == TroubleKind::Unreachable && by != Some(to.ip()) {
+            if kind == TroubleKind::Unreachable && by.map(|ip| ip.to_canonical()) != Some(to.ip()) {
                 continue;
             }
             if self.carrier != Carrier::Udp {
@@ -273,6 +290,19 @@ impl Socket {
             }
             return Some(Trouble { to, quote: quote[..len.min(QUOTE_MAX)].to_vec(), kind });
         }
+    }
+}
+
+/// True for errors of a kernel without IPv6, or with IPv6 turned off.
+fn without_ipv6(e: &io::Error) -> bool {
+    matches!(e.raw_os_error(), Some(libc::EAFNOSUPPORT | libc::EADDRNOTAVAIL))
+}
+
+/// An address of IPv4 as such if it is mapped into IPv6; others with their scope.
+fn canonical(address: SocketAddr) -> SocketAddr {
+    match address.ip().to_canonical() {
+        IpAddr::V4(ip) => SocketAddr::new(ip.into(), address.port()),
+        IpAddr::V6(_) => address,
     }
 }
 

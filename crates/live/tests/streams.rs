@@ -324,6 +324,49 @@ fn a_long_answer_to_a_short_question_without_encryption() {
     }
 }
 
+/// A name may resolve to either family first. Addresses of IPv4 appear as such, since limits and tickets are by address.
+#[test]
+fn a_socket_at_all_addresses_serves_both_families() {
+    for keys in kinds() {
+        let all = SocketAddr::from(([0_u16; 8], 0));
+        let endpoint = match Endpoint::bind(all, options(keys.as_ref())) {
+            Err(e) => {
+                println!("skipped: no IPv6 here: {e}");
+                return;
+            }
+            Ok(endpoint) => endpoint,
+        };
+        let listener = endpoint.listen();
+        let port = endpoint.local_addr().port();
+        for to in
+            [SocketAddr::from(([127, 0, 0, 1], port)), SocketAddr::from(([0, 0, 0, 0, 0, 0, 0, 1], port))]
+        {
+            let mut stream = StpStream::connect(to, options(keys.as_ref())).unwrap();
+            let (there, back) = (pattern(1_000_000, 3), pattern(500_000, 4));
+            stream.write_all(&there).unwrap();
+            let (mut far, peer) = listener.accept().unwrap();
+            assert_eq!(peer.ip(), to.ip(), "the peer's address");
+            let sent = thread::spawn(move || stream.finish(Some(PATIENCE)).map(|()| stream));
+            let mut received = Vec::new();
+            far.set_read_timeout(Some(PATIENCE)).unwrap();
+            far.read_to_end(&mut received).unwrap();
+            assert!(received == there);
+            far.write_all(&back).unwrap();
+            far.finish(Some(PATIENCE)).unwrap();
+            let mut stream = sent.join().unwrap().unwrap();
+            let mut received = Vec::new();
+            stream.set_read_timeout(Some(PATIENCE)).unwrap();
+            stream.read_to_end(&mut received).unwrap();
+            assert!(received == back);
+        }
+        // A refusal by ICMP is recognised although the kernel reports a mapped address.
+        let nobody = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let e =
+            endpoint.connect(nobody).and_then(|stream| stream.wait_connected(Some(PATIENCE))).unwrap_err();
+        assert_eq!(e.kind(), ErrorKind::ConnectionRefused, "{e}");
+    }
+}
+
 #[test]
 fn straight_over_ip_without_udp() {
     // A protocol of its own for each kind: a raw socket hears all of its protocol, and hosts of one kind still listen as the next begins.

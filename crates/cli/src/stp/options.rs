@@ -150,7 +150,8 @@ impl Common {
 /// Parses a host and a port; STP's port by default.
 pub fn address(text: &str) -> Result<SocketAddr, Failure> {
     let failed = |e: String| Failure::Scenario(format!("address \"{text}\": {e}"));
-    let bare = text.parse::<std::net::IpAddr>().map(|ip| SocketAddr::new(ip, skyhop_live::UDP_PORT));
+    let inside = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(text);
+    let bare = inside.parse::<std::net::IpAddr>().map(|ip| SocketAddr::new(ip, skyhop_live::UDP_PORT));
     if let Ok(address) = bare {
         return Ok(address);
     }

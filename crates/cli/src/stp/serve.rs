@@ -17,11 +17,12 @@ use crate::engine::interrupted;
 use crate::failure::Failure;
 use crate::stopwatch::{Stopwatch, pause};
 use clap::Args;
+use skyhop_live::socket::Carrier;
 use skyhop_live::{Endpoint, Notice, StpStream};
 use skyhop_units::Bytes;
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,9 +30,9 @@ use std::time::Duration;
 /// `skyhop stp serve`.
 #[derive(Debug, Args)]
 pub struct Serve {
-    /// Address to listen at; the port is 57824 if left out.
-    #[arg(long, value_name = "ADDRESS", default_value = "0.0.0.0")]
-    pub listen: String,
+    /// Address to listen at; by default all of this host, of IPv4 and IPv6. The port is 57824 if left out.
+    #[arg(long, value_name = "ADDRESS")]
+    pub listen: Option<String>,
     /// Folder for received files, and of files to send.
     #[arg(long, value_name = "DIR", conflicts_with = "to")]
     pub dir: Option<PathBuf>,
@@ -64,8 +65,13 @@ pub fn run(args: &Serve) -> Result<(), Failure> {
     {
         return Err(Failure::Scenario(format!("--dir: {} is not a folder", dir.display())));
     }
-    let listen = super::options::address(&args.listen)?;
     let mut options = args.common.options(false)?;
+    let any: IpAddr = match options.carrier {
+        Carrier::Udp => Ipv6Addr::UNSPECIFIED.into(),
+        Carrier::Ip(_) => Ipv4Addr::UNSPECIFIED.into(),
+    };
+    let any = SocketAddr::new(any, skyhop_live::UDP_PORT);
+    let listen = args.listen.as_deref().map_or(Ok(any), super::options::address)?;
     let quiet = args.common.quiet;
     options.notices = Some(Arc::new(move |notice: &Notice| {
         if !quiet && !matches!(notice, Notice::Opened(..)) {
