@@ -3,7 +3,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help tools build demo test test-rust test-python test-programs check bench bench-instructions bench-emulate bench-gateway compare stp-tails stp-promises papers papers-gallery papers-mutate papers-seeds site properties fuzz mutants schema clean
+.PHONY: help tools build demo test test-rust test-python test-programs check bench bench-instructions bench-emulate bench-gateway bench-transports compare stp-tails stp-promises papers papers-gallery papers-mutate papers-seeds site properties fuzz mutants schema clean
 
 CARGO := cargo
 SKYHOP := target/release/skyhop
@@ -71,6 +71,9 @@ bench-emulate: build  ## The emulator beside a naive relay: processor time a pac
 bench-gateway: build  ## What a gateway does behind 600 ms, with the kernel's TCP at both ends, under load and attack (root, an hour and a half)
 	@tools/install socat
 	python3 bench/gateway.py
+
+bench-transports: build  ## STP, QUIC (quinn) and the kernel's TCP over the same emulated satellites: seconds, return bytes (root, half an hour)
+	python3 bench/transports.py
 
 compare: build  ## The simulator beside this machine's kernel: 16 paths, three TCPs, STP; writes docs/fidelity.md (root, three quarters of an hour)
 	python3 bench/fidelity.py
