@@ -102,6 +102,7 @@ pub fn tcp(tcp: &scenario::Tcp, ip: scenario::Ip) -> Config {
         silly_window_avoidance: tcp.silly_window_avoidance,
         grow_unused: tcp.grow_unused,
         precise_halving: tcp.precise_halving,
+        halve_flight: tcp.halve_flight,
         overhead: tcp.overhead,
         rto_initial: tcp.rto_initial,
         rto_min: tcp.rto_min,

@@ -250,6 +250,7 @@ fn config_of_then() -> impl Strategy<Value = Config> {
             silly_window_avoidance: more.0[9],
             avoid_multiple_fast_retransmits: more.0[10],
             precise_halving: flags[1] ^ flags[2],
+            halve_flight: flags[0] ^ flags[3],
             increase: more.1,
             resume: more.2,
             byte_counting: more.3,

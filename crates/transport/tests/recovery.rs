@@ -533,6 +533,60 @@ fn congestion_avoidance_adds_one_segment_a_window() {
     }
 }
 
+#[test]
+fn a_loss_halves_the_window_or_the_data_in_flight() {
+    for variant in EVERY {
+        // FACK's recovery and CUBIC's factor are not halves of the same quantity.
+        if matches!(variant, Variant::Fack | Variant::Cubic) {
+            continue;
+        }
+        let ssthresh = |halve_flight: bool, lost_by_timeout: bool| {
+            let config = Config { halve_flight, ..config(variant, 20) };
+            let mut s = Script::with(config);
+            // The application has twelve segments for a window of twenty.
+            s.send(12);
+            if lost_by_timeout {
+                s.time_out();
+            } else {
+                for n in 1..=3 {
+                    s.sack(0, &[(1, 1 + n)]);
+                }
+            }
+            s.end.ssthresh()
+        };
+        for timeout in [false, true] {
+            assert_eq!(ssthresh(false, timeout), Some(10_000), "{variant:?}, timeout {timeout}");
+            assert_eq!(ssthresh(true, timeout), Some(6_000), "{variant:?}, timeout {timeout}");
+        }
+    }
+}
+
+#[test]
+fn segments_of_limited_transmit_do_not_count_as_data_in_flight() {
+    for variant in [Variant::Reno, Variant::NewReno, Variant::SackNewReno, Variant::Sack, Variant::Sack1] {
+        let mut s =
+            Script::with(Config { halve_flight: true, limited_transmit: true, ..config(variant, 10) });
+        s.send(20);
+        for n in 1..=3 {
+            s.sack(0, &[(1, 1 + n)]);
+        }
+        assert_eq!(s.end.ssthresh(), Some(5_000), "{variant:?}: ten segments, and two of limited transmit");
+    }
+}
+
+#[test]
+fn timeouts_in_a_row_halve_the_same_data_in_flight() {
+    // RFC 2581 §3.1: FlightSize is unchanged, while the window is a segment after the first timeout.
+    for (halve_flight, second) in [(false, 2_000), (true, 6_000)] {
+        let mut s = Script::with(Config { halve_flight, ..config(Variant::Reno, 12) });
+        s.send(12);
+        s.time_out();
+        assert_eq!(s.end.ssthresh(), Some(6_000));
+        s.time_out();
+        assert_eq!(s.end.ssthresh(), Some(second), "halve_flight = {halve_flight}");
+    }
+}
+
 const ALL: [Variant; 4] =
     [Variant::Reno, Variant::NewReno, Variant::NewRenoSlowButSteady, Variant::SackNewReno];
 /// The same variants and those that count differently; Vegas has its own clock, and Hybla pacing over SACK's recovery.

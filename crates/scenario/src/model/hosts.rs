@@ -142,6 +142,7 @@ fn y1999(variant: Variant) -> Tcp {
         silly_window_avoidance: true,
         grow_unused: false,
         precise_halving: false,
+        halve_flight: false,
         overhead: Span::ZERO,
         rto_initial: Span::from_secs(1),
         rto_min: Span::from_secs(1),

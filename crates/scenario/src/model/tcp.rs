@@ -141,6 +141,9 @@ tcp_keys! {
         /// True if half a window keeps its fraction of a segment, and the acknowledgment that ends recovery opens it further, as in
         /// ns-2; otherwise windows are cut to whole segments. For variants with Reno's window; always true for sack1.
         precise_halving: bool,
+        /// True if a loss halves the data sent and not yet acknowledged (RFC 2581 §3.1); otherwise the window, which is larger where the
+        /// application sends less, as in BSD and ns-2. For variants with Reno's window or RFC 9438's.
+        halve_flight: bool,
         /// Largest random delay before each transmission (ns-2's overhead_), which breaks phase effects of drop-tail queues.
         overhead: Span,
         /// Timeout before the first RTT sample (RFC 6298).

@@ -355,6 +355,9 @@ pub struct Config {
     pub validate_window: bool,
     /// True if a halved window keeps its fraction of a segment, as in ns-2; for Reno's laws.
     pub precise_halving: bool,
+    /// True if a loss halves the data sent and not yet acknowledged (RFC 2581 §3.1), and not the window as in BSD and ns-2; for laws that
+    /// halve it.
+    pub halve_flight: bool,
     /// Largest random delay of a host before each transmission, which breaks phase effects (ns-2's `overhead_`).
     pub overhead: Span,
     /// Retransmission timeout before the first sample.
@@ -419,6 +422,7 @@ impl Default for Config {
             grow_unused: false,
             validate_window: false,
             precise_halving: false,
+            halve_flight: false,
             overhead: Span::ZERO,
             rto_initial: Span::from_secs(1),
             rto_min: Span::from_secs(1),

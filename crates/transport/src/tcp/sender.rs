@@ -159,6 +159,17 @@ impl Sender {
         self.congestion.cwnd().min(self.peer.window)
     }
 
+    /// The quantity of which a loss leaves half: the windows' allowance, or the data sent and not yet acknowledged, without those of
+    /// limited transmit (RFC 5681 §3.2 step 2).
+    pub(super) fn halved(&self) -> u64 {
+        if !self.config.halve_flight {
+            return self.window();
+        }
+        let outstanding = self.flight.snd_max - self.flight.snd_una;
+        let most = if self.config.limited_transmit { self.flight.threshold.saturating_sub(1) } else { 0 };
+        outstanding - outstanding.saturating_sub(self.window()).min(most as u64 * self.flight.mss as u64)
+    }
+
     pub(super) fn min_rtt(&self) -> Option<Span> {
         self.timer.rtt.samples.min.into_iter().chain(self.flight.segments.min_rtt).min()
     }
@@ -558,7 +569,7 @@ impl Sender {
     fn after_rack(&mut self, now: Time, dsack: bool, duplicate: bool) {
         let repaired = self.pipe.rack.resolve(self.flight.snd_una, dsack, duplicate);
         if repaired && self.pipe.phase == RecoveryPhase::Open {
-            let in_use = self.window();
+            let in_use = self.halved();
             self.signal_loss(now, in_use);
             if !self.congestion.owns_recovery() {
                 self.congestion.set(self.congestion.ssthresh());
@@ -587,7 +598,7 @@ impl Sender {
         if !self.marks.ask(self.flight.snd_una) || repairing {
             return;
         }
-        let in_use = self.window();
+        let in_use = self.halved();
         self.signal_loss(now, in_use);
         if !self.congestion.owns_recovery() {
             self.congestion.set(self.congestion.ssthresh());
@@ -629,7 +640,7 @@ impl Sender {
         }
         // Bytes by which recovery has inflated the window stand for packets that have left the network.
         let inflated = self.counting.active;
-        let in_use = if inflated { self.window().min(self.congestion.reduced()) } else { self.window() };
+        let in_use = if inflated { self.halved().min(self.congestion.reduced()) } else { self.halved() };
         if self.undo.is_none() || self.timeout_reduces() {
             self.congestion.on_timeout(now, in_use);
         } else {

@@ -77,7 +77,7 @@ impl Sender {
         if self.counting.duplicates != self.flight.threshold || !self.past_recover() {
             return false;
         }
-        let in_use = self.window();
+        let in_use = self.halved();
         self.signal_loss(now, in_use);
         if self.flight.how == LossRecovery::Tahoe {
             // Everything from the hole on is sent again, by slow start.

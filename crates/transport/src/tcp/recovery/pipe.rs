@@ -259,7 +259,7 @@ impl Sender {
 
     pub(super) fn enter_recovery(&mut self, now: Time) {
         let mss = self.flight.mss as u64;
-        let in_use = self.window();
+        let in_use = self.halved();
         // RFC 9937 §6.1: data in the network when the acknowledgment arrived that started this.
         let recover_fs = self.flight.snd_max - self.flight.snd_una - self.flight.segments.sacked
             + self.flight.segments.progress.delivered;
