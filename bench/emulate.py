@@ -12,6 +12,7 @@ the limits or report that they are not valid.
     python3 bench/emulate.py relay rtt chain paths loaded
 """
 
+import argparse
 import json
 import os
 import pathlib
@@ -224,10 +225,18 @@ def loaded():
 
 
 def main():
+    tables = {"relay": relay, "rtt": rtt, "chain": chain, "paths": paths, "loaded": loaded}
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("tables", nargs="*", metavar="TABLE", help=f"some of {', '.join(tables)}; all by default")
+    wanted = parser.parse_args().tables
+    if unknown := [name for name in wanted if name not in tables]:
+        parser.error(f"{unknown[0]}: {', '.join(tables)} are the tables")
     if not SKYHOP.exists():
         sys.exit("make build first")
-    for name in sys.argv[1:] or ["relay", "rtt", "chain", "paths", "loaded"]:
-        {"relay": relay, "rtt": rtt, "chain": chain, "paths": paths, "loaded": loaded}[name]()
+    if not shutil.which("ping"):
+        sys.exit("no ping: tools/install ping=iputils-ping")
+    for name in wanted or tables:
+        tables[name]()
 
 
 main()

@@ -8,6 +8,7 @@ losses are in both directions. A contestant that takes a minute is stopped, and 
     python3 bench/transports.py 250 600      rows with this rate and RTT alone
 """
 
+import argparse
 import json
 import pathlib
 import subprocess
@@ -88,7 +89,11 @@ def run(folder, server, client, law, window):
 
 
 def main():
-    wanted = [int(word) for word in sys.argv[1:]]
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("rate", type=int, nargs="?", choices=sorted({path[0] for path in PATHS}), help="rows of this rate alone, Mbit/s")
+    parser.add_argument("rtt", type=int, nargs="?", choices=sorted({path[1] for path in PATHS}), help="and of this RTT, ms")
+    args = parser.parse_args()
+    wanted = [value for value in (args.rate, args.rtt) if value]
     if not SKYHOP.exists():
         sys.exit("make build first")
     quic = build_quic()
