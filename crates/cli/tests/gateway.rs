@@ -512,6 +512,55 @@ fn a_user_with_a_rate_has_no_more_by_several_connections_and_others_have_theirs(
 }
 
 #[test]
+fn a_user_with_a_quota_that_is_used_up_opens_no_more_and_others_do() {
+    let mut lab = Lab::new("user-quotas");
+    let file = lab.folder.0.join("home.toml");
+    let text = fs::read_to_string(&file).unwrap();
+    let quota = "[[users]]\naddresses = [\"127.0.0.2/31\"]\nquota = \"1 MB\"\nquota_period = \"1 h\"\n";
+    fs::write(&file, format!("{text}{quota}")).unwrap();
+    lab.terminal.signal("-HUP");
+    lab.wait(|lab| lab.log("home.toml").contains("reloaded"), "no reload");
+    let transfer = |lab: &Lab, user: u8, up: usize, down: usize| {
+        let mut client = connect_from([127, 0, 0, user], lab.forward);
+        let mut server = lab.accept();
+        let writes = [(&client, up), (&server, down)]
+            .map(|(end, len)| send(end.try_clone().unwrap(), content(len, user)));
+        assert!(read_all(&mut server).unwrap() == content(up, user), "user {user}");
+        assert!(read_all(&mut client).unwrap() == content(down, user), "what is open goes on: user {user}");
+        writes.into_iter().for_each(|write| write.join().unwrap().unwrap());
+    };
+    let refused = |lab: &Lab, user: u8| {
+        read_to_any_end(connect_from([127, 0, 0, user], lab.forward)).recv_timeout(PATIENCE).unwrap()
+            == (0, true)
+    };
+    // Both directions count, and connections that are over. The connection that exceeds the quota goes on.
+    transfer(&lab, 2, 300_000, 400_000);
+    transfer(&lab, 2, 300_000, 400_000);
+    assert!(refused(&lab, 2));
+    transfer(&lab, 3, 10_000, 20_000);
+    transfer(&lab, 4, 1_000_000, 1_000_000);
+    transfer(&lab, 4, 1_000, 1_000);
+    let metrics = lab.get(lab.metrics, "/metrics");
+    for line in [
+        "user_quota_bytes{user=\"127.0.0.2\"} 1000000\n",
+        "user_quota_used_bytes{user=\"127.0.0.2\"} 1400000\n",
+        "user_quota_used_bytes{user=\"127.0.0.3\"} 30000\n",
+        "refused_total{reason=\"over-quota\"} 1\n",
+    ] {
+        // Users appear when their bytes are first counted, once a second.
+        lab.wait(|lab| lab.get(lab.metrics, "/metrics").contains(&format!("skyhop_gateway_{line}")), line);
+    }
+    assert!(!metrics.contains("quota_bytes{user=\"127.0.0.4\"}"), "{metrics}");
+    lab.terminal.signal("-TERM");
+    assert_eq!(lab.terminal.wait(PATIENCE), Some(0));
+    assert!(fs::read_to_string(lab.folder.0.join("home.usage")).unwrap().contains("\"127.0.0.2\""));
+    lab.terminal = Running::start(&lab.folder.0, "home.toml");
+    lab.wait_until_up();
+    assert!(refused(&lab, 2), "forgotten");
+    transfer(&lab, 3, 10_000, 20_000);
+}
+
+#[test]
 fn a_reset_passes_from_end_to_end() {
     let mut lab = Lab::new("reset");
     for from_client in [true, false] {

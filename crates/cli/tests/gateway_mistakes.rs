@@ -53,6 +53,13 @@ fn mistakes_are_told_with_their_lines() {
         (format!("{home}[[users]]\nup = \"1 kbit/s\"\n"), "users.up: 1 kbit/s is less than 8 kbit/s", ""),
         (format!("{home}[[users]]\nup = \"1 Mb/s\"\n"), "users.up: ", "Mbit/s"),
         (format!("{home}[[users]]\ndwon = \"1 Mbit/s\"\n"), "unknown field `dwon`", "did you mean \"down\"?"),
+        (format!("{home}[[users]]\nquota = \"much\"\n"), "users.quota: ", "much"),
+        (format!("{home}[[users]]\nquota_period = \"1 d\"\n"), "users.quota_period: ", "`quota`"),
+        (
+            format!("{hub}[[users]]\nquota = \"1 GB\"\n"),
+            "users: of the users' side only",
+            "`quota` for each terminal",
+        ),
         (
             format!("{home}[[users]]\nup = \"1 Mbit/s\"\n[[users]]\ndown = \"1 Mbit/s\"\n"),
             "users: an entry before this one is for all addresses",

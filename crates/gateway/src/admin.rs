@@ -170,6 +170,7 @@ fn metrics(now: Time, gateway: &Gateway, rules: Option<&RuleCounts>) -> String {
         }
     }
     users.prometheus(&mut out);
+    gateway.user_quotas.prometheus(&gateway.config.users, &mut out);
     rule_metrics(rules, &mut out);
     let dns = &gateway.name_servers.cache;
     for (name, kind, help, value) in [
@@ -305,6 +306,11 @@ fn status(now: Time, gateway: &Gateway) -> Value {
         "role": gateway.config.role.to_string(),
         "version": env!("CARGO_PKG_VERSION"),
         "peers": gateway.peers.iter().map(|(name, link)| peer(now, gateway, name, link)).collect::<Vec<_>>(),
+        "user_quotas": gateway
+            .user_quotas
+            .shown(&gateway.config.users)
+            .map(|(user, quota, used)| json!({ "user": user.to_string(), "quota_bytes": quota, "quota_used_bytes": used }))
+            .collect::<Vec<_>>(),
         "connections": gateway.flows.len(),
         "connections_opened": gateway.counters.opened,
         "connections_accepted": gateway.counters.accepted,

@@ -8,7 +8,7 @@ use crate::dscp::{Dscp, DscpRow, DscpTable};
 use crate::file_text::{ConfigError, Ports, Text};
 use crate::prefix::Prefix;
 use crate::quotas::Quota;
-use crate::user_rates::UserRate;
+use crate::user_limits::UserLimits;
 use serde::Deserialize;
 use skyhop_live::UDP_PORT;
 use skyhop_live::keys::{Keys, PublicKey};
@@ -207,8 +207,8 @@ pub struct Config {
     pub metrics: Option<SocketAddr>,
     /// A hub's terminals, by name.
     pub terminals: BTreeMap<String, Terminal>,
-    /// Rates of single users.
-    pub users: Vec<UserRate>,
+    /// Rates and quotas of single users.
+    pub users: Vec<UserLimits>,
 }
 
 #[derive(Deserialize)]
@@ -252,6 +252,8 @@ struct UsersFile {
     addresses: Vec<Spanned<String>>,
     up: Option<Spanned<String>>,
     down: Option<Spanned<String>>,
+    quota: Option<Spanned<String>>,
+    quota_period: Option<Spanned<String>>,
 }
 
 #[derive(Deserialize)]
@@ -485,21 +487,22 @@ fn terminals(text: &Text<'_>, file: &File) -> Result<BTreeMap<String, Terminal>,
         let prefixes = text.values(&format!("terminals.{name}.prefixes"), &from.prefixes)?;
         let rate =
             from.rate.as_ref().map(|rate| text.value(&format!("terminals.{name}.rate"), rate)).transpose()?;
-        let quota = quota(text, name, from)?;
+        let quota = quota(text, &format!("terminals.{name}"), &from.quota, &from.quota_period)?;
         terminals.insert(name.clone(), Terminal { key, prefixes, rate, quota });
     }
     Ok(terminals)
 }
 
-fn users(text: &Text<'_>, file: &File) -> Result<Vec<UserRate>, ConfigError> {
-    let mut entries: Vec<UserRate> = Vec::new();
+fn users(text: &Text<'_>, file: &File) -> Result<Vec<UserLimits>, ConfigError> {
+    let mut entries: Vec<UserLimits> = Vec::new();
     for from in &file.users {
-        let given = from.up.iter().chain(&from.down).chain(&from.addresses).next();
+        let given = from.up.iter().chain(&from.down).chain(&from.quota).chain(&from.addresses).next();
         let at = given.map_or(0, |value| value.span().start);
         if file.role == Role::Hub {
-            return Err(
-                text.error(at, "users: of the users' side only; a hub has a `rate` for each terminal")
-            );
+            return Err(text.error(
+                at,
+                "users: of the users' side only; a hub has a `rate` and a `quota` for each terminal",
+            ));
         }
         if entries.iter().any(|before| before.addresses.is_empty()) {
             return Err(text.error(at, "users: an entry before this one is for all addresses"));
@@ -518,25 +521,30 @@ fn users(text: &Text<'_>, file: &File) -> Result<Vec<UserRate>, ConfigError> {
             *rate = Some(parsed);
         }
         let addresses = text.values("users.addresses", &from.addresses)?;
-        entries.push(UserRate { addresses, rates });
+        let quota = quota(text, "users", &from.quota, &from.quota_period)?;
+        entries.push(UserLimits { addresses, rates, quota });
     }
     Ok(entries)
 }
 
-fn quota(text: &Text<'_>, name: &str, from: &TerminalFile) -> Result<Option<Quota>, ConfigError> {
-    let Some(value) = &from.quota else {
-        return match &from.quota_period {
+/// The quota of the table `of`.
+fn quota(
+    text: &Text<'_>,
+    of: &str,
+    quota: &Option<Spanned<String>>,
+    period: &Option<Spanned<String>>,
+) -> Result<Option<Quota>, ConfigError> {
+    let Some(value) = quota else {
+        return match period {
             Some(period) => {
-                let message =
-                    format!("terminals.{name}.quota_period: of no `quota`; give the bytes as `quota`");
+                let message = format!("{of}.quota_period: of no `quota`; give the bytes as `quota`");
                 Err(text.error(period.span().start, message))
             }
             None => Ok(None),
         };
     };
-    let bytes: Bytes = text.value(&format!("terminals.{name}.quota"), value)?;
-    let key = format!("terminals.{name}.quota_period");
-    let period = span(text, &key, &from.quota_period, 30 * 86_400)?;
+    let bytes: Bytes = text.value(&format!("{of}.quota"), value)?;
+    let period = span(text, &format!("{of}.quota_period"), period, 30 * 86_400)?;
     Ok(Some(Quota { bytes: bytes.get(), period }))
 }
 

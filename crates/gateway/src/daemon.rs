@@ -88,7 +88,7 @@ struct Daemon {
     /// The deadline at which the gateway ends even with open connections.
     ends_at: Option<Time>,
     rules: bool,
-    /// The file of terminals' usage, if any terminal has a quota.
+    /// The file of the usage, if any terminal or user has a quota.
     usage: Option<UsageFile>,
     counted_at: Time,
     log: Box<dyn FnMut(&str)>,
@@ -224,19 +224,22 @@ impl Daemon {
         Time::ZERO + Span::from_secs(1) + Span::from_nanos(self.started.elapsed().as_nanos() as u64)
     }
 
-    /// Reads the terminals' usage of their quotas.
+    /// Reads the usage of quotas.
     fn open_usage(&mut self) -> Result<(), String> {
-        if self.usage.is_some() || self.gateway.config.terminals.values().all(|t| t.quota.is_none()) {
+        let config = &self.gateway.config;
+        let of_terminals = config.terminals.values().any(|terminal| terminal.quota.is_some());
+        let of_users = config.users.iter().any(|users| users.quota.is_some());
+        if self.usage.is_some() || !(of_terminals || of_users) {
             return Ok(());
         }
         let now = self.now();
         let path = UsageFile::place(&self.path);
-        let opened = UsageFile::open(path.clone(), now, &mut self.gateway.peers.quotas);
+        let opened = UsageFile::open(path.clone(), now, self.gateway.quotas_mut());
         self.usage = Some(opened.map_err(|e| format!("{}: {e}", path.display()))?);
         Ok(())
     }
 
-    /// Counts the bytes that associations have carried, once a second, and saves the usage periodically.
+    /// Counts the bytes that associations and users' connections have carried, once a second, and saves the usage periodically.
     #[expect(clippy::disallowed_methods, reason = "a quota's period is of the wall's clock")]
     fn count_usage(&mut self, at_end: bool) {
         let now = self.now();
@@ -249,8 +252,9 @@ impl Daemon {
         let carried =
             |id| engine.link(id).map_or(0, |link| link.traffic.bytes_sent + link.traffic.bytes_received);
         self.gateway.peers.count(wall, carried);
+        self.gateway.user_quotas.count(wall, &self.gateway.config.users);
         if let Some(usage) = &mut self.usage
-            && let Err(e) = usage.write(now, &self.gateway.peers.quotas, at_end)
+            && let Err(e) = usage.write(now, self.gateway.quotas(), at_end)
         {
             (self.log)(&format!("{}: {e}", usage.path().display()));
         }

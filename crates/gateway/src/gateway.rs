@@ -13,10 +13,13 @@ use crate::kernel::KernelSocket;
 use crate::name_streams::NameServers;
 use crate::names::Names;
 use crate::peers::Peers;
+use crate::quotas::Quotas;
 use crate::sides::KernelSide;
 use crate::socks::{self, Asked, Socks};
 use crate::udp_flows::UdpState;
-use crate::user_rates::{UserLines, rates_of};
+use crate::user_limits::{limits_of, quota_of};
+use crate::user_quotas::UserQuotas;
+use crate::user_rates::UserLines;
 use bytes::{Bytes, BytesMut};
 use polling::{Event as PollEvent, PollMode, Poller};
 use skyhop_live::engine::{self, Engine, Link};
@@ -83,6 +86,8 @@ pub struct Gateway {
     pub users: Users<IpAddr>,
     /// Users who have a rate of their own.
     pub(crate) lines: UserLines,
+    /// Users who have a quota of their own.
+    pub(crate) user_quotas: UserQuotas,
     /// Refused streams, and the time at which each is reset if the far end has not done so.
     refused: VecDeque<(Time, u32, u64)>,
     /// Connections that wait until the peer's limit of streams allows one more.
@@ -134,6 +139,7 @@ impl Gateway {
             counters: GatewayCounters::default(),
             users: Users::default(),
             lines: UserLines::default(),
+            user_quotas: UserQuotas::default(),
             refused: VecDeque::new(),
             waiting: VecDeque::new(),
             files_max: usize::MAX,
@@ -153,6 +159,15 @@ impl Gateway {
         self.engine.set_keys(config.keys.clone());
         self.engine.set_rates(config.rate, config.rates());
         self.config = config;
+    }
+
+    /// The usage that is kept in a file: a hub's is that of its terminals, that of other gateways is their users'.
+    pub fn quotas(&self) -> &Quotas {
+        if self.config.role == Role::Hub { &self.peers.quotas } else { &self.user_quotas.quotas }
+    }
+
+    pub fn quotas_mut(&mut self) -> &mut Quotas {
+        if self.config.role == Role::Hub { &mut self.peers.quotas } else { &mut self.user_quotas.quotas }
     }
 
     /// Returns true if there is room for one more connection.
@@ -310,6 +325,7 @@ impl Gateway {
             let went_on = match &flow.phase {
                 Phase::Asking(_) => self.ask(now, slot, flow),
                 Phase::Waiting(_) => self.open(slot, flow),
+                Phase::Intercepted(_) if self.is_over_quota(flow) => Err(End::Refused(Answer::OverQuota)),
                 Phase::Intercepted(to) => {
                     let to = vec![*to];
                     self.connect(now, slot, flow, to)
@@ -373,6 +389,9 @@ impl Gateway {
     /// Opens the stream of a client's connection.
     fn open(&mut self, slot: usize, flow: &mut SplitConnection) -> Result<bool, End> {
         let Phase::Waiting(preamble) = &flow.phase else { return Ok(false) };
+        if self.is_over_quota(flow) {
+            return Err(End::Refused(Answer::OverQuota));
+        }
         let link = match &preamble.destination {
             Destination::Address(address) => self.peers.link_to(address.ip()),
             Destination::Name(..) if self.config.role == Role::Terminal => {
@@ -481,7 +500,13 @@ impl Gateway {
         self.fate(now, slot, flow, progress)
     }
 
-    /// Counts what a connection of a user with a rate has passed on.
+    /// Returns true if the user of a new connection has used up a quota.
+    fn is_over_quota(&self, flow: &SplitConnection) -> bool {
+        !self.config.users.is_empty()
+            && flow.user_here().is_some_and(|user| self.user_quotas.is_over(&self.config.users, user))
+    }
+
+    /// Counts what a connection of a user with a rate or a quota has passed on.
     pub(crate) fn passed(
         &mut self,
         now: Time,
@@ -490,10 +515,13 @@ impl Gateway {
         most: [u64; 2],
         before: [u64; 2],
     ) {
-        let Some(user) = flow.user_here() else { return };
+        let Some(user) = flow.user_here().filter(|_| !self.config.users.is_empty()) else { return };
+        let bytes = [0, 1].map(|way| flow.join.carried()[way] - before[way]);
+        if quota_of(&self.config.users, user).is_some() {
+            self.user_quotas.passed(user, bytes.iter().sum());
+        }
         for (way, most) in most.into_iter().enumerate().filter(|(_, most)| *most != u64::MAX) {
-            let bytes = flow.join.carried()[way] - before[way];
-            self.lines.passed(now, (user, way), slot, bytes, bytes >= most);
+            self.lines.passed(now, (user, way), slot, bytes[way], bytes[way] >= most);
         }
     }
 
@@ -700,6 +728,6 @@ pub(crate) fn allowed(
     flow: &SplitConnection,
 ) -> [u64; 2] {
     let Some(user) = flow.user_here().filter(|_| !config.users.is_empty()) else { return [u64::MAX; 2] };
-    let rates = rates_of(&config.users, user);
+    let rates = limits_of(&config.users, user).map_or([None; 2], |limits| limits.rates);
     [0, 1].map(|way| rates[way].map_or(u64::MAX, |rate| lines.allowed(now, (user, way), rate, slot)))
 }

@@ -16,12 +16,14 @@
 //! | `flows` | all connections |
 //! | `peers` | the terminals of a hub, or the hub of a terminal |
 //! | `dscp` | code points, and the table that changes them |
-//! | `quotas` | quotas of terminals on the link |
+//! | `quotas` | quotas of terminals on the link, and periods of quotas |
 //! | `file_text` | values of the file, and errors with their lines |
 //! | `rule_counters` | counters of the firewall's rules |
 //! | `usage` | the file of their usage |
 //! | `users` | users and their shares of the link |
+//! | `user_limits` | limits of single users in the file |
 //! | `user_rates` | highest rates of single users |
+//! | `user_quotas` | quotas of single users |
 //! | `socks` | requests of programs to the SOCKS5 proxy |
 //! | `names` | name resolution |
 //! | `user_counters` | the counters of users |
@@ -71,6 +73,8 @@ mod udp_flows;
 mod udp_loads;
 mod usage;
 mod user_counters;
+mod user_limits;
+mod user_quotas;
 mod user_rates;
 
 pub use config::{Config, Dns, Fail, Forward, Intercept, Quic, Role, SourceAddress, Terminal, UdpRule};

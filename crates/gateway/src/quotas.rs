@@ -1,4 +1,4 @@
-//! Quotas of terminals: bytes on the satellite link per period, kept across restarts.
+//! Quotas of terminals: bytes on the satellite link per period, kept across restarts. Users' quotas have the same periods.
 //!
 //! Follows docs/gateway.md: both directions count as sent on the link, with encryption overhead and retransmissions.
 //! Differs from a meter in the firewall: a terminal beyond its quota gets no new connections, and its open ones continue.
@@ -46,6 +46,16 @@ impl Quotas {
             None => usage.since = now,
         }
         usage.bytes = usage.bytes.saturating_add(bytes);
+    }
+
+    /// The names that have usage.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.usage.keys().map(String::as_str)
+    }
+
+    /// Forgets a usage.
+    pub fn forget(&mut self, name: &str) {
+        self.usage.remove(name);
     }
 
     /// Bytes that a terminal has used in its period.

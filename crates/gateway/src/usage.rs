@@ -1,4 +1,4 @@
-//! The file, beside the hub's configuration, of its terminals' usage of their quotas.
+//! The file, beside the configuration, of the usage of quotas: by terminals of a hub, or by users of other gateways.
 //!
 //! Follows docs/gateway.md: JSON, written once a minute and at the end, by renaming, so that it is never half written.
 //! Differs from a log: it has amounts only, without times and destinations.

@@ -4,27 +4,9 @@
 //! Differs from a policer, which drops: what exceeds the rate is not read, so that the sender's own window stops it.
 //! Leaves out datagrams, and what is in flight: the rate is that of the data passed on here.
 
-use crate::prefix::Prefix;
 use skyhop_units::{Rate, Span, Time};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::IpAddr;
-
-/// The rates of each user of some ranges.
-#[derive(Debug, Clone, PartialEq)]
-pub struct UserRate {
-    /// The users' addresses; all if there are none.
-    pub addresses: Vec<Prefix>,
-    /// To servers, and from servers.
-    pub rates: [Option<Rate>; 2],
-}
-
-/// The rates of a user: those of the first entry that has the address.
-pub fn rates_of(entries: &[UserRate], user: IpAddr) -> [Option<Rate>; 2] {
-    let has = |entry: &&UserRate| {
-        entry.addresses.is_empty() || entry.addresses.iter().any(|prefix| prefix.contains(user))
-    };
-    entries.iter().find(has).map_or([None; 2], |entry| entry.rates)
-}
 
 /// Bytes of a connection in one turn.
 const TURN: u64 = 16 << 10;
@@ -225,17 +207,5 @@ mod tests {
         assert_eq!(lines.poll_timeout(), None);
         now += Span::from_secs(60);
         assert_eq!((lines.take_due(now), lines.lines.len()), (None, 0), "an idle user is forgotten");
-    }
-
-    #[test]
-    fn the_first_entry_with_the_address_holds() {
-        let rate = Rate::from_bps;
-        let entries = [
-            UserRate { addresses: vec!["10.1.0.7/32".parse().unwrap()], rates: [rate(1), None] },
-            UserRate { addresses: Vec::new(), rates: [rate(2), rate(3)] },
-        ];
-        assert_eq!(rates_of(&entries, IpAddr::from([10, 1, 0, 7])), [rate(1), None]);
-        assert_eq!(rates_of(&entries, IpAddr::from([10, 1, 0, 8])), [rate(2), rate(3)]);
-        assert_eq!(rates_of(&entries[..1], IpAddr::from([10, 1, 0, 8])), [None, None]);
     }
 }

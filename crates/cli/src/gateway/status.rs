@@ -125,6 +125,18 @@ fn table(status: &Value, out: &mut String) {
         status["connections_reset"],
         status["connections_lost"],
     );
+    for of in status["user_quotas"].as_array().into_iter().flatten() {
+        let (used, quota) = (number(of, "quota_used_bytes"), number(of, "quota_bytes"));
+        if used >= quota {
+            let user = of["user"].as_str().unwrap_or("?");
+            let _ = writeln!(
+                out,
+                "  {user}: {} of a quota of {}: new connections are refused",
+                bytes(used),
+                bytes(quota)
+            );
+        }
+    }
     for peer in status["peers"].as_array().into_iter().flatten() {
         let name = peer["name"].as_str().unwrap_or("?");
         if peer["up"] != true {
