@@ -353,6 +353,44 @@ def test_quic_is_limited_each_way(path):
     path.terminal.send_signal(1)
 
 
+WITHOUT_PORTS = """
+import socket, struct, sys
+def opened():
+    s = socket.create_connection((sys.argv[1], 82), 10)
+    s.settimeout(10)
+    s.sendall(b"x")
+    return s
+held = [opened() for _ in range(8)]
+assert all(s.recv(1) == b"x" for s in held)
+late = opened()
+late.settimeout(2)
+try:
+    print(repr(late.recv(1)))
+except TimeoutError:
+    print("waits")
+# A reset frees the port of the hub at once, and an end would not.
+held[0].setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+held[0].close()
+late.settimeout(15)
+print(late.recv(1) == b"x", all(s.send(b"y") == 1 for s in held[1:]))
+"""
+
+
+def test_connections_wait_while_the_hub_has_no_free_port(path):
+    before = path.run("hub", "sysctl", "-n", "net.ipv4.ip_local_port_range").split()
+    path.run("hub", "sysctl", "-qw", "net.ipv4.ip_local_port_range=40000 40007")
+    try:
+        said = path.run("user", sys.executable, "-c", WITHOUT_PORTS, lab.SERVER).split()
+    finally:
+        path.run("hub", "sysctl", "-qw", f"net.ipv4.ip_local_port_range={' '.join(before)}")
+    assert said == ["waits", "True", "True"], path.text("hub")
+    assert "no port is free for a connection to 10.4.0.1:82" in path.text("hub")
+    metrics = path.run("hub", "curl", "-s", "http://127.0.0.1:9464/metrics")
+    waits = int(metrics.split("\nskyhop_gateway_port_waits_total ")[1].split()[0])
+    # A hundred of them in ten seconds, as there is one connection.
+    assert 1 <= waits <= 100, waits
+
+
 def test_servers_see_the_client_if_the_file_says_so(path):
     file = path.folder / "hub.toml"
     text = file.read_text()

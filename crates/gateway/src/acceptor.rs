@@ -12,9 +12,12 @@ use crate::kernel::KernelSocket;
 use crate::prefix::{is_special, plain};
 use bytes::Bytes;
 use skyhop_splice::preamble::{Answer, Carries, Destination, Preamble};
-use skyhop_units::Time;
+use skyhop_units::{Span, Time};
 use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
+
+/// The pause before a connection for which no port was free is tried again.
+const PORT_PAUSE: Span = Span::from_millis(200);
 
 impl Gateway {
     /// Reads the preamble of a stream that the far gateway has opened, and no byte after it.
@@ -108,6 +111,10 @@ impl Gateway {
                     && client.is_ipv4() == to.is_ipv4()
                     && (self.config.role == Role::Alone || self.peers.has_user(link, client.ip()))
             });
+            if self.without_ports.get(&to).is_some_and(|until| *until > now) {
+                addresses.insert(0, to);
+                return self.wait_for_port(now, slot, flow, addresses);
+            }
             match KernelSocket::connect(to, source, self.config.dscp.server(flow.dscp)) {
                 Ok(socket) => {
                     self.watch(slot, FAR, &socket).map_err(|_| End::Answered(Answer::Full))?;
@@ -116,10 +123,43 @@ impl Gateway {
                     self.flows.set_timer(slot, Some(now + self.config.connect_timeout));
                     return Ok(false);
                 }
+                Err(e) if e.kind() == io::ErrorKind::AddrNotAvailable => {
+                    self.note_lack_of_ports(now, to);
+                    addresses.insert(0, to);
+                    return self.wait_for_port(now, slot, flow, addresses);
+                }
                 Err(e) => answer = answer_to(&e),
             }
         }
         Err(End::Answered(answer))
+    }
+
+    /// Makes a connection wait until this host has a free port towards the server: all are in use, or were until a minute ago.
+    fn wait_for_port(
+        &mut self,
+        now: Time,
+        slot: usize,
+        flow: &mut SplitConnection,
+        addresses: Vec<SocketAddr>,
+    ) -> Result<bool, End> {
+        if now.since(flow.since) >= self.config.connect_timeout {
+            return Err(End::Answered(Answer::Full));
+        }
+        flow.phase = Phase::Connecting(addresses);
+        self.flows.set_timer(slot, Some(now + PORT_PAUSE));
+        Ok(false)
+    }
+
+    /// The kernel looks through all ports for a free one, so that not each connection should ask.
+    fn note_lack_of_ports(&mut self, now: Time, to: SocketAddr) {
+        self.counters.port_waits += 1;
+        if self.counters.port_waits == 1 {
+            self.log.push_back(format!(
+                "no port is free for a connection to {to}: new ones wait (more ports: net.ipv4.ip_local_port_range)"
+            ));
+        }
+        self.without_ports.retain(|_, until| *until > now);
+        self.without_ports.insert(to, now + PORT_PAUSE / 2);
     }
 
     /// Returns true if connections to the address are allowed: a special-purpose address or one of this host's only if the file names it. A
@@ -136,8 +176,10 @@ impl Gateway {
         slot: usize,
         flow: &mut SplitConnection,
     ) -> Result<bool, End> {
-        let (Phase::Connecting(others), Some(socket)) = (&mut flow.phase, &flow.socket) else {
-            return Ok(false);
+        let Phase::Connecting(others) = &mut flow.phase else { return Ok(false) };
+        let Some(socket) = &flow.socket else {
+            let others = std::mem::take(others);
+            return self.connect(now, slot, flow, others);
         };
         let failed = if socket.writable {
             socket.take_error().map(|e| answer_to(&e))

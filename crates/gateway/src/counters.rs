@@ -33,6 +33,8 @@ pub struct GatewayCounters {
     pub lost: u64,
     /// Refused connections, by answer.
     pub refused: [u64; Answer::ALL.len()],
+    /// Attempts to connect to a server for which no port of this host was free.
+    pub port_waits: u64,
     /// Bytes of finished connections, received from and sent to the satellite link.
     pub bytes: [u64; 2],
     /// UDP datagrams.
@@ -74,6 +76,11 @@ impl GatewayCounters {
                 ("{end=\"reset\"}", self.reset),
                 ("{end=\"association-lost\"}", self.lost),
             ],
+        );
+        counter(
+            "port_waits_total",
+            "Attempts to connect for which no port of this host was free; they are repeated.",
+            &[("", self.port_waits)],
         );
         counter(
             "connection_bytes_total",

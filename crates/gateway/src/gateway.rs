@@ -30,7 +30,7 @@ use skyhop_splice::preamble::{Answer, Destination, Preamble};
 use skyhop_splice::users::Users;
 use skyhop_transport::stp::{Class, Congestion, Reason, TrunkEvent};
 use skyhop_units::{Span, Time};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -90,6 +90,8 @@ pub struct Gateway {
     pub(crate) user_quotas: UserQuotas,
     /// Refused streams, and the time at which each is reset if the far end has not done so.
     refused: VecDeque<(Time, u32, u64)>,
+    /// Servers towards which no port of this host was free, until these times.
+    pub(crate) without_ports: BTreeMap<SocketAddr, Time>,
     /// Connections that wait until the peer's limit of streams allows one more.
     waiting: VecDeque<usize>,
     /// Connections for which this process has file descriptors.
@@ -141,6 +143,7 @@ impl Gateway {
             lines: UserLines::default(),
             user_quotas: UserQuotas::default(),
             refused: VecDeque::new(),
+            without_ports: BTreeMap::new(),
             waiting: VecDeque::new(),
             files_max: usize::MAX,
             poller,
