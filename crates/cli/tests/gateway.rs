@@ -521,12 +521,15 @@ fn a_user_with_a_quota_that_is_used_up_opens_no_more_and_others_do() {
     lab.terminal.signal("-HUP");
     lab.wait(|lab| lab.log("home.toml").contains("reloaded"), "no reload");
     let transfer = |lab: &Lab, user: u8, up: usize, down: usize| {
-        let mut client = connect_from([127, 0, 0, user], lab.forward);
-        let mut server = lab.accept();
+        let client = connect_from([127, 0, 0, user], lab.forward);
+        let server = lab.accept();
         let writes = [(&client, up), (&server, down)]
             .map(|(end, len)| send(end.try_clone().unwrap(), content(len, user)));
-        assert!(read_all(&mut server).unwrap() == content(up, user), "user {user}");
-        assert!(read_all(&mut client).unwrap() == content(down, user), "what is open goes on: user {user}");
+        // The end of a direction may wait until the other's data have been read.
+        let reads = [server, client].map(|mut end| thread::spawn(move || read_all(&mut end).unwrap()));
+        for (read, len) in reads.into_iter().zip([up, down]) {
+            assert!(read.join().unwrap() == content(len, user), "what is open goes on: user {user}");
+        }
         writes.into_iter().for_each(|write| write.join().unwrap().unwrap());
     };
     let refused = |lab: &Lab, user: u8| {
