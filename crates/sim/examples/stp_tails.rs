@@ -287,7 +287,7 @@ fn result_end(samples: &[(f64, f64)]) -> f64 {
     samples.last().map_or(0.0, |s| s.0)
 }
 
-fn steps(_: u64, word: &str) {
+fn steps(phases: u64, word: &str) {
     println!("steps: round trips until nine tenths of the rate arrive again (bar 6)");
     for mbps in [20.0, 100.0] {
         for (from, to) in [(40.0, 600.0), (600.0, 40.0), (40.0, 100.0), (300.0, 600.0)] {
@@ -295,9 +295,9 @@ fn steps(_: u64, word: &str) {
             if !label.contains(word) {
                 continue;
             }
-            let after: Vec<f64> = (0..4)
+            let after: Vec<f64> = (0..phases)
                 .map(|n| {
-                    let at = 8.0 + 0.17 * f64::from(n);
+                    let at = 8.0 + 0.17 * n as f64;
                     let mut case = Case::new(mbps, from).flow("a", STP, None, 0.0);
                     case.queue = tail(mbps, from.max(to), 1.0);
                     case.duration_s = 40.0;
@@ -316,9 +316,9 @@ fn steps(_: u64, word: &str) {
             if !label.contains(word) {
                 continue;
             }
-            let after: Vec<(f64, f64)> = (0..4)
+            let after: Vec<(f64, f64)> = (0..phases)
                 .map(|n| {
-                    let (down, up) = (8.0 + 0.17 * f64::from(n), 20.0 + 0.47 * f64::from(n));
+                    let (down, up) = (8.0 + 0.17 * n as f64, 20.0 + 0.47 * n as f64);
                     let mut case = Case::new(mbps, rtt_ms).flow("a", STP, None, 0.0);
                     case.duration_s = 60.0;
                     case.sample_ms = Some(10);
@@ -480,30 +480,59 @@ fn both(_: u64, word: &str) {
     }
 }
 
+/// Equal parts of 100 MB, by so many connections that start within `within_s`.
+fn crowd(kind: &str, count: u32, within_s: f64) -> Case {
+    let mut case = Case::new(250.0, 600.0);
+    case.up_mbps = 3.0;
+    if within_s == 0.0 {
+        case.flows = format!(
+            "[[flows]]\nname = \"a\"\npath = [\"server\", \"bottleneck\", \"user\"]\ntransport = {{ {kind} }}\n\
+             traffic = {{ kind = \"bulk\", size = \"100 MB\", connections = {count} }}\n"
+        );
+        return case;
+    }
+    for n in 0..count {
+        // Multiples of the golden ratio, without whole ones: starts in no order, evenly spread.
+        let start = (f64::from(n) * 0.618_034).fract() * within_s;
+        case = case.flow(&format!("f{n}"), kind, Some(100_000_000 / u64::from(count)), start);
+    }
+    case
+}
+
 fn crowds(_: u64, word: &str) {
-    println!("crowds: 100 MB in equal parts over 250/3 Mbit/s, 600 ms");
+    println!(
+        "crowds: 100 MB in equal parts over 250/3 Mbit/s, 600 ms; at once, and with starts within 0.1 or 0.6 s (bars: 1.3 times \
+            one's time, 3 % again)"
+    );
+    let mut alone = 0.0;
     for (name, kind) in [("stp", STP), ("cubic", CUBIC)] {
-        for count in [1u32, 10, 100, 1000] {
-            let label = format!("{name} x {count}");
-            if !label.contains(word) || (name == "cubic" && std::env::var("OTHERS").is_err()) {
-                continue;
+        for within_s in [0.0, 0.1, 0.6] {
+            for count in [1u32, 2, 5, 10, 20, 50, 100, 200, 1000] {
+                let label = format!("{name} x {count} within {within_s} s");
+                let skip = name == "cubic" && std::env::var("OTHERS").is_err();
+                if !label.contains(word) || skip || (within_s > 0.0 && count == 1) {
+                    continue;
+                }
+                let result = crowd(kind, count, within_s).run(1);
+                let all = || (0..result.flows.len()).map(|n| transfer(&result, n));
+                let seconds = (0..result.flows.len()).zip(all()).fold(0.0, |most: f64, (n, one)| {
+                    let start = (n as f64 * 0.618_034).fract() * within_s;
+                    most.max(start + one.completed_s.unwrap_or(f64::INFINITY))
+                });
+                if count == 1 {
+                    alone = seconds;
+                }
+                let again: u64 = all().map(|one| one.segments_retransmitted).sum();
+                let part = again as f64 / all().map(|one| one.segments_sent).sum::<u64>() as f64;
+                let bad = part > 0.03 || (alone > 0.0 && seconds > 1.3 * alone + within_s);
+                println!(
+                    "{label}: {seconds:.2} s, again {again} ({:.2} %), dropped {}, back {} B{}",
+                    100.0 * part,
+                    result.links[0].forward.packets_dropped,
+                    result.links[0].reverse.bytes,
+                    if bad { "  <--" } else { "" }
+                );
             }
-            let mut case = Case::new(250.0, 600.0);
-            case.up_mbps = 3.0;
-            case.flows = format!(
-                "[[flows]]\nname = \"a\"\npath = [\"server\", \"bottleneck\", \"user\"]\ntransport = {{ {kind} }}\n\
-                 traffic = {{ kind = \"bulk\", size = \"100 MB\", connections = {count} }}\n"
-            );
-            let result = case.run(1);
-            let one = transfer(&result, 0);
-            println!(
-                "{label}: {:.2} s, again {} ({:.2} %), dropped {}, back {} B",
-                one.completed_s.unwrap_or(f64::INFINITY),
-                one.segments_retransmitted,
-                100.0 * one.segments_retransmitted as f64 / one.segments_sent as f64,
-                result.links[0].forward.packets_dropped,
-                result.links[0].reverse.bytes
-            );
         }
     }
 }
@@ -575,7 +604,7 @@ fn main() {
         ("both", 1, both),
         ("jitter", 5, jitter),
         ("outages", 8, outages),
-        ("steps", 1, steps),
+        ("steps", 4, steps),
         ("sharing", 1, sharing),
         ("crowds", 1, crowds),
         ("promised", 1, promised),

@@ -81,6 +81,8 @@ pub(in super::super) struct Delay {
     round: Time,
     /// The first number sent at the rate on trial, and the packets lost from there on.
     trial: (u64, f64),
+    /// POLLs that left earlier show a queue from which the rate was derived.
+    known: Time,
     /// True if POLLs were unanswered since the last answer.
     silent: bool,
     /// The configured minimum and maximum rate.
@@ -114,6 +116,7 @@ impl Delay {
             rival: Rival::default(),
             round: Time::ZERO,
             trial: (0, 0.0),
+            known: Time::ZERO,
             silent: false,
             // A highest rate of zero is none, as in `CongestionController::new`.
             bounds: (
@@ -286,6 +289,8 @@ impl Delay {
         match self.phase {
             RatePhase::Promised(_) if risen => self.pardon(now),
             RatePhase::Promised(_) => {}
+            // A short train has left before its answers.
+            RatePhase::Proof { train, .. } if train.is_short(self.floor.seconds()) => {}
             _ => self.hold(risen),
         }
         if std::mem::take(&mut self.silent) && self.resume(signals) {
@@ -390,7 +395,7 @@ impl Delay {
         let Some(sample) = self.samples.latest(Span::from_secs_f64(grain), since) else {
             // The increase also ends if a queue persists before packets sent at this rate are acknowledged.
             let limit = (floor / 4.0).max(self.queue_target.as_secs_f64()).max(2.0 * self.target());
-            if self.queue(Time::ZERO).is_some_and(|queue| queue > limit) {
+            if self.queue(self.known).is_some_and(|queue| queue > limit) {
                 match self.samples.latest(Span::from_secs_f64(grain), Time::ZERO) {
                     Some(sample) if !sample.full() => self.untried(now),
                     arrives => {

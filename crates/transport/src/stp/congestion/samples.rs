@@ -179,9 +179,14 @@ impl PollSamples {
         late.map(|answer| self.rtt(answer)).max()
     }
 
-    /// Departure of the first POLL at or after this number.
+    /// Answer to the first POLL at or after this number.
+    pub fn first_of(&self, first: u64) -> Option<&PollAnswer> {
+        self.answers.iter().find(|answer| answer.next >= first)
+    }
+
+    /// Departure of that POLL.
     pub fn begun(&self, first: u64) -> Option<Time> {
-        self.answers.iter().find(|answer| answer.next >= first).map(|answer| answer.sent_at)
+        self.first_of(first).map(|answer| answer.sent_at)
     }
 
     fn train(&self, first: u64, end: u64, until: Time) -> impl Iterator<Item = &PollAnswer> + Clone {

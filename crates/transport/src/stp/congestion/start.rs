@@ -6,7 +6,7 @@
 
 use super::super::config::{Config, SavedRate};
 use super::samples::PollSamples;
-use skyhop_units::Span;
+use skyhop_units::{Span, Time};
 
 /// Relative difference up to which parts of a train show the same rate.
 const AGREE: f64 = 0.25;
@@ -83,6 +83,8 @@ pub(super) struct StartTrain {
     /// The first number, and one past the last.
     pub first: u64,
     pub end: u64,
+    /// Time of the first packet.
+    pub begins: Time,
     /// Time in which it leaves, seconds.
     pub leaves_in: f64,
 }
@@ -90,6 +92,11 @@ pub(super) struct StartTrain {
 impl StartTrain {
     pub fn packets(&self) -> u64 {
         self.end - self.first
+    }
+
+    /// Returns true if it leaves within a quarter of a round trip of `floor` seconds.
+    pub fn is_short(&self, floor: f64) -> bool {
+        self.leaves_in <= floor / 4.0
     }
 
     /// Returns true if a POLL is due on the packet of this number: the first, the last, and those that divide the train into four.

@@ -5,12 +5,17 @@
 //! Leaves out how a train is read (`start`) and the rate afterwards (`delay`).
 
 use super::super::AnswerSignals;
+use super::super::samples::PollSample;
 use super::super::start::{StartTrain, TRAINS, TrainResult};
 use super::{Delay, RatePhase, STEPS};
 use skyhop_units::{Span, Time};
 
 /// Factor of a train's length over the preceding train: if the parts of that one agreed, and if not.
 const LONGER: (u64, u64) = (12, 4);
+/// Part of a round trip from the end of a short train to the POLL that shows who else has begun.
+const LATER: f64 = 0.1;
+/// Part of the tested rate below which the result of a train suggests that others have begun: two trains at once get half each.
+const SLOWER: f64 = 0.5;
 
 impl Delay {
     pub(super) fn start(&mut self, signals: &AnswerSignals) {
@@ -28,6 +33,7 @@ impl Delay {
         let train = StartTrain {
             first: self.opening.first,
             end: self.opening.first + self.opening.first_packets,
+            begins: Time::ZERO,
             leaves_in: 0.0,
         };
         if self.samples.all_of(train.first + 1, train.end).is_some_and(|sample| !sample.full()) {
@@ -75,7 +81,8 @@ impl Delay {
     fn train_of(&mut self, signals: &AnswerSignals, packets: u64, rate: f64, pace: f64) {
         let floor = self.floor.seconds();
         let leaves_in = packets as f64 * self.mss / pace;
-        let train = StartTrain { first: signals.next, end: signals.next + packets, leaves_in };
+        let (first, begins) = (signals.next, signals.now);
+        let train = StartTrain { first, end: first + packets, begins, leaves_in };
         let until = signals.now + Span::from_secs_f64(1.2 * floor + self.samples.waited() + 3.0 * leaves_in);
         self.set_rate(pace);
         self.trial = (signals.next, 0.0);
@@ -89,9 +96,11 @@ impl Delay {
 
     pub(super) fn prove(&mut self, signals: &AnswerSignals, train: StartTrain, rate: f64, until: Time) {
         let Some(answer) = self.samples.last().copied() else { return };
-        let all = answer.next >= train.end
-            || (answer.next == signals.next && !signals.busy)
-            || signals.now >= until;
+        // A queue of others delays the answers to a short train.
+        let short = train.is_short(self.floor.seconds());
+        let waited = if short { answer.sent_at + self.floor.get().unwrap_or_default() } else { signals.now };
+        let all =
+            answer.next >= train.end || (answer.next == signals.next && !signals.busy) || waited >= until;
         if all
             && (signals.next < train.end
                 || self.samples.all_of(train.first + 1, train.end).is_some_and(|sample| !sample.full()))
@@ -107,6 +116,23 @@ impl Delay {
         // A longer train would give no better estimate once a train fills the path.
         let long = |rate: f64| packets as f64 * self.mss > rate * floor / 4.0;
         let crowded = self.trial.1 > 0.25 * packets as f64;
+        // A short train that came out slower than what it tests is judged by a later POLL: others may have begun.
+        let slower = match result {
+            TrainResult::Rate(seen) | TrainResult::Unsure(Some(seen)) | TrainResult::More(seen) => {
+                rate.is_finite() && seen < SLOWER * rate
+            }
+            TrainResult::Unsure(None) => false,
+        };
+        if all && slower && short {
+            let late = train.begins + Span::from_secs_f64(train.leaves_in + floor * LATER);
+            if answer.sent_at < late {
+                return;
+            }
+            if let Some((share, queued)) = self.share_among(&train) {
+                self.known = signals.now;
+                return self.ramp(signals, share, None, if queued { 0 } else { STEPS.len() - 1 });
+            }
+        }
         match result {
             // The result of a train that keeps the path busy is used before its end; a short one is read to the end, which shows
             // other flows.
@@ -132,6 +158,22 @@ impl Delay {
             TrainResult::More(more) => self.train(signals, LONGER.1 * packets, 2.0 * more, false),
             TrainResult::Unsure(None) => self.train(signals, 2 * packets, rate, false),
         }
+    }
+
+    /// The train's share of all that left the bottleneck from the beginning of the queue that it met to the last POLL, if its first or
+    /// the last POLL met a queue; and whether the last one did.
+    fn share_among(&self, train: &StartTrain) -> Option<(f64, bool)> {
+        let floor = self.floor.get()?;
+        let queue = |answer| self.samples.rtt(answer).saturating_sub(floor).as_secs_f64();
+        let (first, last) = (self.samples.first_of(train.first + 1)?, self.samples.last()?);
+        let little = (floor.as_secs_f64() / 32.0).max(0.004) + 4.0 * self.samples.unrest();
+        let sample = self.samples.since(first.sent_at).filter(PollSample::full)?;
+        let met = queue(first);
+        let queued = queue(last) > little;
+        (queued || met > little).then(|| {
+            let busy = sample.arrived_in + met;
+            (sample.arrives() * sample.arrived_in / busy, queued)
+        })
     }
 
     fn believe(&mut self, signals: &AnswerSignals, packets: u64, rate: f64) {
