@@ -127,8 +127,10 @@ fn flows(scenario: &Scenario, splice: &Splice, at: &KeyPath, out: &mut FindingLi
             None => out.push(here, || {
                 format!("unknown flow {}{}", quoted(name), expected(name, names.iter().map(String::as_str)))
             }),
-            Some(flow) if !scenario.flows[flow].traffic.has_connections() => out
-                .push(here, || format!("flow {} is a ping, which has no connection to split", quoted(name))),
+            Some(flow) if !scenario.flows[flow].traffic.has_connections() => {
+                let why = "ping, cbr and on-off have none";
+                out.push(here, || format!("flow {} has no connection to split; {why}", quoted(name)));
+            }
             Some(flow) if splice.kind == SpliceKind::Cache && !scenario.flows[flow].traffic.asks() => {
                 let name = quoted(name);
                 out.push(here, || {
