@@ -226,7 +226,7 @@ def test_of_two_gateways_with_one_role_the_second_is_refused(path):
     assert said == f"error: other.toml: intercept: port 57825: {taken}", said
     assert path.run("term", "nft", "-s", "list", "table", "inet", "skyhop") == rules and split_here(path)
     said = fails(path, lab.SKYHOP, "gateway", "run", "hub.toml", name="hub")
-    assert said == f"error: hub.toml: listen: 0.0.0.0:57824: {taken}", said
+    assert said == f"error: hub.toml: listen: [::]:57824: {taken}", said
 
 
 def test_two_terminals_with_one_key_are_told_of(path):
