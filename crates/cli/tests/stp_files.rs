@@ -285,3 +285,24 @@ fn a_sender_that_is_gone_is_not_said_to_be_unaware() {
     let why = "data.bin: the file is complete, but the sender has not confirmed the reply: interrupted";
     assert!(told.contains(why) && !told.contains("reply could not be sent"), "{told}");
 }
+
+/// The transport has acknowledged every byte, so the sender has nothing to repeat by which it would find out.
+#[test]
+#[expect(clippy::disallowed_methods, reason = "nothing tells that the transport has acknowledged everything")]
+fn a_server_that_dies_between_the_data_and_its_word_does_not_hold_the_sender_for_ever() {
+    let folder = Folder::new("no-word");
+    let key = key(&folder, "link.key");
+    // More than the pipe takes that nobody reads here, less than the server's memory.
+    folder.file("one", 1_000_000);
+    let file = folder.path("one");
+    let mut server = Server::new(&["--key", &key, "--to", "-", "--once"]);
+    let mut sender = start(&["stp", "send", &file, &server.address, "--key", &key, "--quiet"]);
+    std::thread::sleep(Duration::from_secs(2));
+    assert!(sender.try_wait().unwrap().is_none(), "it waits for the server's word");
+    server.child.kill().unwrap();
+    // Fifteen seconds to the next question, which the host answers by ICMP.
+    until("the sender's end", || sender.try_wait().unwrap().is_some());
+    let out = sender.wait_with_output().unwrap();
+    assert_eq!(code(&out), 1, "{}", stderr(&out));
+    assert!(stderr(&out).contains("not all data have arrived"), "{}", stderr(&out));
+}

@@ -11,7 +11,7 @@ use skyhop_live::keys::Keys;
 use skyhop_live::seal::Cipher;
 use skyhop_live::socket::Carrier;
 use skyhop_live::{Options, Security};
-use skyhop_units::{Bytes, Rate};
+use skyhop_units::{Bytes, Rate, Span};
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 
@@ -125,6 +125,8 @@ impl Common {
         options.memory = self.memory.get();
         options.stp.window = self.window.get();
         options.stp.max_rate = self.rate;
+        // A side that has sent everything and waits for the other's word asks whether there still is another side.
+        options.stp.keep_alive = Some(KEEP_ALIVE);
         options.stp.congestion = match (self.congestion, self.rate) {
             (Some(CongestionArg::Rate), None) => {
                 return Err(Failure::Scenario(
@@ -146,6 +148,9 @@ impl Common {
         }
     }
 }
+
+/// Interval of questions to a silent peer.
+const KEEP_ALIVE: Span = Span::from_secs(15);
 
 /// Parses a host and a port; STP's port by default.
 pub fn address(text: &str) -> Result<SocketAddr, Failure> {
