@@ -56,16 +56,14 @@ FLAVORS = {
     "sack": {"variant": "sack1"},
 }
 
-#: Hosts of 1998: one segment at first (RFC 2001), also after an idle time (RFC 2581 4.1), half of the data in flight after a loss (RFC
-#: 2581 3.1, which KG cites for vanilla and Reno), no limited transmit (RFC 3042 is of 2001). The timer of 100 ms ticks alike at all hosts;
-#: a timeout has two ticks at least, as in 4.4BSD and ns-2.
+#: Hosts of 1998: one segment at first (RFC 2001), also after an idle time (RFC 2581 4.1), no limited transmit (RFC 3042 is of 2001). The
+#: timer of 100 ms ticks alike at all hosts; a timeout has two ticks at least, as in 4.4BSD and ns-2.
 HOST = {
     "initial_window": "1 packets",
     "limited_transmit": False,
     "silly_window_avoidance": False,
     "delayed_ack": {"kind": "none"},
     "after_idle": "restart",
-    "halve_flight": True,
     "rto_granularity": "100 ms",
     "rto_tick": "100 ms",
     "rto_min": "200 ms",
