@@ -604,7 +604,7 @@ fn main() {
         ("both", 1, both),
         ("jitter", 5, jitter),
         ("outages", 8, outages),
-        ("steps", 4, steps),
+        ("steps", 16, steps),
         ("sharing", 1, sharing),
         ("crowds", 1, crowds),
         ("promised", 1, promised),
