@@ -212,13 +212,22 @@ impl Connections {
         Some(first)
     }
 
-    /// Returns true if all connections have ended and no turn is left.
-    pub fn at_rest(&self) -> bool {
-        let rests = |conn: &SharedConn| {
+    /// Returns true if all connections have ended, also for their peers, and no turn is left.
+    pub fn at_rest(&self, now: Time) -> bool {
+        self.all(|conn| conn.machine.settled(now))
+    }
+
+    /// Returns true if all connections have ended and have all answers, and no turn is left.
+    pub fn may_leave(&self, now: Time) -> bool {
+        self.all(|conn| conn.machine.may_leave(now))
+    }
+
+    fn all(&self, ended: impl Fn(&Conn) -> bool) -> bool {
+        let ended = |conn: &SharedConn| {
             let conn = lock(conn);
-            conn.machine.over() || conn.failed.is_some()
+            ended(&conn) || conn.failed.is_some()
         };
-        self.dirty.is_empty() && self.iter().all(rests)
+        self.dirty.is_empty() && self.iter().all(ended)
     }
 }
 
@@ -301,7 +310,7 @@ mod tests {
         for slot in [b, a, b] {
             table.touch(slot);
         }
-        assert!(!table.at_rest());
+        assert!(!table.at_rest(Time::ZERO));
         assert_eq!([table.next_turn(), table.next_turn(), table.next_turn()], [Some(b), Some(a), None]);
         table.touch(b);
         assert_eq!(table.next_turn(), Some(b));

@@ -73,6 +73,8 @@ impl SharedHost {
 }
 
 const SOCKET: usize = 1;
+/// Interval at which a host without handles checks if it may end.
+const REST_CHECK: Span = Span::from_millis(50);
 /// Calls of the kernel for incoming packets before outgoing ones are sent.
 const READS: usize = 8;
 
@@ -197,7 +199,7 @@ impl Driver {
             self.told.try_iter().for_each(|name| host.handle_told(name));
             let mut left = host.fill(shared.clock.now(), &mut self.batch);
             let lines = std::mem::take(&mut host.key_lines);
-            let ended = host.handles == 0 && host.at_rest();
+            let ended = host.handles == 0 && host.at_rest(shared.clock.now());
             if ended {
                 host.say_goodbye();
                 left = host.fill(shared.clock.now(), &mut self.batch);
@@ -247,8 +249,11 @@ impl Driver {
     }
 
     fn until_due(&self) -> Duration {
-        let due = self.shared.lock().poll_timeout();
+        let host = self.shared.lock();
         let now = self.shared.clock.now();
+        // No timer tells when an ended connection has been quiet for long enough.
+        let check = (host.handles == 0).then(|| now + REST_CHECK);
+        let due = host.poll_timeout().into_iter().chain(check).min();
         due.map_or(Duration::from_secs(60), |due| Duration::from_nanos(due.since(now).as_nanos()))
     }
 }

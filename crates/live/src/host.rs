@@ -135,9 +135,14 @@ impl StpHost {
         Most { received: self.options.stp.window, written: self.options.send_buffer as u64 }
     }
 
-    /// Returns true if all connections have ended.
-    pub fn at_rest(&self) -> bool {
-        self.connections.at_rest() && self.outgoing.is_empty()
+    /// Returns true if all connections have ended and have all answers.
+    pub fn may_leave(&self, now: Time) -> bool {
+        self.connections.may_leave(now) && self.outgoing.is_empty()
+    }
+
+    /// Returns true if all connections have ended, also for their peers.
+    pub fn at_rest(&self, now: Time) -> bool {
+        self.connections.at_rest(now) && self.outgoing.is_empty()
     }
 
     /// Allows others to connect.

@@ -130,7 +130,7 @@ impl Endpoint {
     pub fn wait_at_rest(&self, timeout: Duration) -> bool {
         let end = Instant::now() + timeout;
         while Instant::now() < end {
-            if self.handle.0.lock().at_rest() {
+            if self.handle.0.lock().may_leave(self.handle.0.clock.now()) {
                 return true;
             }
             std::thread::sleep(Duration::from_millis(5));

@@ -7,6 +7,7 @@
 use super::allowance::Allowance;
 use super::config::{Config, SavedRate};
 use super::congestion::{AnswerSignals, CongestionController};
+use super::ending::Ending;
 use super::mtu::Mtu;
 use super::receiver::{HoldBound, PathReceiver};
 use super::sender::{Feedback, PathSender, Stats};
@@ -74,20 +75,13 @@ pub struct Connection<P, S = WrittenData<P>> {
     pub(super) begins_sent: u32,
     pub(super) answer_begin: bool,
     pub(super) write_closed: bool,
-    pub(super) ends_sent: u32,
-    pub(super) end_acked: bool,
-    pub(super) end_ack_due: bool,
-    /// True if the peer's END waits for [`Connection::release_end`].
-    hold_end: bool,
-    /// True if the peer's END has been answered at least once.
-    pub(super) peer_end_answered: bool,
+    pub(super) ending: Ending,
     pub(super) reset_due: Option<Reason>,
     pub(super) closed: bool,
     pub(super) parts: VecDeque<Stat>,
     last_echo: Option<u32>,
     events: VecDeque<Event>,
     reported_all: bool,
-    peer_finished: bool,
     reported_closed: bool,
     pub(super) limits: Limits,
 }
@@ -144,18 +138,13 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
             begins_sent: 0,
             answer_begin: false,
             write_closed: false,
-            ends_sent: 0,
-            end_acked: false,
-            end_ack_due: false,
-            hold_end: false,
-            peer_end_answered: false,
+            ending: Ending::default(),
             reset_due: None,
             closed: false,
             parts: VecDeque::new(),
             last_echo: None,
             events: VecDeque::new(),
             reported_all: true,
-            peer_finished: false,
             reported_closed: false,
             limits: Limits::default(),
             config,
@@ -168,7 +157,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
             return State::Closed;
         }
         let data = self.sender.stats.packets_sent > 0;
-        match (&self.receiver, self.ends_sent > 0, self.peer_finished) {
+        match (&self.receiver, self.ending.sent > 0, self.ending.peer_finished) {
             (None, _, _) if !self.initiator => State::Listen,
             (None, true, _) => State::BgnDataEndSent,
             (None, false, _) if data => State::BgnDataSent,
@@ -334,25 +323,26 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
     /// Holds the peer's END back, with all before it acknowledged, until [`Connection::release_end`]: for a relay, which must not
     /// confirm a whole transfer before the far end has it.
     pub fn hold_end(&mut self, hold: bool) {
-        self.hold_end = hold;
+        self.ending.held = hold;
     }
 
     /// Returns true if the peer's END is in order and is held back.
     pub fn end_waits(&self) -> bool {
-        self.hold_end && !self.peer_finished && self.receiver.as_ref().is_some_and(PathReceiver::complete)
+        self.ending.held
+            && !self.ending.peer_finished
+            && self.receiver.as_ref().is_some_and(PathReceiver::complete)
     }
 
     /// Answers an END that was held back, and reports it with an event.
     pub fn release_end(&mut self) {
-        self.hold_end = false;
+        self.ending.held = false;
         self.finish_peer();
     }
 
     fn finish_peer(&mut self) {
         let complete = self.receiver.as_ref().is_some_and(PathReceiver::complete);
-        if complete && !self.hold_end && !self.peer_finished {
-            self.end_ack_due = true;
-            self.peer_finished = true;
+        if complete && !self.ending.held && !self.ending.peer_finished {
+            self.ending.finish_peer();
             self.events.push_back(Event::PeerFinished);
         }
     }
@@ -364,7 +354,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
 
     /// Returns true if the peer has acknowledged everything and the END.
     pub fn end_acknowledged(&self) -> bool {
-        self.end_acked
+        self.ending.acked
     }
 
     /// Breaks the connection, and tells the peer.
@@ -395,7 +385,19 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
 
     /// Returns true if both directions are closed and answered; the machine may still answer copies.
     pub fn over(&self) -> bool {
-        self.closed || (self.end_acked && self.peer_end_answered)
+        self.closed || self.ending.both()
+    }
+
+    /// Returns true if both directions are closed, and the peer knows it or has not asked for a while.
+    pub fn settled(&self, now: Time) -> bool {
+        self.closed
+            || (self.ending.both() && (self.ending.peer_knows || self.timers.quiet(&self.config, now)))
+    }
+
+    /// Returns true if the process may end: as [`Connection::settled`], but an end that has closed first, and has all answers, need
+    /// not wait. The peer's own END may then remain without an answer.
+    pub fn may_leave(&self, now: Time) -> bool {
+        self.settled(now) || (self.ending.both() && !self.ending.crossed)
     }
 
     /// Handles a packet from the peer.
@@ -527,9 +529,8 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
                 None => self.sender.stats.ignored += 1,
             }
         }
-        if control.end_ack && self.ends_sent > 0 && !self.end_acked {
+        if control.end_ack && self.ending.on_answer() {
             let feedback = self.sender.acknowledge_all();
-            self.end_acked = true;
             self.learn(now, feedback, true);
         }
     }
@@ -586,8 +587,8 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
         {
             if !receiver.on_end(end) {
                 self.sender.stats.ignored += 1;
-            } else if receiver.complete() && !self.hold_end {
-                self.end_ack_due = true;
+            } else if receiver.complete() && !self.ending.held {
+                self.ending.answer_due = true;
             }
         }
         if let (Some(echo), Some(behind)) = (packet.poll, behind)
@@ -596,7 +597,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
             self.last_echo = Some(echo);
             receiver.on_poll(now, echo, behind);
             // The answer is repeated, in case the first ENDAK was lost.
-            self.end_ack_due |= receiver.complete() && !self.hold_end;
+            self.ending.answer_due |= receiver.complete() && !self.ending.held;
         }
         self.finish_peer();
     }

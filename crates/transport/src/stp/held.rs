@@ -31,7 +31,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
 
     /// The present limit, at a time when nothing may leave.
     pub(super) fn held_by(&self) -> HoldState {
-        if self.closed || self.end_acked {
+        if self.closed || self.ending.acked {
             return HoldState::Over;
         }
         // Packets may leave before the peer has answered.

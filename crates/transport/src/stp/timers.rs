@@ -91,6 +91,13 @@ impl Timers {
         self.heard = (now, now.since(self.heard.0));
         self.linger_until = None;
     }
+    /// Returns true if nothing was heard for three timeouts and for three times the interval before. The peer may have no sample of
+    /// the round-trip time.
+    pub fn quiet(&self, config: &Config, now: Time) -> bool {
+        let (at, interval) = self.heard;
+        let timeout = self.patience(config, 0).max(config.rto_initial);
+        now.since(at).as_nanos() / 3 >= interval.max(timeout).as_nanos()
+    }
     pub fn poll_sent(&mut self, now: Time) {
         self.want_poll = false;
         self.last_poll = Some(now);
@@ -337,7 +344,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
             self.timers.begin_due = true;
             self.timers.begin_backoff += 1;
         }
-        if due(&mut self.timers.end_at) && !self.end_acked {
+        if due(&mut self.timers.end_at) && !self.ending.acked {
             self.timers.end_due = true;
             self.timers.end_backoff += 1;
         }
@@ -358,7 +365,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
     /// Returns true if only a packet from the peer can let this end continue.
     pub(super) fn waits_for_peer(&self) -> bool {
         let opening = self.initiator && !self.established() && self.begins_sent > 0;
-        let ending = self.ends_sent > 0 && !self.end_acked;
+        let ending = self.ending.waits();
         // An idle peer, or one that accepts nothing, is polled to find out whether it is alive.
         let asks = self.config.keep_alive.is_some() || self.waits_for_credit() || self.waits_for_proof();
         let asked = asks && self.sender.last_unanswered() && !self.over();
@@ -388,7 +395,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
         let copy = self.sender.copy_at().filter(copies).map(|at| at.max(self.release()));
         let receiver = self.receiver.as_ref().and_then(|receiver| receiver.poll_timeout());
         let begin = timers.begin_at.filter(|_| !self.established());
-        let end = timers.end_at.filter(|_| !self.end_acked);
+        let end = timers.end_at.filter(|_| !self.ending.acked);
         let raise = self.mtu.raise_at().filter(|_| self.established() && self.sender.outstanding());
         [begin, end, timers.poll_at, send, copy, receiver, silence, timers.linger_until, raise]
             .into_iter()

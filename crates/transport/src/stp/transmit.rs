@@ -53,7 +53,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
     fn answers(&mut self, now: Time) -> Rare {
         let due =
             self.receiver.as_ref().and_then(|receiver| receiver.poll_timeout()).is_some_and(|at| at <= now);
-        if !(due || self.answer_begin || self.end_ack_due || !self.parts.is_empty()) {
+        if !(due || self.answer_begin || self.ending.answer_due || !self.parts.is_empty()) {
             return None;
         }
         let mut control = Box::<Control>::default();
@@ -76,10 +76,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
                 self.sender.stats.ustats_sent += 1;
             }
         }
-        if std::mem::take(&mut self.end_ack_due) {
-            control.end_ack = true;
-            self.peer_end_answered = true;
-        }
+        control.end_ack = self.ending.take_answer();
         (!control.is_empty()).then_some(control)
     }
 
@@ -156,15 +153,16 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
         }
         let ends = self.end_is_due();
         if ends {
-            self.put_end(now, &mut control);
+            self.put_end(&mut control);
+            self.timers.end_sent(&self.config, now);
         }
         let asks = self.poll_alone(now) || (ends && self.sender.outstanding());
         if !(answers || opens || ends || asks) {
             return None;
         }
-        if asks && !ends && self.last_word() && self.ends_sent > 0 && !self.end_acked {
+        if asks && !ends && self.last_word() && self.ending.waits() {
             // Costs four bytes, in case the END was lost.
-            control.get_or_insert_default().end = Some(End { reason: Reason::Finished });
+            self.put_end(&mut control);
         }
         let poll = asks.then(|| self.poll(now, false));
         if asks && !(answers || opens || ends) {
@@ -188,7 +186,8 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
         let (number, data) = self.sender.take_new(room)?;
         let poll = polls.then(|| self.poll(now, true));
         if self.end_is_due() && wire_len(&control) + data.len() + 8 <= self.mtu.size as usize - HEADER_LEN {
-            self.put_end(now, &mut control);
+            self.put_end(&mut control);
+            self.timers.end_sent(&self.config, now);
         }
         let packet = self.packet(wire_number(number), Some(data), poll, control);
         self.paced(now, packet.wire_len());
@@ -211,13 +210,13 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
     fn end_is_due(&self) -> bool {
         let all_sent = self.write_closed && self.sender.unsent() == 0;
         // An initiator without data first opens, and ends with the same packet.
-        all_sent && !self.end_acked && (self.ends_sent == 0 || self.timers.end_due)
+        all_sent && !self.ending.acked && (self.ending.sent == 0 || self.timers.end_due)
     }
 
-    fn put_end(&mut self, now: Time, control: &mut Rare) {
-        control.get_or_insert_default().end = Some(End { reason: Reason::Finished });
-        self.ends_sent += 1;
-        self.timers.end_sent(&self.config, now);
+    fn put_end(&mut self, control: &mut Rare) {
+        let control = control.get_or_insert_default();
+        control.end = Some(End { reason: Reason::Finished });
+        control.end_ack |= self.ending.send();
     }
 
     fn poll(&mut self, now: Time, rides: bool) -> u32 {
