@@ -4,6 +4,7 @@
 //! Differs from one error type for all: only the kind of failure matters here; messages come from the libraries.
 //! Leaves out backtraces.
 
+use skyhop_emulate::Error as EmulateError;
 use std::io::{self, Write};
 
 /// A failure of the command.
@@ -21,6 +22,18 @@ pub enum Failure {
     Stopped(String),
     /// The reader of the output has closed it, as in `skyhop run ... | head`.
     OutputClosed,
+}
+
+impl From<EmulateError> for Failure {
+    fn from(why: EmulateError) -> Self {
+        match why {
+            EmulateError::Refused(message) => Failure::Scenario(message),
+            // The option named something that does not exist.
+            EmulateError::Scenario(option, message) => Failure::Scenario(format!("{option}: {message}")),
+            EmulateError::Command(message, code) => Failure::Command(message, code),
+            why => Failure::Run(why.to_string()),
+        }
+    }
 }
 
 impl Failure {

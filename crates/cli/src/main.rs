@@ -53,7 +53,10 @@ fn main() -> ExitCode {
         Command::Constellation { what } => command::constellation::run(what),
         Command::Passes(passes) => command::passes::run(passes),
         Command::Look(look) => command::look::run(look),
-        Command::Delay(delay) => command::delay::run(delay),
+        Command::Delay(delay) => match &delay.hypatia {
+            Some(folder) => command::hypatia::delay(delay, folder),
+            None => command::delay::run(delay),
+        },
         Command::Route(route) => command::route::run(route),
         Command::Tables(tables) => command::tables::run(tables),
         Command::Map(map) => command::map::run(map),

@@ -6,7 +6,6 @@
 
 use crate::Bytes;
 use crate::bytes::BYTES;
-use crate::cure::unknown_unit;
 use crate::parse::{UnitError, split};
 use crate::serde_text::text_quantity;
 use std::fmt;
@@ -69,7 +68,7 @@ impl FromStr for Amount {
             && !sizes().any(|name| name == unit)
         {
             let known: Vec<&str> = sizes().chain(["packets", "segments", "cells"]).collect();
-            return Err(unknown_unit("a limit", text, unit, &known));
+            return Err(UnitError::unknown("a limit", text, unit, &known));
         }
         BYTES.parse(text).map(|n| Amount::Bytes(Bytes::new(n))).map_err(|e| {
             UnitError::new(format!(

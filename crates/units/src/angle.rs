@@ -4,7 +4,6 @@
 //! Differs: north and east are positive; "74 deg W" is written "-74 deg".
 //! Leaves out minutes and seconds of arc.
 
-use crate::cure::unknown_unit;
 use crate::parse::{UnitError, split};
 use crate::serde_text::text_quantity;
 use std::fmt;
@@ -44,7 +43,7 @@ impl FromStr for Angle {
                 )));
             }
             _ => {
-                return Err(unknown_unit("an angle", text, unit, &["deg", "rad"]));
+                return Err(UnitError::unknown("an angle", text, unit, &["deg", "rad"]));
             }
         };
         Some(deg)

@@ -4,8 +4,6 @@
 //! Differs from a nearest spelling: no cure turns bits into bytes, which would be wrong by a factor of eight.
 //! Leaves out guessing at units that are one letter off: all of them have one to three letters.
 
-use crate::parse::UnitError;
-
 /// Units as others write them, and as they are written here.
 const OTHERS: &[(&str, &[&str])] = &[
     ("ns", &["nsec", "nsecs", "nanosecond", "nanoseconds"]),
@@ -29,20 +27,20 @@ const OTHERS: &[(&str, &[&str])] = &[
     ("rad", &["rads", "radian", "radians"]),
 ];
 
-/// The error of an unknown `unit` in `text`, where `known` are the units of `what` ("a rate"), with a cure if there is one.
-pub(crate) fn unknown_unit(what: &str, text: &str, unit: &str, known: &[&str]) -> UnitError {
+/// The message of an unknown `unit` in `text`, where `known` are the units of `what` ("a rate"), with a cure if there is one.
+pub(crate) fn unknown_unit(what: &str, text: &str, unit: &str, known: &[&str]) -> String {
     if let Some(message) = comma(text) {
-        return UnitError::new(message);
+        return message;
     }
     let rates = known.contains(&"bit/s");
     if rates && matches!(unit.to_lowercase().as_str(), "bps" | "kbps" | "mbps" | "gbps" | "kibps" | "mibps") {
-        return UnitError::new(format!(
+        return format!(
             "unit \"{unit}\" is ambiguous (some tools read it as bits, others as bytes per second); \
              write Mbit/s or MB/s (or kbit/s, kB/s, Gbit/s, GB/s)"
-        ));
+        );
     }
     let hint = cure(unit, known).unwrap_or_default();
-    UnitError::new(format!("unknown unit \"{unit}\" for {what}; expected one of {}{hint}", known.join(", ")))
+    format!("unknown unit \"{unit}\" for {what}; expected one of {}{hint}", known.join(", "))
 }
 
 /// The end of a message, `; ...`, that says which unit to write in place of `unit`.

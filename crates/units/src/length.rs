@@ -4,7 +4,6 @@
 //! Differs: a 64-bit float of metres, because a slant range is never a whole number of anything.
 //! Leaves out miles and nautical miles.
 
-use crate::cure::unknown_unit;
 use crate::parse::{UnitError, split};
 use crate::serde_text::text_quantity;
 use std::fmt;
@@ -48,7 +47,7 @@ impl FromStr for Length {
                 )));
             }
             _ => {
-                return Err(unknown_unit("a length", text, unit, &["m", "km"]));
+                return Err(UnitError::unknown("a length", text, unit, &["m", "km"]));
             }
         };
         Some(number.to_f64(power))

@@ -4,7 +4,7 @@
 //! Differs: numbers are kept as decimal digits, so that "0.1 s" is exactly 100,000,000 ns.
 //! Leaves out thousands separators and expressions.
 
-use crate::cure::unknown_unit;
+use crate::cure;
 use std::fmt;
 
 /// The error for a text that is not a quantity. The message has the value, the expected form and, if known, a remedy.
@@ -16,6 +16,11 @@ pub struct UnitError {
 impl UnitError {
     pub(crate) fn new(message: impl Into<String>) -> Self {
         Self { message: message.into() }
+    }
+
+    /// The error of an unknown `unit` in `text`, where `known` are the units of `what` ("a rate"), with a cure if there is one.
+    pub(crate) fn unknown(what: &str, text: &str, unit: &str, known: &[&str]) -> Self {
+        Self::new(cure::unknown_unit(what, text, unit, known))
     }
 }
 
@@ -65,7 +70,7 @@ impl Dimension {
         let Some(&(_, numerator, denominator)) = self.units.iter().find(|(name, ..)| names(name, unit))
         else {
             let known: Vec<&str> = self.units.iter().map(|(name, ..)| *name).collect();
-            return Err(unknown_unit(&format!("a {}", self.name), text, unit, &known));
+            return Err(UnitError::unknown(&format!("a {}", self.name), text, unit, &known));
         };
         let steps = number
             .scaled(numerator, denominator)

@@ -4,7 +4,6 @@
 //! Differs: a 64-bit float, because a track is interpolated anyway.
 //! Leaves out statute miles and Mach numbers.
 
-use crate::cure::unknown_unit;
 use crate::parse::{UnitError, split};
 use crate::serde_text::text_quantity;
 use std::fmt;
@@ -41,8 +40,9 @@ impl FromStr for Speed {
         }
         let known: Vec<&str> = UNITS.iter().map(|(unit, ..)| *unit).collect();
         let unit = UNITS.iter().map(|(known, ..)| *known).find(|known| *known == unit);
-        let unit = unit
-            .ok_or_else(|| unknown_unit("a speed", text, split(text).map_or("", |(_, unit)| unit), &known))?;
+        let unit = unit.ok_or_else(|| {
+            UnitError::unknown("a speed", text, split(text).map_or("", |(_, unit)| unit), &known)
+        })?;
         Some(number.to_f64(0))
             .filter(|number| number.is_finite() && (0.0..1e9).contains(number))
             .map(|number| Speed { number, unit })

@@ -147,7 +147,7 @@ pub fn run(args: &Compare) -> Result<u8, Failure> {
         comparable(loaded)?;
     }
     // This comes before other threads, which would keep their old privileges.
-    namespace::become_able(None).map_err(super::emulate::failed)?;
+    namespace::become_able(None)?;
     engine::listen();
     let buffers: &[Buffers] = match args.buffers.as_str() {
         "equal" => &[Buffers::Equal],
@@ -270,8 +270,7 @@ impl One<'_> {
         for _ in 0..TRIES {
             run = match self.path {
                 Some(path) => through::measure(self.loaded, path, self.with, seed)?,
-                None => emulated::measure(self.loaded, self.with, seed, &|| !engine::interrupted())
-                    .map_err(super::emulate::failed)?,
+                None => emulated::measure(self.loaded, self.with, seed, &|| !engine::interrupted())?,
             };
             if engine::interrupted() {
                 return Err(Failure::Interrupted);

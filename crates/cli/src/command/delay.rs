@@ -121,9 +121,6 @@ pub fn nodes(network: &RoutedTopology, terminals: &[Terminal]) -> Vec<NodeId> {
 
 /// Runs the command.
 pub fn run(args: &DelayArgs) -> Result<(), Failure> {
-    if let Some(folder) = &args.hypatia {
-        return super::hypatia::delay(args, folder);
-    }
     let mut loaded = args.satellites.load(Some(&args.isls))?;
     if let Some(interval_s) = args.update_interval {
         loaded.rules.update_interval_s = interval_s;

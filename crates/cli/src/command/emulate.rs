@@ -132,7 +132,7 @@ pub fn run(args: &Emulate) -> Result<u8, Failure> {
     if let Some(what) = &args.what {
         return match what {
             RunningCommand::Set { sets, pid } => {
-                control::set(control::find(*pid).map_err(failed)?, sets).map_err(failed).map(|()| 0)
+                control::set(control::find(*pid)?, sets).map_err(Failure::from).map(|()| 0)
             }
             RunningCommand::Watch { pid, json } => super::watch::watch(*pid, *json).map(|()| 0),
         };
@@ -154,7 +154,7 @@ pub fn run(args: &Emulate) -> Result<u8, Failure> {
     }
     // This comes before other threads, which would keep their old privileges.
     let devices = plan::devices(&loaded.scenario, &args.devices);
-    namespace::become_able(devices.first().map(|(_, _, device)| device.as_str())).map_err(failed)?;
+    namespace::become_able(devices.first().map(|(_, _, device)| device.as_str()))?;
     signals::listen();
     let folder = args.out.as_deref().map(Folder::create).transpose()?;
     let server = args.server.iter().flat_map(|line| ["sh".into(), "-c".into(), line.clone()]).collect();
@@ -190,7 +190,7 @@ pub fn run(args: &Emulate) -> Result<u8, Failure> {
         Err(Error::Scenario(key, why)) if !key.starts_with("--") => {
             return Err(Failure::Scenario(loaded.problem(&key, why).to_string()));
         }
-        Err(why) => return Err(failed(why)),
+        Err(why) => return Err(why.into()),
     };
     if let Some(mut folder) = folder {
         write_run(&mut folder, &result, &meta).map_err(|e| Failure::Run(e.to_string()))?;
@@ -263,16 +263,5 @@ fn sysctl(text: &str) -> Result<(String, String), String> {
     match namespace::parameter_path(name.trim()) {
         Ok(path) => Ok((path, value.trim().to_owned())),
         Err(why) => Err(format!("{why}; {}", expected())),
-    }
-}
-
-/// Converts an error into a failure of the command.
-pub fn failed(why: Error) -> Failure {
-    match why {
-        Error::Refused(message) => Failure::Scenario(message),
-        // The option named something that does not exist.
-        Error::Scenario(option, message) => Failure::Scenario(format!("{option}: {message}")),
-        Error::Command(message, code) => Failure::Command(message, code),
-        why => Failure::Run(why.to_string()),
     }
 }

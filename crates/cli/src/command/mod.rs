@@ -13,7 +13,7 @@ mod doubts;
 pub mod emulate;
 mod export;
 mod files;
-mod hypatia;
+pub mod hypatia;
 pub mod look;
 pub mod map;
 pub mod passes;

@@ -4,7 +4,6 @@
 //! Differs from the summary: values are not exact, as samples are taken when the loop has time.
 //! Leaves out links of satellites.
 
-use super::emulate::failed;
 use crate::engine;
 use crate::failure::Failure;
 use crate::table::{TextTable, count, or_dash, rate, time};
@@ -20,14 +19,14 @@ const KEPT: usize = 61;
 /// Shows the state until the emulation ends.
 #[expect(clippy::disallowed_methods, reason = "people look at it by the clock")]
 pub fn watch(pid: Option<u32>, lines: bool) -> Result<(), Failure> {
-    let pid = control::find(pid).map_err(failed)?;
+    let pid = control::find(pid)?;
     engine::listen();
     let mut looks: VecDeque<Value> = VecDeque::new();
     let mut first = true;
     while !engine::interrupted() {
         let look = match control::ask(pid, &json!({})) {
             Ok(look) => look,
-            Err(why) if first => return Err(failed(why)),
+            Err(why) if first => return Err(why.into()),
             // The emulation has ended.
             Err(_) => return Ok(()),
         };

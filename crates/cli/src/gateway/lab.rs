@@ -77,7 +77,7 @@ struct LabMeasurement {
 /// Runs the command.
 pub fn run(args: &Lab) -> Result<(), Failure> {
     // This comes before other threads, which would keep their old privileges.
-    become_able(None).map_err(crate::command::emulate::failed)?;
+    become_able(None)?;
     engine::listen();
     let mut lab = LabHosts::new(&HostRow(&HOSTS))?;
     emulate(&mut lab, args)?;

@@ -71,7 +71,7 @@ impl LabHosts {
         };
         let made = |_| Namespace::with(furnish).map(|(host, ())| host);
         let hosts: Result<Vec<_>, _> = row.0.iter().map(made).collect();
-        let hosts = hosts.map_err(crate::command::emulate::failed)?;
+        let hosts = hosts?;
         let names = row.0.iter().map(|name| (*name).to_owned()).collect();
         let lab = LabHosts { names, hosts, programs: Vec::new(), folder, skyhop };
         for host in 0..row.0.len() {

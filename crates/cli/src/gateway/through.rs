@@ -133,7 +133,7 @@ pub fn measure(
     let law = contender.kernels().unwrap_or("cubic");
     for host in (0..=last).step_by(2) {
         let set = || buffers.sysctls().iter().try_for_each(|(name, value)| set_parameter(name, value));
-        lab.within(host, set)?.map_err(crate::command::emulate::failed)?;
+        lab.within(host, set)??;
         lab.prefer(host, law)?;
     }
     // The flows beside begin with their legs, so the first leg begins the run.
