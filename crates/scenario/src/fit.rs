@@ -39,6 +39,13 @@ pub(crate) fn fit(shape: &ValueShape, node: &TreeNode, path: &KeyPath, out: &mut
     };
     match (shape, &node.value) {
         (ValueShape::Table(fields), Value::Table(table)) => fit_table(fields, None, node, table, path, out),
+        (ValueShape::Map(_), Value::List(items)) if items.iter().any(|item| item.table().is_some()) => {
+            let named = items.iter().find_map(|item| match &item.table()?.get("name")?.node.value {
+                Value::Text(name) if bare(name) => Some(name.as_str()),
+                _ => None,
+            });
+            wrong(&format!("a table for each, headed [{path}.{}]", named.unwrap_or("NAME")));
+        }
         (ValueShape::Table(_) | ValueShape::Map(_), _) if node.table().is_none() => wrong("a table"),
         (ValueShape::Tagged { noun, kinds }, Value::Table(table)) => {
             fit_tagged(noun, kinds, node, table, path, out)
@@ -204,6 +211,11 @@ fn unknown_key(
             format!("unknown key {}{}{near}", quoted(key), expected("", names))
         }
     }
+}
+
+/// Returns true if a key is written without quotes.
+fn bare(key: &str) -> bool {
+    !key.is_empty() && key.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
 }
 
 /// The expected value of a missing key.
