@@ -14,7 +14,7 @@ use skyhop_emulate::session::{EmulationOptions, EmulationOutcome, emulate};
 use skyhop_emulate::verdict::LatenessLimits;
 use skyhop_emulate::{Error, control, inside, namespace, signals};
 use skyhop_orbit::places;
-use skyhop_record::{Folder, summary_json, summary_text, write_run};
+use skyhop_record::{Folder, Meta, summary_json, summary_text, write_run};
 use skyhop_scenario::parse_set;
 use skyhop_units::{Bytes, Span};
 use std::ffi::OsString;
@@ -174,13 +174,15 @@ pub fn run(args: &Emulate) -> Result<u8, Failure> {
         devices: args.devices.clone(),
         inside: Vec::new(),
     };
-    let mut told = args.quiet;
+    let (mut told, mut hosts) = (args.quiet, None);
     let done = emulate(&loaded, &options, |plan: &HostPlan, _: &LoopState| {
+        let hosts = hosts.get_or_insert_with(|| command_hosts(plan));
         if !std::mem::replace(&mut told, true) && plan.by_default {
             let flow = &plan.flows[0];
             let name = loaded.scenario.flow_name(flow.flow);
             tell(&format!(
-                "skyhop: flow {name} is left to programs; say `real = true` of those that are to be\n"
+                "skyhop: flow {name} is left to programs; say `real = true` of those that are to be; the command runs at {}\n",
+                hosts.0
             ));
         }
         signals::so_far()
@@ -205,10 +207,29 @@ pub fn run(args: &Emulate) -> Result<u8, Failure> {
         result.warnings.iter().for_each(|warning| tell(&format!("warning: {warning}\n")));
         tell(&super::show::emulation(&result, &meta));
     }
+    if let Some((here, Some(there))) = hosts.filter(|_| !args.quiet && unused(&meta)) {
+        tell(&format!(
+            "skyhop: no packet of a program entered the network; the command ran at {here}, {there} is across it (--at {there})\n"
+        ));
+    }
     for why in objections.iter().filter(|_| !args.quiet) {
         tell(&format!("skyhop: the run is not valid: {why}\n"));
     }
     Ok(if args.strict && !objections.is_empty() && exit_code == 0 { NOT_VALID } else { exit_code })
+}
+
+/// Names of the command's host, and of the one at the other end of the network if that is no device.
+fn command_hosts(plan: &HostPlan) -> (String, Option<String>) {
+    let name = |host: usize| plan.hosts[host].name.clone();
+    let here = plan.at.unwrap_or(plan.user);
+    let there = plan.flows.iter().flat_map(|flow| flow.ends).find(|host| *host != here);
+    (name(here), there.filter(|host| plan.hosts[*host].device.is_none()).map(name))
+}
+
+/// Returns true if no program has sent a packet through the network.
+fn unused(meta: &Meta) -> bool {
+    let mut hosts = meta.emulation["hosts"].as_object().into_iter().flat_map(|hosts| hosts.values());
+    hosts.all(|host| host["read_packets"] == 0)
 }
 
 /// Writes to standard error; a closed pipe is ignored.
