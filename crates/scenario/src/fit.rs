@@ -54,7 +54,17 @@ pub(crate) fn fit(shape: &ValueShape, node: &TreeNode, path: &KeyPath, out: &mut
             let given = if let Value::Text(text) = value { text.as_str() } else { "" };
             let like =
                 kinds.iter().find(|(k, _)| k == given).or(kinds.first()).map_or("", |(k, _)| k.as_str());
-            wrong(&format!("a table such as {{ kind = \"{like}\" }}"));
+            let number = match value {
+                Value::Integer(n) => number_key(kinds).map(|key| (key, n.to_string())),
+                Value::Float(x) => number_key(kinds).map(|key| (key, x.to_string())),
+                _ => None,
+            };
+            wrong(&match number {
+                Some(((kind, key), number)) => {
+                    format!("a table such as {{ kind = \"{kind}\", {key} = {number} }}")
+                }
+                None => format!("a table such as {{ kind = \"{like}\" }}"),
+            });
         }
         (ValueShape::Map(item), Value::Table(table)) => {
             for (key, entry) in table {
@@ -211,6 +221,15 @@ fn unknown_key(
             format!("unknown key {}{}{near}", quoted(key), expected("", names))
         }
     }
+}
+
+/// A kind whose only key is a number, and that key: a probability if there is one.
+fn number_key(kinds: &[(String, Vec<Field>)]) -> Option<(&str, &str)> {
+    let numbers = kinds.iter().filter_map(|(kind, fields)| match fields.as_slice() {
+        [field] if matches!(field.shape, ValueShape::Number) => Some((kind.as_str(), field.name.as_str())),
+        _ => None,
+    });
+    numbers.min_by_key(|(_, key)| *key != "probability")
 }
 
 /// Returns true if a key is written without quotes.
