@@ -110,6 +110,8 @@ pub struct Gateway {
 fn engine_config(config: &Config) -> engine::Config {
     let mut engine = engine::Config::new(config.keys.clone());
     engine.associations.accepts = config.role == Role::Hub;
+    // A terminal begins anew at once; until then its log says nothing.
+    engine.associations.opening = Span::from_secs(15);
     engine.mtu = config.mtu;
     engine.mtu_base = engine.mtu_base.min(config.mtu);
     engine.stp.window = config.memory;

@@ -44,10 +44,10 @@ pub struct Config {
     pub associations_max: usize,
     /// Idle time after which the initiator ends an association without connections and streams; the responder does after twice this time.
     pub idle: Span,
-    /// Interval after which the first packet is sent again; the following intervals are twice and four times as long.
+    /// Interval after which the first packet is sent again; the next one is twice as long, and all others four times.
     pub hello_interval: Span,
-    /// Number of times the first packet is sent.
-    pub hello_tries: u32,
+    /// Time for which the first packet is sent again without an answer: longer than an outage.
+    pub opening: Span,
     /// True if secrets are reported for the decryption of captures.
     pub key_log: bool,
 }
@@ -65,7 +65,7 @@ impl Config {
             associations_max: 16_384,
             idle: Span::from_secs(60),
             hello_interval: Span::from_secs(1),
-            hello_tries: 4,
+            opening: Span::from_secs(120),
             key_log: false,
         }
     }
@@ -89,6 +89,11 @@ pub enum Event {
         id: u32,
         /// Reason.
         why: AssociationFailure,
+    },
+    /// Three first packets to a peer have had no answer; more are sent.
+    Unanswered {
+        /// Address of the peer.
+        peer: SocketAddr,
     },
     /// The peer has proven that it no longer knows the association, which was removed.
     Lost {
@@ -156,6 +161,8 @@ pub struct Associations {
 const OUTGOING_MAX: usize = 1024;
 /// Largest number of unread events about strangers; further ones are only counted.
 const EVENTS_MAX: usize = 256;
+/// Number of first packets without an answer after which the application is told.
+const ASKED_BEFORE_NOTICE: u32 = 3;
 /// Interval after a hint at which the first packet is sent again.
 const HINT_INTERVAL: Span = Span::from_millis(200);
 
@@ -277,7 +284,7 @@ impl Associations {
     pub fn connect(&mut self, now: Time, to: SocketAddr) -> Option<u32> {
         let id = self.new_index();
         let initiator = Initiator::new(&self.config.keys, self.config.sealing.cipher, id, &self.entropy)?;
-        self.attempts.begin(now, id, initiator, to);
+        self.attempts.begin(now, id, initiator, to, now + self.config.opening);
         self.handle_timeout(now);
         Some(id)
     }
@@ -333,16 +340,23 @@ impl Associations {
         self.half_open.expire(now, self.config.half_open_timeout);
         while let Some(id) = self.attempts.due(now) {
             let Some(attempt) = self.attempts.get_mut(id) else { break };
-            if attempt.tries == self.config.hello_tries {
+            if now >= attempt.until {
                 let why = attempt.hint.unwrap_or(AssociationFailure::NoAnswer);
                 self.fail(id, why);
                 continue;
             }
             self.outgoing.push_back((attempt.to, attempt.initiator.packet()));
-            let wait = self.config.hello_interval * (1 << attempt.tries.min(16));
+            let wait = self.config.hello_interval * (1 << attempt.tries.min(2));
             attempt.tries += 1;
             attempt.sent += 1;
-            self.attempts.schedule(id, now + wait);
+            let at = (now + wait).min(attempt.until);
+            if attempt.sent > ASKED_BEFORE_NOTICE
+                && attempt.hint.is_none()
+                && !std::mem::replace(&mut attempt.told, true)
+            {
+                self.events.push_back(Event::Unanswered { peer: attempt.to });
+            }
+            self.attempts.schedule(id, at);
         }
         self.ask(now);
         self.sweep(now);

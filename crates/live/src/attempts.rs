@@ -1,6 +1,6 @@
 //! Attempts of this host to open associations: their first packets, and when they are sent again.
 //!
-//! Follows TCP's SYN for the repetition, with intervals that double.
+//! Follows TCP's SYN for the repetition, with intervals that double twice.
 //! Differs: unauthenticated evidence against an attempt counts once for each first packet that was sent.
 //! Leaves out the packets that answer (`associations`).
 
@@ -58,6 +58,10 @@ pub(crate) struct Attempt {
     /// True if the peer asked for a cookie.
     asked: bool,
     send_at: Time,
+    /// True if the application knows that there is no answer yet.
+    pub told: bool,
+    /// Time at which the attempt fails.
+    pub until: Time,
 }
 
 impl Attempt {
@@ -92,12 +96,22 @@ pub(crate) struct Attempts {
 
 impl Attempts {
     /// Begins an attempt, which is due at once.
-    pub fn begin(&mut self, now: Time, id: u32, initiator: Initiator, to: SocketAddr) {
+    pub fn begin(&mut self, now: Time, id: u32, initiator: Initiator, to: SocketAddr, until: Time) {
         self.ephemeral.insert(initiator.ephemeral());
         self.by_target.entry(to).or_default().insert(id);
         self.due.insert((now, id));
-        let attempt =
-            Attempt { initiator, to, tries: 0, sent: 0, hint: None, hints: 0, asked: false, send_at: now };
+        let attempt = Attempt {
+            initiator,
+            to,
+            tries: 0,
+            sent: 0,
+            hint: None,
+            hints: 0,
+            asked: false,
+            told: false,
+            send_at: now,
+            until,
+        };
         self.by_id.insert(id, attempt);
     }
 

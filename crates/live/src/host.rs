@@ -506,6 +506,11 @@ impl StpHost {
                         self.settle(slot);
                     }
                 }
+                associations::Event::Unanswered { peer } => {
+                    if let Security::Sealed(config) = &self.options.security {
+                        self.notice(&Notice::Unanswered(peer, config.opening));
+                    }
+                }
                 associations::Event::Lost { id, instead } => self.lose(now, id, instead),
                 associations::Event::Ended { id } => self.handle_ended(now, id),
                 associations::Event::Moved { id, peer } => {

@@ -33,6 +33,8 @@ pub enum Security {
 pub enum Notice {
     /// An association with a peer was opened.
     Opened(SocketAddr, Option<PublicKey>),
+    /// A peer has not answered yet, and is asked for the given time.
+    Unanswered(SocketAddr, Span),
     /// A peer's address has changed.
     Moved(SocketAddr),
     /// A peer was refused.
@@ -47,6 +49,9 @@ impl fmt::Display for Notice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Notice::Opened(peer, _) => write!(f, "{peer}: association open"),
+            Notice::Unanswered(peer, opening) => {
+                write!(f, "{peer}: no answer yet; it is asked for {opening}")
+            }
             Notice::Moved(peer) => write!(f, "{peer}: new address of a peer"),
             Notice::Refused(peer, reason) => write!(f, "{peer}: refused: {reason}"),
             Notice::Full(peer, why) => write!(f, "{peer}: connection refused: {why}"),

@@ -100,6 +100,23 @@ fn losses_cost_a_second_and_then_two() {
 }
 
 #[test]
+fn an_outage_of_110_seconds_at_the_opening_is_outlasted() {
+    let keys = shared();
+    let mut two = Two::new(Config::new(keys.clone()), Config::new(keys));
+    let begin = two.now;
+    two.client.connect(two.now, server()).unwrap();
+    // After 0, 1 and 3 s, and then every 4 s.
+    let mut sent = 0;
+    two.settle(|_, _| {
+        sent += 1;
+        sent > 29
+    });
+    assert_eq!(two.now.since(begin), Span::from_secs(111));
+    assert_eq!(two.client_events.remove(0), Event::Unanswered { peer: server() });
+    two.opened();
+}
+
+#[test]
 fn what_is_altered_on_the_way_delays_and_spoils_nothing() {
     let keys = shared();
     for (spoil_client, byte) in (0..80).map(|n| (true, n)).chain((0..56).map(|n| (false, n))) {
@@ -422,8 +439,10 @@ fn silence_strangers_and_closed_ports_are_told_apart() {
     let begin = two.now;
     let id = two.client.connect(two.now, server()).unwrap();
     two.settle(|_, _| false);
-    assert_eq!(two.client_events, [Event::Failed { id, why: AssociationFailure::NoAnswer }]);
-    assert_eq!(two.now.since(begin), Span::from_secs(15));
+    let silent =
+        [Event::Unanswered { peer: server() }, Event::Failed { id, why: AssociationFailure::NoAnswer }];
+    assert_eq!(two.client_events, silent);
+    assert_eq!(two.now.since(begin), Span::from_secs(120));
 
     let mut two = Two::new(Config::new(shared()), Config::new(shared()));
     let id = two.client.connect(two.now, server()).unwrap();

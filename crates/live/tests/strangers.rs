@@ -366,7 +366,8 @@ fn a_reflected_first_packet_opens_no_association_with_oneself() {
     });
     let mut options = options(Some(&Keys::generate_shared()));
     let Security::Sealed(config) = &mut options.security else { unreachable!() };
-    (config.hello_tries, config.hello_interval) = (2, skyhop_units::Span::from_millis(500));
+    (config.opening, config.hello_interval) =
+        (skyhop_units::Span::from_millis(1500), skyhop_units::Span::from_millis(500));
     let endpoint = Endpoint::bind(any(), options).unwrap();
     let listener = endpoint.listen();
     let e = endpoint.connect(to).err().expect("nobody is there");

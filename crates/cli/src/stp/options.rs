@@ -10,10 +10,11 @@ use skyhop_live::associations::Config as Associations;
 use skyhop_live::keys::Keys;
 use skyhop_live::seal::Cipher;
 use skyhop_live::socket::Carrier;
-use skyhop_live::{Options, Security};
+use skyhop_live::{Notice, Options, Security};
 use skyhop_units::{Bytes, Rate, Span};
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// The congestion control of the sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -108,6 +109,13 @@ impl Common {
         }
         let mut options = Options::new(security);
         options.key_log = self.key_log.clone();
+        if !self.quiet {
+            options.notices = Some(Arc::new(|notice: &Notice| {
+                if let Notice::Unanswered(..) = notice {
+                    eprintln!("skyhop: {notice}");
+                }
+            }));
+        }
         options.carrier = self.ip.map_or(Carrier::Udp, Carrier::Ip);
         if let Some(mtu) = self.mtu {
             (options.mtu, options.mtu_base) = (mtu, None);

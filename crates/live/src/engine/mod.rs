@@ -413,6 +413,7 @@ impl Engine {
             match event {
                 associations::Event::Opened { id, peer, key } => self.begin(now, id, peer, key),
                 associations::Event::Failed { id, why } => self.events.push_back(Event::Failed { id, why }),
+                associations::Event::Unanswered { .. } => {}
                 associations::Event::Lost { id, .. } => self.end(id, Reason::Aborted),
                 associations::Event::Ended { id } => {
                     self.associations.forget(id);
