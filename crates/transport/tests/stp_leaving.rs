@@ -11,7 +11,7 @@ const ONE_WAY_DELAY: Span = Span::from_millis(40);
 
 /// Order in which the two ends close.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Order {
+enum ClosingOrder {
     /// The listener closes when it has read everything.
     OneAfterTheOther,
     /// Each closes when it has written everything.
@@ -19,15 +19,15 @@ enum Order {
 }
 
 /// The rule by which an end leaves.
-type Rule = fn(&Connection<Bytes>, Time) -> bool;
+type LeavingRule = fn(&Connection<Bytes>, Time) -> bool;
 
-struct Path {
+struct LossyPath {
     state: u64,
     loss: f64,
     wire: Vec<(Time, usize, Packet<Bytes>)>,
 }
 
-impl Path {
+impl LossyPath {
     fn carry(&mut self, now: Time, from: usize, packet: Packet<Bytes>) {
         self.state =
             self.state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -38,17 +38,17 @@ impl Path {
 }
 
 /// Runs a connection, and returns for each end that left if its peer had all answers by the end.
-fn run(seed: u64, loss: f64, order: Order, rule: Rule) -> Vec<(usize, bool)> {
+fn run(seed: u64, loss: f64, order: ClosingOrder, rule: LeavingRule) -> Vec<(usize, bool)> {
     let here = Ends { local_port: 7, remote_port: 9, instance: 1234, count: 5 };
     let there = Ends { local_port: 9, remote_port: 0, instance: 0, count: 0 };
     let mut ends = [
         Connection::<Bytes>::connect(Config::default(), here, 100),
         Connection::listen(Config::default(), there, 200),
     ];
-    let mut path = Path { state: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1, loss, wire: Vec::new() };
+    let mut path = LossyPath { state: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1, loss, wire: Vec::new() };
     ends[0].write(Bytes::from(vec![1; 1 + seed as usize % 5000]));
     ends[0].shutdown();
-    if order == Order::AtOnce {
+    if order == ClosingOrder::AtOnce {
         ends[1].write(Bytes::from(vec![2; 1 + seed as usize % 3000]));
         ends[1].shutdown();
     }
@@ -87,7 +87,7 @@ fn run(seed: u64, loss: f64, order: Order, rule: Rule) -> Vec<(usize, bool)> {
 }
 
 /// Number of cases in which an end left, and its peer had to wait in vain; among `ends`.
-fn stranded(cases: u64, loss: f64, order: Order, rule: Rule, end: usize) -> usize {
+fn stranded(cases: u64, loss: f64, order: ClosingOrder, rule: LeavingRule, end: usize) -> usize {
     (0..cases)
         .flat_map(|seed| run(seed, loss, order, rule))
         .filter(|(left, knew)| *left == end && !knew)
@@ -98,7 +98,7 @@ fn stranded(cases: u64, loss: f64, order: Order, rule: Rule, end: usize) -> usiz
 fn who_closes_last_leaves_nobody_behind() {
     for loss in [0.0, 0.05, 0.3] {
         assert_eq!(
-            stranded(2000, loss, Order::OneAfterTheOther, |end, now| end.may_leave(now), 1),
+            stranded(2000, loss, ClosingOrder::OneAfterTheOther, |end, now| end.may_leave(now), 1),
             0,
             "{loss}"
         );
@@ -109,7 +109,7 @@ fn who_closes_last_leaves_nobody_behind() {
 fn who_waits_until_it_is_settled_leaves_few_behind() {
     // Three timeouts of the peer have passed: its END and two or more copies were lost, or the answers to them.
     for (loss, most) in [(0.0, 0), (0.05, 4), (0.3, 200)] {
-        for order in [Order::OneAfterTheOther, Order::AtOnce] {
+        for order in [ClosingOrder::OneAfterTheOther, ClosingOrder::AtOnce] {
             let found = stranded(2000, loss, order, |end, now| end.settled(now), 0);
             println!("{order:?}, {loss}: {found} of 2000");
             assert!(found <= most, "{order:?}, {loss}: {found}");
@@ -120,7 +120,7 @@ fn who_waits_until_it_is_settled_leaves_few_behind() {
 #[test]
 fn leaving_as_soon_as_all_is_answered_would_leave_many_behind() {
     // The rule of before, which shows that this test can fail: one answer in twenty is lost.
-    let found = stranded(2000, 0.05, Order::AtOnce, |end, _| end.over(), 0);
+    let found = stranded(2000, 0.05, ClosingOrder::AtOnce, |end, _| end.over(), 0);
     println!("{found} of 2000");
     assert!((20..400).contains(&found), "{found}");
 }

@@ -7,7 +7,7 @@
 use super::allowance::Allowance;
 use super::config::{Config, SavedRate};
 use super::congestion::{AnswerSignals, CongestionController};
-use super::ending::Ending;
+use super::ending::EndExchange;
 use super::mtu::Mtu;
 use super::receiver::{HoldBound, PathReceiver};
 use super::sender::{Feedback, PathSender, Stats};
@@ -75,7 +75,7 @@ pub struct Connection<P, S = WrittenData<P>> {
     pub(super) begins_sent: u32,
     pub(super) answer_begin: bool,
     pub(super) write_closed: bool,
-    pub(super) ending: Ending,
+    pub(super) ending: EndExchange,
     pub(super) reset_due: Option<Reason>,
     pub(super) closed: bool,
     pub(super) parts: VecDeque<Stat>,
@@ -138,7 +138,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
             begins_sent: 0,
             answer_begin: false,
             write_closed: false,
-            ending: Ending::default(),
+            ending: EndExchange::default(),
             reset_due: None,
             closed: false,
             parts: VecDeque::new(),

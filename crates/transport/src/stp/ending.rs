@@ -6,7 +6,7 @@
 
 /// What is known of the ends of both directions.
 #[derive(Debug, Default)]
-pub(super) struct Ending {
+pub(super) struct EndExchange {
     /// Number of ENDs sent.
     pub sent: u32,
     /// True if one of them did not carry the answer to the peer's.
@@ -27,7 +27,7 @@ pub(super) struct Ending {
     pub peer_finished: bool,
 }
 
-impl Ending {
+impl EndExchange {
     /// Returns true if this direction's END waits for its ENDAK.
     pub fn waits(&self) -> bool {
         self.sent > 0 && !self.acked
