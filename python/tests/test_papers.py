@@ -1,7 +1,8 @@
 """The harness of the publications: rows that cannot fail are rejected, and wrong implementations are detected.
 
 Follows `papers/harness.py`, `papers/mutate.py` and `papers/seeds.py`, which are run as `make papers`, `make papers-mutate` and
-`make papers-seeds` do. Differs from those: invented rows, five of the mutations, and four entries with other seeds.
+`make papers-seeds` do. Differs from those: invented rows, five of the mutations, four entries with other seeds, and KG's fairness worked
+out by hand.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import ast
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from beside import shared
 
@@ -18,6 +20,7 @@ sys.path.insert(0, str(PAPERS))
 
 import compared  # noqa: E402
 import harness  # noqa: E402
+import kota  # noqa: E402
 import mutate  # noqa: E402
 import seeds  # noqa: E402
 from harness import Row, RowError, refuse  # noqa: E402
@@ -106,3 +109,26 @@ def test_every_published_number_has_a_row_or_a_reason() -> None:
             assert line[5] == "none" and line[6] == compared.reason(number)
         else:
             assert place[0] in entries and line[6] == f"{place[0]}: {place[1]}"
+
+
+@pytest.mark.parametrize(
+    ("scheduled", "expected"),
+    [
+        # A share of 20: the first takes 5. The others share 95, of which the second's 22 is less than 23.75. Three share 73.
+        ([5, 22, 40, 60, 200], [5, 22, 73 / 3, 73 / 3, 73 / 3]),
+        # All below their shares: the link is not the limit.
+        ([1, 2, 3], [1, 2, 3]),
+        ([500, 300, 200, 100], [25, 25, 25, 25]),
+    ],
+)
+def test_expected_rates_of_kota_are_max_min(scheduled: list[float], expected: list[float]) -> None:
+    assert kota.max_min(np.array(scheduled, float), 100.0) == pytest.approx(expected)
+
+
+def test_fairness_of_kota_counts_the_connections_that_starve() -> None:
+    expected = np.array([5, 22, 73 / 3, 73 / 3, 73 / 3])
+    assert kota.fairness(0.7 * expected, expected) == pytest.approx(1)
+    # Four of five with as much of what they may expect, and one with nothing: 16 / (5 * 4).
+    assert kota.fairness(expected * [1, 1, 1, 1, 0], expected) == pytest.approx(0.8)
+    # What one has beyond its share counts as well: (4 + 2)^2 / (5 * (4 + 4)).
+    assert kota.fairness(expected * [1, 1, 1, 1, 2], expected) == pytest.approx(0.9)
