@@ -501,12 +501,12 @@ fn crowd(kind: &str, count: u32, within_s: f64) -> Case {
 
 fn crowds(_: u64, word: &str) {
     println!(
-        "crowds: 100 MB in equal parts over 250/3 Mbit/s, 600 ms; at once, and with starts within 0.1 or 0.6 s (bars: 1.3 times \
+        "crowds: 100 MB in equal parts over 250/3 Mbit/s, 600 ms; at once, and with starts within 0.1 to 1.2 s (bars: 1.3 times \
             one's time, 3 % again)"
     );
     let mut alone = 0.0;
     for (name, kind) in [("stp", STP), ("cubic", CUBIC)] {
-        for within_s in [0.0, 0.1, 0.6] {
+        for within_s in [0.0, 0.1, 0.3, 0.6, 1.2] {
             for count in [1u32, 2, 5, 10, 20, 50, 100, 200, 1000] {
                 let label = format!("{name} x {count} within {within_s} s");
                 let skip = name == "cubic" && std::env::var("OTHERS").is_err();
