@@ -10,7 +10,7 @@ use crate::expand::{Origins, Wrong, expand};
 use crate::files::{Files, LARGEST_FILE, Named, named, tables_of_populations};
 use crate::finding::Finding;
 use crate::fit::{Mistakes, fit};
-use crate::model::{Ip, Scenario, Tcp};
+use crate::model::{GATEWAY_MEMORY, Ip, Scenario, Tcp};
 use crate::network::SkyWay;
 use crate::path::{KeyPath, KeyStep, split};
 use crate::shape::SCENARIO;
@@ -244,6 +244,7 @@ fn finish(
     let mut plain = source.top.clone().into_plain();
     inherit_host(&mut plain);
     inherit_ip(&mut plain);
+    give_memory(&mut plain);
     let written = Scenario::deserialize(plain)
         .map_err(|e| Errors::one(Place::File { file: source.file.clone() }, "", e.message()))?;
     let tables = tables_of_populations(&written);
@@ -283,6 +284,18 @@ fn finish(
         source,
         folder: folder.unwrap_or(Path::new("")).to_path_buf(),
     })
+}
+
+/// Sets the `buffer` of every gateway with an association that names none.
+fn give_memory(top: &mut toml::Value) {
+    let splices = top.get_mut("splices").and_then(toml::Value::as_table_mut);
+    for (_, splice) in splices.into_iter().flatten() {
+        if let Some(splice) = splice.as_table_mut()
+            && splice.contains_key("association")
+        {
+            splice.entry("buffer").or_insert_with(|| GATEWAY_MEMORY.into());
+        }
+    }
 }
 
 /// Sets the scenario's `host` in every TCP that names none.

@@ -4,7 +4,7 @@
 //! Differs: the schema is rewritten if SKYHOP_UPDATE is set.
 //! Leaves out the scenarios of publications.
 
-use skyhop_scenario::{Errors, LARGEST_SCENARIO, Place, load, schema};
+use skyhop_scenario::{Errors, LARGEST_SCENARIO, Place, load, parse, schema};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
@@ -35,6 +35,20 @@ fn geo_is_what_its_comments_say() {
     assert_eq!(changed.sha256, loaded.sha256);
     assert_eq!(changed.sets, [set]);
     assert_ne!(changed.scenario, loaded.scenario);
+}
+
+#[test]
+fn a_splice_without_a_buffer_has_that_of_its_kind() {
+    let buffers = |file: &str, given: &str| {
+        let text = fs::read_to_string(root().join("scenarios").join(file)).unwrap();
+        let line = format!("buffer = \"{given}\"\n");
+        assert!(text.contains(&line), "{file}");
+        let loaded = parse(text.replace(&line, "").as_bytes(), file, &[]).unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(loaded.warnings, [], "{file}");
+        loaded.scenario.splices.values().map(|splice| splice.buffer.get()).collect::<Vec<_>>()
+    };
+    assert_eq!(buffers("split.toml", "500 kB"), [1_000_000]);
+    assert_eq!(buffers("gateway.toml", "4 MB"), [64_000_000; 2]);
 }
 
 #[test]

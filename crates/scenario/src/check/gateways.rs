@@ -114,7 +114,7 @@ fn one(name: &str, splice: &Splice, out: &mut FindingList) {
         || {
             let buffer = splice.buffer;
             format!(
-                "buffer of {buffer} for all connections of a gateway; expected at least {SMALLEST_MEMORY}, such as \"64 MB\""
+                "buffer of {buffer} for all connections of a gateway; expected at least {SMALLEST_MEMORY}, or leave it out for \"64 MB\""
             )
         },
     );

@@ -19,7 +19,7 @@ pub struct Splice {
     #[serde(default)]
     pub kind: SpliceKind,
     /// Largest number of bytes held for each connection and direction, from their arrival until the far side has acknowledged them.
-    /// It is the receive window of both sides; `window` of their transports is not used.
+    /// It is the receive window of both sides; `window` of their transports is not used. With an `association` the default is 64 MB.
     #[serde(default = "default_buffer")]
     pub buffer: Bytes,
     /// Transport of the connection onwards, to the flow's `to`; the flow's own if left out.
@@ -74,6 +74,10 @@ pub enum SpliceOpens {
     Data,
 }
 
+/// Default of `buffer` with an `association`: that of a gateway's `memory`.
+pub(crate) const GATEWAY_MEMORY: &str = "64 MB";
+
+/// Default of `buffer` without one.
 fn default_buffer() -> Bytes {
     Bytes::new(1_000_000)
 }
