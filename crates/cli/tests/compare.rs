@@ -127,3 +127,96 @@ fn what_cannot_be_compared_is_told_with_its_place() {
     );
     std::fs::remove_dir_all(folder).unwrap();
 }
+
+/// Two downloads and a page through a hub and a terminal, at the same time.
+const THROUGH: &str = r#"duration = "60 s"
+[links.internet]
+between = ["server", "hub"]
+rate = "100 Mbit/s"
+delay = "5 ms"
+[links.satellite]
+between = ["hub", "terminal"]
+rate = "10 Mbit/s"
+delay = "20 ms"
+[links.lan]
+between = ["terminal", "user"]
+rate = "100 Mbit/s"
+delay = "1 ms"
+[splices.hub]
+at = "hub"
+association = "sky"
+transport = { kind = "stp", over = "sealed-udp" }
+[splices.terminal]
+at = "terminal"
+association = "sky"
+transport = { kind = "stp", over = "sealed-udp" }
+[[flows]]
+name = "first"
+from = "server"
+to = "user"
+real = true
+traffic = { kind = "bulk", size = "1 MB" }
+[[flows]]
+name = "second"
+from = "server"
+to = "user"
+start = "200 ms"
+real = true
+traffic = { kind = "bulk", size = "300 kB" }
+[[flows]]
+name = "asks"
+from = "server"
+to = "user"
+real = true
+traffic = { kind = "request-response", reply = { kind = "fixed", value = "10 kB" }, count = 3 }
+"#;
+
+/// The reason why gateways cannot take connections here, if there is one.
+fn no_gateways() -> Option<String> {
+    let rule = "table inet t { chain c { type filter hook prerouting priority mangle; meta l4proto tcp tproxy to :1; }; }";
+    match Command::new("unshare").args(["-rn", "nft", rule]).output() {
+        Ok(done) if done.status.success() => None,
+        Ok(done) => Some(String::from_utf8_lossy(&done.stderr).into_owned()),
+        Err(why) => Some(format!("unshare: {why}")),
+    }
+}
+
+#[test]
+fn several_flows_through_gateways_have_a_row_each() {
+    if let Some(why) = no_hosts().cloned().or_else(no_gateways) {
+        println!("skipped: {why}");
+        return;
+    }
+    let folder = std::env::temp_dir().join(format!("skyhop-compare-through-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let file = folder.join("through.toml");
+    std::fs::write(&file, THROUGH).unwrap();
+    let arguments = ["--json", "--quiet", "--transport", "cubic"];
+    let done = compare(&arguments, std::slice::from_ref(&file));
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    let rows: Vec<Value> = serde_json::from_slice(&done.stdout).unwrap();
+    // Times are not judged here, since a busy machine changes them: each flow has its own, and all of its data have come.
+    let metrics = [("first", "completed_s"), ("second", "completed_s"), ("asks", "completion_mean_s")];
+    assert_eq!(rows.len(), metrics.len(), "{rows:#?}");
+    for (row, (flow, metric)) in rows.iter().zip(metrics) {
+        assert_eq!((row["flow"].as_str(), row["metric"].as_str()), (Some(flow), Some(metric)), "{row:#}");
+        for side in ["simulated", "emulated"] {
+            assert!(row[side].as_f64().is_some_and(|s| 0.0 < s && s < 60.0), "{row:#}");
+        }
+    }
+    // A flow that ends at the hub passes no splice.
+    let other = "[[flows]]\nname = \"beside\"\nfrom = \"server\"\nto = \"hub\"\nreal = true\ntraffic = { kind = \"bulk\" }\n";
+    for (text, told) in [
+        (format!("{THROUGH}{other}"), "flows.3: compared through other links or splices than flow \"first\""),
+        (
+            THROUGH.replacen("name = \"second\"\n", "name = \"second\"\npriority = 1\n", 1),
+            "flows.1.priority: ",
+        ),
+    ] {
+        std::fs::write(&file, text).unwrap();
+        let done = compare(&arguments, std::slice::from_ref(&file));
+        let said = String::from_utf8_lossy(&done.stderr);
+        assert!(done.status.code() == Some(2) && said.contains(told), "{said}");
+    }
+    std::fs::remove_dir_all(folder).unwrap();
+}

@@ -1,10 +1,11 @@
-//! A scenario's flow through real gateways: each leg of its path is emulated, the ends are the kernel's TCP, and where its splices are
+//! A scenario's flows through real gateways: each leg of their path is emulated, the ends are the kernel's TCP, and where its splices are
 //! there are the daemons of `skyhop gateway run`.
 //!
 //! Follows [`skyhop_compare::emulated`], whose verdicts it is held against; docs/splice.md for what a splice is.
 //! Differs from an emulation: a path with splices is several emulations in a row, one for each leg, with the other flows that cross
 //! that leg alone simulated beside.
-//! Leaves out spoofing and caches, which no gateway does, and paths through satellites, which have no legs before a run.
+//! Leaves out spoofing and caches, which no gateway does, flows of different paths, and paths through satellites, which have no legs
+//! before a run.
 
 use super::lab::wait;
 use super::lab_hosts::{DEVICES, HostRow, LabHosts};
@@ -13,6 +14,7 @@ use crate::failure::Failure;
 use skyhop_compare::carrier::{FlowHosts, OpenFlow, Times};
 use skyhop_compare::contender::{Buffers, Contender, stp_of};
 use skyhop_compare::emulated::EmulatedRun;
+use skyhop_compare::measured::MeasuredFlow;
 use skyhop_emulate::clock::RunClock;
 use skyhop_emulate::namespace::set_parameter;
 use skyhop_emulate::plan::real_flows;
@@ -22,6 +24,7 @@ use skyhop_sim::{application_of, stp_config};
 use skyhop_units::Time;
 use std::fmt::Write as _;
 use std::net::IpAddr;
+use std::thread;
 
 /// A leg of a flow's path: its links, and the names of its first and last node.
 struct LabLeg {
@@ -29,19 +32,20 @@ struct LabLeg {
     ends: [String; 2],
 }
 
-/// A flow's path with its splices.
+/// The path of the compared flows, with its splices.
 pub struct SplitPath<'a> {
-    flow: usize,
+    /// The compared flows, all from the same node over the same links.
+    flows: Vec<usize>,
     legs: Vec<LabLeg>,
     /// Its splices, and the side of each that leads to the other gateway: 0 back, 1 onwards.
     splices: Vec<(&'a Splice, Option<usize>)>,
 }
 
-/// The paths of a scenario's compared flows, if splices divide them.
+/// The path of a scenario's compared flows, if splices divide it.
 ///
 /// # Errors
 ///
-/// Splices that no gateway is like, or more flows than one.
+/// Splices that no gateway is like, or flows with different paths.
 pub fn split_path(loaded: &Loaded) -> Result<Option<SplitPath<'_>>, Failure> {
     let scenario = &loaded.scenario;
     let wrong = |key: String, message: &str| Failure::Scenario(loaded.problem(&key, message).to_string());
@@ -54,15 +58,30 @@ pub fn split_path(loaded: &Loaded) -> Result<Option<SplitPath<'_>>, Failure> {
     if flows.iter().all(|flow| crossings[*flow].is_empty()) {
         return Ok(None);
     }
-    let [flow] = flows[..] else {
-        let message =
-            "splices divide the path of a flow that is compared; expected one flow with real = true";
-        return Err(wrong(format!("flows.{}.real", flows[1]), message));
-    };
+    let Some(&flow) = flows.first() else { return Ok(None) };
     let RoutePlan::Links { from, hops, .. } = &network.routes[flow] else {
         let message = "a path without a list of links is compared without splices; expected a path of links";
         return Err(wrong(format!("flows.{flow}"), message));
     };
+    for other in &flows[1..] {
+        let same = matches!(
+            &network.routes[*other],
+            RoutePlan::Links { from: start, hops: links, .. } if (start, links) == (from, hops)
+        );
+        if !same || crossings[*other] != crossings[flow] {
+            let first = scenario.flow_name(flow);
+            let message = format!(
+                "compared through other links or splices than flow \"{first}\"; expected the same from the same node, or real = \
+                 true for flows of one path alone"
+            );
+            return Err(wrong(format!("flows.{other}"), &message));
+        }
+        if scenario.flows[*other].priority != scenario.flows[flow].priority {
+            let message =
+                "real packets of one path have one priority; expected that of the other compared flows";
+            return Err(wrong(format!("flows.{other}.priority"), message));
+        }
+    }
     let mut splices = Vec::new();
     let (mut legs, mut begin, mut node) = (Vec::new(), 0, *from);
     let ends: Vec<usize> = crossings[flow].iter().map(|crossing| crossing.hop).chain([hops.len()]).collect();
@@ -85,9 +104,8 @@ pub fn split_path(loaded: &Loaded) -> Result<Option<SplitPath<'_>>, Failure> {
         }
         splices.push((splice, crossing.inner));
     }
-    let ends = &scenario.flows[flow].transport;
     let between = |transport: &Transport| matches!(transport, Transport::Stp(_));
-    let fits = match &splices[..] {
+    let fits = |ends: &Transport| match &splices[..] {
         [(alone, inner)] => alone.transports(ends, *inner).into_iter().all(|transport| !between(transport)),
         [(near, first), (far, second)] => {
             let ([back, on], [from, onwards]) =
@@ -96,12 +114,12 @@ pub fn split_path(loaded: &Loaded) -> Result<Option<SplitPath<'_>>, Failure> {
         }
         _ => false,
     };
-    if !fits {
+    if !flows.iter().all(|flow| fits(&scenario.flows[*flow].transport)) {
         let message =
             "gateways are two with stp between them, or one with tcp on both sides; expected such splices";
         return Err(wrong("splices".into(), message));
     }
-    Ok(Some(SplitPath { flow, legs, splices }))
+    Ok(Some(SplitPath { flows, legs, splices }))
 }
 
 /// The name of a node that links have, or of one between two links that has none.
@@ -109,7 +127,7 @@ fn plain(name: &str) -> String {
     name.replace('~', "-")
 }
 
-/// Emulates the flow with gateways at its splices.
+/// Emulates the flows with gateways at their splices.
 ///
 /// # Errors
 ///
@@ -139,45 +157,58 @@ pub fn measure(
     // The flows beside begin with their legs, so the first leg begins the run.
     let clock = RunClock::start();
     for (number, leg) in path.legs.iter().enumerate() {
-        emulate(&mut lab, loaded, path.flow, (number, leg), seed)?;
+        emulate(&mut lab, loaded, &path.flows, (number, leg), seed)?;
     }
     gateways(&mut lab, path)?;
-    let flow = &loaded.scenario.flows[path.flow];
-    let (clock, late) = match loaded.scenario.flows.len() {
-        1 => (RunClock::start(), false),
-        _ => (clock, clock.now() > flow.start),
-    };
-    let made = application_of(&loaded.scenario, &loaded.files, seed, path.flow);
-    let application = made.map_err(|e| Failure::Scenario(loaded.problem(&e.key, &e.message).to_string()))?;
     let address = |host, side| HostRow::address(host, side).parse::<IpAddr>().expect("an address");
-    let place = FlowHosts {
-        flow: path.flow,
-        contender,
-        stp: stp_config(&stp_of(flow), flow.ip),
-        hosts: [lab.host(0), lab.host(last)],
-        addresses: [address(0, 1), address(last, 0)],
+    let mut tasks = Vec::new();
+    for &index in &path.flows {
+        let flow = &loaded.scenario.flows[index];
+        let made = application_of(&loaded.scenario, &loaded.files, seed, index);
+        let application =
+            made.map_err(|e| Failure::Scenario(loaded.problem(&e.key, &e.message).to_string()))?;
+        let place = FlowHosts {
+            flow: index,
+            contender,
+            stp: stp_config(&stp_of(flow), flow.ip),
+            hosts: [lab.host(0), lab.host(last)],
+            addresses: [address(0, 1), address(last, 0)],
+        };
+        let open = OpenFlow::new(place).map_err(|e| Failure::Run(format!("a socket in a host: {e}")))?;
+        let end = Time::ZERO + loaded.scenario.duration;
+        let times = Times { start: flow.start, stop: flow.stop.unwrap_or(Time::MAX), end };
+        tasks.push((open, application, times));
+    }
+    let (clock, late) = match loaded.scenario.flows.len() == path.flows.len() {
+        true => (RunClock::start(), false),
+        false => (clock, tasks.iter().any(|(.., times)| clock.now() > times.start)),
     };
-    let open = OpenFlow::new(place).map_err(|e| Failure::Run(format!("a socket in a host: {e}")))?;
-    let end = Time::ZERO + loaded.scenario.duration;
-    let times = Times { start: flow.start, stop: flow.stop.unwrap_or(Time::MAX), end };
-    let mut measured = open.carry_out(clock, application, times, &|| !engine::interrupted());
-    // The sender is limited by its own leg: by the window of a kernel's socket at the gateway, which is not compared.
-    measured.held = None;
+    let flows = thread::scope(|scope| {
+        let tasks = tasks.into_iter().map(|(open, application, times)| {
+            scope.spawn(move || open.carry_out(clock, application, times, &|| !engine::interrupted()))
+        });
+        let all: Vec<_> = tasks.collect();
+        all.into_iter()
+            .map(|one| one.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            // The senders are limited by their own leg: by the window of a kernel's socket at the gateway, which is not compared.
+            .map(|measured| MeasuredFlow { held: None, ..measured })
+            .collect()
+    });
     let ready = "the gateways were ready after the flow was to start: a later `start` gives them time";
     let objections = late.then(|| ready.to_owned()).into_iter().chain(lab.ended()).collect();
-    Ok(EmulatedRun { flows: vec![measured], objections })
+    Ok(EmulatedRun { flows, objections })
 }
 
 /// Starts the emulation of a leg.
 fn emulate(
     lab: &mut LabHosts,
     loaded: &Loaded,
-    flow: usize,
+    flows: &[usize],
     (number, leg): (usize, &LabLeg),
     seed: u64,
 ) -> Result<(), Failure> {
     let (host, file) = (2 * number + 1, format!("leg-{}.toml", number + 1));
-    let text = toml::to_string(&leg_scenario(&loaded.scenario, flow, leg));
+    let text = toml::to_string(&leg_scenario(&loaded.scenario, flows, leg));
     lab.write(&file, &text.map_err(|e| Failure::Run(format!("{file}: {e}")))?)?;
     lab.skyhop(host, &["check", &file])?;
     let [from, to] = &leg.ends;
@@ -188,8 +219,8 @@ fn emulate(
     wait(lab, "an emulated leg", |lab| Ok(lab.ip(host, &["-br", "link"])?.contains("sky-")))
 }
 
-/// The scenario of a leg: its links, a flow of programs over them, and the flows that cross nothing else.
-fn leg_scenario(scenario: &Scenario, flow: usize, leg: &LabLeg) -> Scenario {
+/// The scenario of a leg: its links, a flow of programs over them for all compared flows, and the flows that cross nothing else.
+fn leg_scenario(scenario: &Scenario, compared: &[usize], leg: &LabLeg) -> Scenario {
     let names: Vec<String> =
         leg.hops.iter().filter_map(|(link, _)| scenario.links.keys().nth(*link).cloned()).collect();
     let network = resolve(scenario).ok();
@@ -210,7 +241,7 @@ fn leg_scenario(scenario: &Scenario, flow: usize, leg: &LabLeg) -> Scenario {
     part.record = Default::default();
     let mut flows = Vec::new();
     for (index, other) in scenario.flows.iter().enumerate() {
-        if index != flow && own(index) {
+        if !compared.contains(&index) && own(index) {
             if let Some(RoutePlan::Links { hops, .. }) =
                 network.as_ref().map(|network| &network.routes[index])
             {
@@ -221,7 +252,7 @@ fn leg_scenario(scenario: &Scenario, flow: usize, leg: &LabLeg) -> Scenario {
             flows.push(other);
         }
     }
-    let mut real = scenario.flows[flow].clone();
+    let mut real = scenario.flows[compared[0]].clone();
     real.real = Real::Both;
     if real.path.is_some() {
         let [first, last] = leg.ends.clone();
