@@ -4,7 +4,7 @@
 //! Differs: an END carries the ENDAK for the peer's one, if that is in order. So the answer to it proves that the peer knows the end
 //! of both directions, as the last acknowledgment of TCP does (RFC 9293 §3.6).
 
-/// What is known of the ends of both directions.
+/// The state of the ends of both directions.
 #[derive(Debug, Default)]
 pub(super) struct EndExchange {
     /// Number of ENDs sent.
