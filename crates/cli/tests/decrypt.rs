@@ -75,6 +75,26 @@ fn a_transfer_over_a_bad_path_is_read_whole() {
     assert_eq!(before.associations.get("5"), Some(&sealed));
 }
 
+/// One encrypted packet in 65,536 has a right checksum of STP by chance; its form decides.
+#[test]
+fn an_encrypted_packet_whose_checksum_is_right_is_no_stp_packet() {
+    let folder = Folder::new("chance");
+    let mut packet = [0_u8; 80];
+    packet[..4].copy_from_slice(&[5, 0, 0, 9]);
+    packet[20..].fill(0xa7);
+    // RFC 1071: the last word makes the sum of all words 0xffff.
+    packet[78..].fill(0);
+    let words = packet.chunks(2).map(|word| u32::from(u16::from_be_bytes([word[0], word[1]])));
+    let sum = words.fold(0, |sum, word| (sum + word) % 0xffff);
+    packet[78..].copy_from_slice(&(0xffff - sum as u16).to_be_bytes());
+    let mut capture = Relayed { pcap: pcap(), packets: 0, handshakes: 0, altered: 0, lost: 0 };
+    capture.put(Ipv4Addr::new(192, 0, 2, 1), 57_824, &packet);
+    fs::write(folder.path("chance.pcap"), &capture.pcap).unwrap();
+    let Some(read) = Dissected::new(&folder, "chance.pcap", 57_824) else { return };
+    assert_eq!((read.frames, read.good, read.wrong), (1, 0, 0));
+    assert_eq!(read.associations.get("5"), Some(&1), "SEALED");
+}
+
 #[test]
 fn a_capture_of_the_loopback_is_read_whole() {
     let folder = Folder::new("loopback");
