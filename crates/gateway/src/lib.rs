@@ -31,7 +31,7 @@
 //! | `admin` | metrics and the status, over HTTP on loopback |
 //! | `datagram_socket` | UDP sockets |
 //! | `udp_flows` | UDP flows |
-//! | `udp_loads` | the class of UDP datagrams |
+//! | `udp_loads` | the loads of UDP datagrams |
 //! | `udp` | UDP datagrams through an association |
 //! | `dns_message` | DNS messages |
 //! | `dns` | the DNS cache |

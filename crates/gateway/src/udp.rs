@@ -9,21 +9,18 @@ use crate::datagram_socket::{DatagramSocket, LARGEST};
 use crate::flow::{SplitConnection, StreamName};
 use crate::gateway::{End, FIRST_UDP, Gateway, UDP_LISTENERS};
 use crate::udp_flows::{UdpFlow, whole_datagrams};
-use crate::udp_loads::FIRST;
 use bytes::Bytes;
 use polling::{Event as PollEvent, PollMode};
+use skyhop_splice::datagrams::{DatagramWay, FIRST, send_datagram};
 use skyhop_splice::preamble::{Answer, Carries, Destination, Preamble};
 use skyhop_transport::stp::{Class, Reason, TrunkEvent};
-use skyhop_units::{Span, Time};
+use skyhop_units::Time;
 use std::io;
 use std::net::SocketAddr;
 
-/// The time in the queue after which a datagram is late.
-const LATE: Span = Span::from_millis(500);
 /// Datagrams read from a socket before other sockets get their turn.
 const READS: usize = 64;
-/// Limit of large datagrams that wait in a stream, bytes.
-const LARGE_MOST: u64 = 128 << 10;
+
 impl Gateway {
     /// Opens or closes the sockets for intercepted datagrams.
     pub fn intercept_datagrams(&mut self, port: Option<u16>) -> io::Result<()> {
@@ -129,17 +126,14 @@ impl Gateway {
     /// Passes a datagram of a flow to the association.
     fn send_datagram(&mut self, now: Time, (link, id): (u32, u64), data: &[u8]) {
         let Some(trunk) = self.engine.trunk(link) else { return };
-        if let Some(class) = self.udp.loads.add(now, link, data.len(), trunk.rate_bps()) {
-            trunk.prioritize_datagrams(class);
-        }
-        if trunk.send_datagram(id, Bytes::copy_from_slice(data), now + LATE) {
-            self.counters.datagrams.to_link += 1;
-        } else if trunk.unsent(id) < LARGE_MOST {
+        let framed = || {
             let len = u16::try_from(data.len()).unwrap_or(u16::MAX);
-            trunk.write(id, [&len.to_be_bytes()[..], data].concat().into());
-            self.counters.datagrams.to_link += 1;
-        } else {
-            self.counters.datagrams.refused += 1;
+            [&len.to_be_bytes()[..], data].concat().into()
+        };
+        let (load, whole) = (self.udp.loads.of(link), Bytes::copy_from_slice(data));
+        match send_datagram(now, load, trunk, id, whole, framed) {
+            DatagramWay::Datagram | DatagramWay::Stream => self.counters.datagrams.to_link += 1,
+            DatagramWay::Refused => self.counters.datagrams.refused += 1,
         }
     }
 
@@ -185,7 +179,7 @@ impl Gateway {
             if let Some(trunk) = self.engine.trunk(stream.0) {
                 trunk.write(stream.1, Bytes::copy_from_slice(&[Answer::Connected.number()]));
             }
-            for data in self.udp.flows.take_early(stream) {
+            for data in self.udp.flows.early.take(stream) {
                 self.deliver_datagram(now, slot, &data);
             }
             self.read_datagram_stream(now, slot);
@@ -198,7 +192,7 @@ impl Gateway {
         while let Some((channel, data)) = self.engine.trunk(link).and_then(|trunk| trunk.read_datagram()) {
             match self.udp.flows.of_stream((link, channel)) {
                 Some(slot) => self.deliver_datagram(now, slot, &data),
-                None => self.udp.flows.keep_early(now, (link, channel), data),
+                None => self.udp.flows.early.keep(now, (link, channel), data),
             }
         }
     }

@@ -7,16 +7,14 @@ use crate::datagram_socket::DatagramSocket;
 use crate::flow::StreamName;
 use crate::udp_loads::UdpLoads;
 use bytes::Bytes;
+use skyhop_splice::datagrams::EarlyDatagrams;
 use skyhop_units::{Span, Time};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;
 
 /// The timeout of an idle flow.
 const IDLE: Span = Span::from_secs(120);
-/// Limit of datagrams that arrive before the preamble of their stream, and the time that they are kept.
-const EARLY_MOST: usize = 256;
-const EARLY: Span = Span::from_secs(2);
 
 /// A flow.
 #[derive(Debug)]
@@ -53,7 +51,7 @@ pub struct UdpFlows {
     by_pair: BTreeMap<(SocketAddr, SocketAddr), usize>,
     by_stream: BTreeMap<StreamName, usize>,
     replies: Replies,
-    early: VecDeque<(Time, StreamName, Bytes)>,
+    pub early: EarlyDatagrams<StreamName, Bytes>,
     swept_at: Time,
 }
 
@@ -127,25 +125,6 @@ impl UdpFlows {
         self.by_stream.range((link, 0)..=(link, u64::MAX)).map(|(_, slot)| *slot).collect()
     }
 
-    /// Keeps a datagram whose stream has not been opened yet.
-    pub fn keep_early(&mut self, now: Time, stream: StreamName, data: Bytes) {
-        while self.early.len() >= EARLY_MOST
-            || self.early.front().is_some_and(|(at, ..)| now.since(*at) > EARLY)
-        {
-            self.early.pop_front();
-        }
-        self.early.push_back((now, stream, data));
-    }
-
-    /// Takes the datagrams that arrived before their stream.
-    pub fn take_early(&mut self, stream: StreamName) -> Vec<Bytes> {
-        let (own, others) =
-            std::mem::take(&mut self.early).into_iter().partition(|(_, name, _)| *name == stream);
-        self.early = others;
-        let own: VecDeque<(Time, StreamName, Bytes)> = own;
-        own.into_iter().map(|(.., data)| data).collect()
-    }
-
     /// The time of the next check for idle flows.
     pub fn poll_timeout(&self) -> Option<Time> {
         (self.len() > 0).then(|| self.swept_at + IDLE / 8)
@@ -180,23 +159,6 @@ pub fn whole_datagrams(partial: &mut Vec<u8>) -> Vec<Vec<u8>> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-
-    #[test]
-    fn what_comes_before_its_stream_waits_for_it() {
-        let mut flows = UdpFlows::default();
-        let at = |s| Time::ZERO + Span::from_secs(s);
-        for n in 0..10_u64 {
-            flows.keep_early(at(10), (1, n % 2), Bytes::from(vec![n as u8]));
-        }
-        assert_eq!(flows.take_early((1, 1)), [1, 3, 5, 7, 9].map(|n| Bytes::from(vec![n])));
-        assert_eq!(flows.take_early((1, 1)), [0_u8; 0].map(|n| Bytes::from(vec![n])));
-        flows.keep_early(at(20), (2, 0), Bytes::from_static(b"new"));
-        assert!(flows.take_early((1, 0)).is_empty(), "old ones make room");
-        for _ in 0..1000 {
-            flows.keep_early(at(20), (3, 0), Bytes::from_static(b"many"));
-        }
-        assert_eq!(flows.take_early((3, 0)).len(), EARLY_MOST);
-    }
 
     #[test]
     fn slots_are_used_again_and_idle_flows_are_found() {

@@ -52,6 +52,7 @@
 
 mod answers;
 mod config;
+pub mod datagrams;
 pub mod gateway;
 pub mod gateway_end;
 pub mod join;
