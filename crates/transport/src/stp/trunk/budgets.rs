@@ -33,7 +33,7 @@ pub struct Budgets {
     pub first_window: u64,
     /// Largest number of streams that the peer may have open.
     pub streams: u64,
-    /// Largest number of bytes of datagrams that wait to be read, and that wait to be sent.
+    /// Largest number of bytes of datagrams that wait to be read, and, up to 256 KiB, that wait to be sent.
     pub datagram_window: u64,
     /// The delay of datagrams that wait to leave, if it is to be bounded.
     pub datagram_delay: Option<DatagramDelay>,

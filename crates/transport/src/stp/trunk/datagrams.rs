@@ -82,6 +82,9 @@ impl StandingQueue {
     }
 }
 
+/// Largest number of bytes of datagrams that wait to be sent, however many the peer accepts: a longer queue would only make them late.
+pub(super) const QUEUE_MOST: u64 = 256 << 10;
+
 /// Datagrams that wait to be sent.
 #[derive(Debug)]
 pub(super) struct Departures<P> {

@@ -6,7 +6,7 @@
 
 use super::super::source::Source;
 use super::budgets::Budgets;
-use super::datagrams::Departures;
+use super::datagrams::{Departures, QUEUE_MOST};
 use super::packing::Packing;
 use super::rounds::{Left, Member, StreamRounds};
 use super::sending::{Ending, StreamSending};
@@ -77,7 +77,7 @@ impl<P: Payload> Outgoing<P> {
             ready: 0,
             credit: Credit { all, each: assumed.first_window, streams: assumed.streams, ..Credit::default() },
             datagrams: Departures::new(
-                budgets.datagram_window,
+                budgets.datagram_window.min(QUEUE_MOST),
                 budgets.datagram_delay,
                 assumed.datagram_window,
             ),
