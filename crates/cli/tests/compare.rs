@@ -204,6 +204,8 @@ fn several_flows_through_gateways_have_a_row_each() {
             assert!(row[side].as_f64().is_some_and(|s| 0.0 < s && s < 60.0), "{row:#}");
         }
     }
+    let call = "[[flows]]\nfrom = \"user\"\nto = \"server\"\ntransport = { kind = \"udp\" }\n\
+                traffic = { kind = \"cbr\", rate = \"64 kbit/s\" }\n";
     // A flow that ends at the hub passes no splice.
     let other = "[[flows]]\nname = \"beside\"\nfrom = \"server\"\nto = \"hub\"\nreal = true\ntraffic = { kind = \"bulk\" }\n";
     for (text, told) in [
@@ -211,6 +213,10 @@ fn several_flows_through_gateways_have_a_row_each() {
         (
             THROUGH.replacen("name = \"second\"\n", "name = \"second\"\npriority = 1\n", 1),
             "flows.1.priority: ",
+        ),
+        (
+            THROUGH.replacen("[splices.terminal]\n", "[splices.terminal]\nudp = \"carry\"\n", 1) + call,
+            "flows.3.traffic.kind: datagrams that gateways carry are not simulated beside real ones",
         ),
     ] {
         std::fs::write(&file, text).unwrap();

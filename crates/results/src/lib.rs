@@ -620,6 +620,9 @@ measured! {
         pub received: u64,
         /// Datagrams among them that arrived after one sent later.
         pub reordered: u64,
+        /// Datagrams that a gateway dropped before they left it, as they had waited too long there or too many waited; `None` if no
+        /// gateway carries them.
+        pub dropped_late: Option<u64>,
         /// Share of datagrams that did not arrive, without those still in flight.
         pub loss: Option<f64>,
         /// Smallest one-way delay, s.

@@ -2,14 +2,16 @@
 //!
 //! Follows docs/stp.md §15. The end that opens the first stream opens the association.
 //! Differs from hosts: an association that fails at one end ends at both at once, and the next stream opens another.
-//! Leaves out datagrams, whose flows go over UDP, and the closing handshake: an association stays open until the run ends.
+//! Leaves out the closing handshake: an association stays open until the run ends.
 
+use crate::carried::{CarriedDatagram, CarriedFate, DatagramSide};
 use crate::ids::ConversationId;
 use crate::stp::{Envelope, StpCarrier};
 use crate::stream::{SendPhase, StreamEnd, StreamEnding};
 use skyhop_chance::Stream;
 use skyhop_network::{Account, Slot};
 use skyhop_results::AssociationResult;
+use skyhop_splice::datagrams::{DatagramWay, send_datagram};
 use skyhop_splice::users::Users;
 use skyhop_transport::stp::{Budgets, Class, Config, Ends, Frames, Packet, PayloadLength, Trunk, TrunkEvent};
 use skyhop_transport::tcp::RttSamples;
@@ -20,6 +22,9 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 
 /// The leg number of a route that belongs to an association and to no flow.
 pub(crate) const ASSOCIATION_LEG: u8 = u8::MAX;
+
+/// Length of the number before a datagram in a stream.
+const LENGTH: u64 = 2;
 
 /// The flow and the conversation of a stream.
 pub(crate) type Owned = (u32, ConversationId);
@@ -122,6 +127,8 @@ pub(crate) struct AssociationState {
     pub opens_early: bool,
     /// Users of each side's streams, if it joins gateways: the two ends of the flows.
     pub users: [Users<[Ipv4Addr; 2]>; 2],
+    /// Datagrams that each side sends, if it joins gateways.
+    pub datagrams: [DatagramSide; 2],
     counted: Counted,
 }
 
@@ -141,6 +148,7 @@ impl AssociationState {
             waiting: Default::default(),
             opens_early: false,
             users: Default::default(),
+            datagrams: Default::default(),
             counted: Counted::default(),
         }
     }
@@ -215,11 +223,66 @@ impl AssociationState {
             }
             return None;
         };
+        self.list(owner, side);
+        Some(id)
+    }
+
+    /// Opens a stream for an owner at `side`, unless the peer accepts no more now. Returns its number.
+    pub fn open_at_once(&mut self, owner: Owned, side: usize, class: Class) -> Option<u64> {
+        let id = self.side(side)?.trunk.open(class)?;
+        self.list(owner, side);
+        Some(id)
+    }
+
+    fn list(&mut self, owner: Owned, side: usize) {
         self.opened[side].streams.push_back(Some(Listed { owner, over: [false; 2] }));
         self.counted.streams += 1;
         let open = self.side(side).map_or(0, |end| end.trunk.streams() as u64);
         self.counted.streams_max = self.counted.streams_max.max(open);
-        Some(id)
+    }
+
+    /// Passes a datagram of the stream `id` to a side. Returns its way, and the bytes that it takes in the stream if that is its way.
+    pub fn send_datagram(
+        &mut self,
+        now: Time,
+        (side, id): (usize, u64),
+        size: u64,
+        datagram: CarriedDatagram,
+    ) -> Option<(DatagramWay, u64)> {
+        let Self { ends, datagrams, .. } = self;
+        let (trunk, own) = (&mut ends.as_mut()?[side].trunk, &mut datagrams[side]);
+        let framed = LENGTH + size;
+        let way = send_datagram(now, &mut own.load, trunk, id, PayloadLength(size), || PayloadLength(framed));
+        if way == DatagramWay::Datagram {
+            own.wait(datagram);
+        }
+        Some((way, framed))
+    }
+
+    /// Notes the datagrams that have left the queue of a side, in a packet or without one.
+    pub fn datagrams_leave(
+        &mut self,
+        side: usize,
+        packet: Option<&Packet<Frames<PayloadLength>>>,
+        tell: impl FnMut(CarriedDatagram, CarriedFate),
+    ) {
+        if let Some(ends) = &self.ends {
+            self.datagrams[side].leave(ends[side].trunk.stats().datagrams, packet, tell);
+        }
+    }
+
+    /// Reads the next datagram that has arrived at a side, with the number of its stream.
+    pub fn read_datagram(
+        &mut self,
+        side: usize,
+        mut tell: impl FnMut(CarriedDatagram, CarriedFate),
+    ) -> Option<(u64, CarriedDatagram)> {
+        loop {
+            let (channel, offset, _) = self.side(side)?.trunk.read_datagram_at()?;
+            if let Some(datagram) = self.datagrams[1 - side].arrive(offset, &mut tell) {
+                return Some((channel, datagram));
+            }
+        }
     }
 
     /// The trunk at a side, if the association is open.

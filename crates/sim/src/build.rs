@@ -6,6 +6,7 @@
 
 use crate::app::{application, datagrams};
 use crate::association::{ASSOCIATION_LEG, AssociationState, Making};
+use crate::carried::DatagramCarrier;
 use crate::config;
 use crate::conversation::{Conversations, Sockets};
 use crate::datagrams::DatagramFlow;
@@ -32,6 +33,7 @@ use skyhop_scenario::network::{
 };
 use skyhop_scenario::{self as scenario, Files, Scenario, Traffic, Transport};
 use skyhop_splice::gateway_end::EndRole;
+use skyhop_splice::preamble::Carries;
 use skyhop_topology::NodeId;
 use skyhop_traffic::Ping;
 use skyhop_transport::stp::{Budgets, Class};
@@ -281,7 +283,9 @@ impl<'a> FlowBuilder<'a> {
             })),
             traffic if traffic.in_datagrams() => {
                 let source = datagrams(given, traffic, &name, &key)?;
-                App::Datagrams(Box::new(DatagramFlow::new(source, config::version(flow.ip), ends)))
+                let mut sending = DatagramFlow::new(source, config::version(flow.ip), ends);
+                sending.carriers = self.carriers(ends);
+                App::Datagrams(Box::new(sending))
             }
             _ => {
                 let own = |leg: usize, backward: bool| network.own_mtu(&ways[leg], backward);
@@ -396,6 +400,18 @@ impl<'a> FlowBuilder<'a> {
         }
         let base = if self.plan.meets_satellites { 0 } else { self.plan.nodes.len() as u32 };
         self.nodes.get(name).map(|node| base + node.0)
+    }
+
+    /// The passages of its datagrams through associations.
+    fn carriers(&self, ends: [SocketAddrV4; 2]) -> Vec<DatagramCarrier> {
+        let splices: Vec<_> = self.given.scenario.splices.values().collect();
+        let near = self.crossings.iter().enumerate().filter(|(_, crossing)| crossing.inner == Some(1));
+        near.filter_map(|(leg, crossing)| {
+            let place = self.gateway(crossing, splices[crossing.splice])?;
+            let preamble = place.preamble(Carries::Datagrams, ends);
+            Some(DatagramCarrier::new(leg as u8 + 1, (place.association, place.side), preamble))
+        })
+        .collect()
     }
 
     /// The flow's connections at a gateway; none for a splice without an association.

@@ -4,6 +4,7 @@
 //! Differs: the receiver knows the sending times, since both ends share a clock.
 //! Leaves out answers.
 
+use crate::carried::{CarriedCounts, DatagramCarrier};
 use crate::echo::SpanStats;
 use crate::twins::Twins;
 use skyhop_results::DatagramResult;
@@ -19,6 +20,9 @@ pub(crate) struct DatagramFlow {
     addresses: [SocketAddrV4; 2],
     sent: u64,
     pub twins: Twins,
+    /// Its passages through associations, and the outcome of its datagrams there.
+    pub carriers: Vec<DatagramCarrier>,
+    pub counts: CarriedCounts,
     delays: SpanStats,
     /// Latest sending time among those that arrived, and the delay of the last arrival.
     newest: Option<Time>,
@@ -40,6 +44,8 @@ impl DatagramFlow {
             addresses,
             sent: 0,
             twins: Twins::default(),
+            carriers: Vec::new(),
+            counts: CarriedCounts::default(),
             delays: SpanStats::default(),
             newest: None,
             last_delay: None,
@@ -56,13 +62,20 @@ impl DatagramFlow {
         if !self.source.poll_transmit(now) {
             return None;
         }
+        let packet = self.packet(self.sent as u16);
+        self.sent += 1;
+        Some(packet)
+    }
+
+    /// The datagram with this identification.
+    pub fn packet(&self, identification: u16) -> Packet {
         let [source, destination] = self.addresses;
-        let packet = Packet {
+        Packet {
             ip: Ip {
                 version: self.ip,
                 source: *source.ip(),
                 destination: *destination.ip(),
-                identification: self.sent as u16,
+                identification,
                 ttl: 64,
                 ecn: Ecn::NotCapable,
             },
@@ -71,9 +84,7 @@ impl DatagramFlow {
                 destination_port: destination.port(),
             }),
             payload_len: self.source.size(),
-        };
-        self.sent += 1;
-        Some(packet)
+        }
     }
 
     /// Handles the arrival of a datagram. Returns true if its delay is to be sampled.
@@ -96,7 +107,7 @@ impl DatagramFlow {
         sample
     }
 
-    /// Results; `in_flight` packets are still in the network, and the flow was active for `active_s`.
+    /// Results; `in_flight` packets are still in the network or at gateways, and the flow was active for `active_s`.
     pub fn result(&self, in_flight: u64, active_s: f64) -> DatagramResult {
         let [delay_min_s, delay_mean_s, delay_max_s] = self.delays.min_mean_max_s();
         let received = self.delays.count;
@@ -107,6 +118,7 @@ impl DatagramFlow {
             sent: self.sent,
             received,
             reordered: self.reordered,
+            dropped_late: (!self.carriers.is_empty()).then_some(self.counts.late),
             loss: (due > 0).then(|| (due - received) as f64 / due as f64),
             goodput_bps: if active_s > 0.0 { bytes as f64 * 8.0 / active_s } else { 0.0 },
             bytes_delivered: bytes,

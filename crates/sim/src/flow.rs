@@ -108,7 +108,8 @@ impl FlowState {
             App::Datagrams(sending) => {
                 let until = self.stop.map_or(end, |stop| stop.min(end));
                 let active_s = until.since(self.start).as_secs_f64();
-                FlowKind::Datagrams(sending.result(account.in_flight(), active_s))
+                let in_flight = account.in_flight() + sending.counts.pending();
+                FlowKind::Datagrams(sending.result(in_flight, active_s))
             }
             App::Programs(programs) => FlowKind::Programs(programs.result(account.in_flight())),
             App::Ping(ping) => {

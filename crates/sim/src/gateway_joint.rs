@@ -6,7 +6,7 @@
 
 use skyhop_chance::Stream;
 use skyhop_splice::gateway_end::{EndConfig, EndRole, GatewayEnd};
-use skyhop_splice::preamble::{Destination, Preamble};
+use skyhop_splice::preamble::{Carries, Destination, Preamble};
 use skyhop_splice::{Config, Protocol};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4};
 
@@ -63,7 +63,7 @@ impl GatewayPlace {
             tcp,
             addresses,
             initial: initial[outer],
-            preamble: self.preamble(addresses),
+            preamble: self.preamble(Carries::Connection, addresses),
             memory: config.buffer,
             give_up: config.give_up,
         };
@@ -81,15 +81,16 @@ impl GatewayPlace {
         }
     }
 
-    /// Length of the preamble of an intercepted connection.
-    fn preamble(&self, addresses: [SocketAddrV4; 2]) -> u64 {
+    /// Length of the preamble of an intercepted connection, or of a flow of datagrams.
+    pub fn preamble(&self, carries: Carries, addresses: [SocketAddrV4; 2]) -> u64 {
         let [client, server] = addresses.map(|address| {
             let ip = *address.ip();
             let ip = if self.ipv6 { IpAddr::V6(ip.to_ipv6_compatible()) } else { IpAddr::V4(ip) };
             SocketAddr::new(ip, address.port())
         });
         let mut bytes = Vec::new();
-        Preamble { source: Some(client), ..Preamble::to(Destination::Address(server)) }.emit(&mut bytes);
+        let to = Preamble::to(Destination::Address(server));
+        Preamble { carries, source: Some(client), ..to }.emit(&mut bytes);
         bytes.len() as u64
     }
 }

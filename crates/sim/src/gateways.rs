@@ -2,7 +2,7 @@
 //!
 //! Follows docs/gateway.md: the machine of a connection is `splice`'s, the budgets and priorities are the daemon's.
 //! Differs: an association knows the connection of each of its streams, so that nothing is looked up by the preamble.
-//! Leaves out datagrams, and a gateway's limit of connections.
+//! Leaves out datagrams (`carrying`), and a gateway's limit of connections.
 
 use crate::association::Owned;
 use crate::flow::{App, FlowState};
@@ -160,6 +160,11 @@ impl Simulation {
         (side, owner): (usize, Owned),
         event: Option<TrunkEvent>,
     ) {
+        if let Some(event) = event
+            && self.tell_carried(number, (side, owner), event)
+        {
+            return;
+        }
         if let Some(TrunkEvent::Reset(..)) = event {
             self.unshare(number, (side, owner));
         }
@@ -181,6 +186,9 @@ impl Simulation {
 
     /// Tells a connection at a gateway that its association is lost.
     pub(crate) fn lose_gateway(&mut self, number: u32, (side, owner): (usize, Owned)) {
+        if self.lose_carried(number, owner.0) {
+            return;
+        }
         self.unshare(number, (side, owner));
         let Some((leg, joint)) = joint_at(&mut self.flows, number, (side, owner)) else { return };
         if let Divider::Gateway(own) = &mut joint.divider {
@@ -214,7 +222,7 @@ impl Simulation {
         }
     }
 
-    fn mark_due(&mut self, number: u32) {
+    pub(crate) fn mark_due(&mut self, number: u32) {
         if !std::mem::replace(&mut self.associations[number as usize].due, true) {
             self.due.push(number);
         }

@@ -5,6 +5,7 @@
 //! Leaves out links, which the simulation steps.
 
 use crate::cache::Decision;
+use crate::carrying::carries_none;
 use crate::conversation::Conversation;
 use crate::endpoint::{Event, FlowEndpoint};
 use crate::flow::App;
@@ -89,10 +90,14 @@ impl Simulation {
             }
             App::Datagrams(sending) => {
                 let (frame, _) = self.network.take(delivery);
-                let told = matches!(frame.packet.transport, Transport::TooLarge(_));
-                if told || !sending.twins.is_first(&frame) {
+                let told = frame.backward || matches!(frame.packet.transport, Transport::TooLarge(_));
+                if told {
                     // A source of datagrams does not reduce their size.
-                } else if sending.arrived(frame.sent_at, self.now, self.observer.interval()) {
+                } else if leg + 1 != flow.routes.len() as u8 {
+                    self.carry_datagram(index, leg, &frame);
+                } else if sending.twins.is_first(&frame)
+                    && sending.arrived(frame.sent_at, self.now, self.observer.interval())
+                {
                     let took = self.now.since(frame.sent_at);
                     self.observer.add(sending.series, frame.sent_at, took.as_secs_f64());
                 }
@@ -103,10 +108,10 @@ impl Simulation {
 
     /// Notes that a flow may have finished.
     pub(crate) fn settle(&mut self, flow: usize) {
-        let Self { flows, network, now, .. } = self;
+        let Self { flows, network, associations, now, .. } = self;
         let finished = |flow: usize| {
             let flow = &flows[flow];
-            flow.finished(*now, &network.account(flow.account))
+            flow.finished(*now, &network.account(flow.account)) && carries_none(flow, associations, network)
         };
         if finished(flow) {
             self.unfinished.advance(finished);

@@ -9,6 +9,8 @@ mod association;
 mod bottlenecks;
 mod build;
 mod cache;
+mod carried;
+mod carrying;
 mod config;
 mod conversation;
 mod datagrams;

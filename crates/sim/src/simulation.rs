@@ -205,6 +205,7 @@ impl Simulation {
     pub fn finish(mut self) -> RunResult {
         let end = if self.unfinished.none() { self.now } else { self.end };
         self.refresh_streams(end);
+        self.settle_datagrams();
         for flow in &self.flows {
             if let App::Stream(stream) = &flow.app
                 && stream.broken()

@@ -107,9 +107,13 @@ impl Simulation {
                     self.handle_event(number, side, event);
                     continue;
                 }
-                let Some((side, packet, outside)) = association.poll_transmit(self.now) else { break };
+                let Some((side, packet, outside)) = association.poll_transmit(self.now) else {
+                    [0, 1].into_iter().for_each(|side| self.note_datagrams(number, side, None));
+                    break;
+                };
                 let (route, tag) = (association.route, association.generation);
                 self.note_sent(number, side, &packet);
+                self.note_datagrams(number, side, Some(&packet));
                 let frame = Frame::new(route, side == 1, [tag, tag], self.now, outside);
                 let inside = Some(Inside::Association(packet));
                 if let Some(delivery) = self.network.send(self.now, &mut self.agenda, frame, inside) {
@@ -145,7 +149,8 @@ impl Simulation {
     fn handle_event(&mut self, number: u32, side: usize, event: TrunkEvent) {
         let association = &mut self.associations[number as usize];
         let (id, done) = match event {
-            TrunkEvent::Connected | TrunkEvent::Datagram | TrunkEvent::Writable(_) => return,
+            TrunkEvent::Connected | TrunkEvent::Writable(_) => return,
+            TrunkEvent::Datagram => return self.read_datagrams(number, side),
             TrunkEvent::MayOpen => return self.open_waiting(number, side),
             TrunkEvent::Ended(_) => return self.break_off(number),
             TrunkEvent::Opened(id)
@@ -231,6 +236,7 @@ impl Simulation {
             }
         }
         association.end();
+        self.lose_datagrams(number);
         for owner in owners {
             for (side, end) in [End::Client, End::Server].into_iter().enumerate() {
                 match end_at(&mut self.flows, owner, side) {

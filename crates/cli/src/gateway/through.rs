@@ -59,6 +59,12 @@ pub fn split_path(loaded: &Loaded) -> Result<Option<SplitPath<'_>>, Failure> {
         return Ok(None);
     }
     let Some(&flow) = flows.first() else { return Ok(None) };
+    let carried =
+        |other: &usize| scenario.flows[*other].traffic.in_datagrams() && !crossings[*other].is_empty();
+    if let Some(other) = (0..scenario.flows.len()).find(carried) {
+        let message = "datagrams that gateways carry are not simulated beside real ones; expected udp = \"pass\" to compare";
+        return Err(wrong(format!("flows.{other}.traffic.kind"), message));
+    }
     let RoutePlan::Links { from, hops, .. } = &network.routes[flow] else {
         let message = "a path without a list of links is compared without splices; expected a path of links";
         return Err(wrong(format!("flows.{flow}"), message));

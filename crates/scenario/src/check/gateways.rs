@@ -7,7 +7,7 @@
 use super::name;
 use crate::error::quoted;
 use crate::finding::FindingList;
-use crate::model::{Flow, Scenario, Splice, SpliceKind, Stp, Transport};
+use crate::model::{Flow, Scenario, Splice, SpliceKind, SpliceUdp, Stp, Transport};
 use crate::network::NetworkPlan;
 use crate::path::KeyPath;
 use skyhop_units::Bytes;
@@ -36,6 +36,22 @@ pub(super) fn check(scenario: &Scenario, out: &mut FindingList) {
     for (association, splices) in pairs(scenario) {
         for (name, splice) in &splices {
             one(name, splice, out);
+        }
+        let carrying: Vec<&str> = splices
+            .iter()
+            .filter(|(_, splice)| splice.udp == Some(SpliceUdp::Carry))
+            .map(|(name, _)| *name)
+            .collect();
+        for name in carrying.iter().skip(1) {
+            out.push(
+                || key(name).key("udp"),
+                || {
+                    let first = carrying[0];
+                    format!(
+                        "splices.{first} carries the datagrams of both directions already; expected udp at one of the two, the terminal"
+                    )
+                },
+            );
         }
         let (first, _) = splices[0];
         match &splices[..] {
@@ -187,7 +203,9 @@ pub(super) fn check_ways(scenario: &Scenario, network: &NetworkPlan, out: &mut F
                 },
             );
             out.require(
-                crossing.inner == Some(0) || matches!(flow.transport, Transport::Tcp(_)),
+                crossing.inner == Some(0)
+                    || flow.traffic.in_datagrams()
+                    || matches!(flow.transport, Transport::Tcp(_)),
                 || at().key("transport").key("kind"),
                 || format!("gateways with an association split tcp; expected tcp, or no flow {} in splices.{name}", called()),
             );

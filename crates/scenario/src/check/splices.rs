@@ -25,7 +25,7 @@ pub(super) fn check(scenario: &Scenario, out: &mut FindingList) {
         || format!("{count} splices; expected at most {MOST_SPLICES}"),
     );
     let mut places: BTreeMap<&str, &str> = BTreeMap::new();
-    for (name, splice) in &scenario.splices {
+    for ((name, splice), carries) in scenario.splices.iter().zip(&scenario.carries_datagrams()) {
         let at = top.key(name);
         name::is_plain(name, || at.clone(), out);
         if let Some(first) = places.insert(&splice.at, name) {
@@ -49,6 +49,11 @@ pub(super) fn check(scenario: &Scenario, out: &mut FindingList) {
             out.push(|| at.key("opens"), || format!("{why}; leave opens out, or choose kind \"split\""));
         }
         hit_ratio(splice, &at, out);
+        out.require(
+            splice.udp.is_none() || splice.association.is_some(),
+            || at.key("udp"),
+            || "udp without an association, which would carry it; expected association too, or no udp".into(),
+        );
         for (key, transport) in [("transport", &splice.transport), ("transport_back", &splice.transport_back)]
         {
             match transport {
@@ -71,7 +76,7 @@ pub(super) fn check(scenario: &Scenario, out: &mut FindingList) {
             }
         }
         buffer(splice, &at, out);
-        flows(scenario, splice, &at, out);
+        flows(scenario, (splice, *carries), &at, out);
     }
 }
 
@@ -109,7 +114,7 @@ fn buffer(splice: &Splice, at: &KeyPath, out: &mut FindingList) {
     );
 }
 
-fn flows(scenario: &Scenario, splice: &Splice, at: &KeyPath, out: &mut FindingList) {
+fn flows(scenario: &Scenario, (splice, carries): (&Splice, bool), at: &KeyPath, out: &mut FindingList) {
     let Some(named) = &splice.flows else { return };
     let at = at.key("flows");
     out.require(
@@ -127,6 +132,14 @@ fn flows(scenario: &Scenario, splice: &Splice, at: &KeyPath, out: &mut FindingLi
             None => out.push(here, || {
                 format!("unknown flow {}{}", quoted(name), expected(name, names.iter().map(String::as_str)))
             }),
+            Some(flow) if scenario.flows[flow].traffic.in_datagrams() && splice.association.is_some() => {
+                out.require(carries, here, || {
+                    format!(
+                        "flow {} has datagrams, which pass these gateways; expected udp = \"carry\" at one of them, or no such flow",
+                        quoted(name)
+                    )
+                });
+            }
             Some(flow) if !scenario.flows[flow].traffic.has_connections() => {
                 let why = "ping, cbr and on-off have none";
                 out.push(here, || format!("flow {} has no connection to split; {why}", quoted(name)));
@@ -293,6 +306,14 @@ impl Crossed<'_> {
                 numbers.get(flow).is_none_or(|f| self.by(*f)),
                 || self.at.key("flows").index(i),
                 || {
+                    let datagrams = numbers.get(flow).is_some_and(|f| scenario.flows[*f].traffic.in_datagrams());
+                    if let (true, Some(association)) = (datagrams, &self.splice.association) {
+                        let (flow, association) = (quoted(flow), quoted(association));
+                        return format!(
+                            "flow {flow} does not pass both splices of association {association}, one after the other, so that \
+                             its datagrams are not carried; expected a flow that does, named in \"flows\" of both"
+                        );
+                    }
                     let place = quoted(&self.splice.at);
                     format!("flow {} does not cross {place} between its ends", quoted(flow))
                 },

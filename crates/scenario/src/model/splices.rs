@@ -4,7 +4,7 @@
 //! Differs: a FIN always goes end to end, so that a transfer is complete when the far end has it.
 //! Leaves out a gateway's costs in memory and computing, except the bytes that it holds.
 
-use super::Transport;
+use super::{Scenario, Transport};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use skyhop_units::{Bytes, Span};
@@ -30,6 +30,10 @@ pub struct Splice {
     /// `buffer` is the memory of all connections here, in each direction.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub association: Option<String>,
+    /// Treatment of datagrams of flows that pass both gateways of the association, in either direction; "pass" if left out. Only one
+    /// of the two has it, as in the file of a terminal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub udp: Option<SpliceUdp>,
     /// Transport of the connection back to the flow's `from`; the flow's own if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transport_back: Option<Transport>,
@@ -74,6 +78,17 @@ pub enum SpliceOpens {
     Data,
 }
 
+/// The treatment of datagrams at a gateway with an association.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum SpliceUdp {
+    /// They pass beside the association.
+    #[default]
+    Pass,
+    /// They are datagrams of the association, whose queue is short, and are not retransmitted.
+    Carry,
+}
+
 /// Default of `buffer` with an `association`: that of a gateway's `memory`.
 pub(crate) const GATEWAY_MEMORY: &str = "64 MB";
 
@@ -106,5 +121,15 @@ impl Splice {
             (Some(_), Some(_)) => [flow, onwards],
             (Some(_), None) => [flow; 2],
         }
+    }
+}
+
+impl Scenario {
+    /// For each splice in order, true if datagrams that pass it and the other splice of its association are carried in that.
+    pub fn carries_datagrams(&self) -> Vec<bool> {
+        let carry = |splice: &&Splice| splice.udp == Some(SpliceUdp::Carry);
+        let names: Vec<_> = self.splices.values().filter(carry).map(|splice| &splice.association).collect();
+        let carries = |splice: &Splice| splice.association.is_some() && names.contains(&&splice.association);
+        self.splices.values().map(carries).collect()
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! Follows each flow's path from its sender on; a splice at a node inside it divides it.
 //! Differs for the constellation, where paths change: a flow named by a splice goes to the splice's terminal first, then on.
+//! Datagrams are carried by two gateways of one association, or pass.
 //! Leaves out pings, which no gateway splits.
 
 use super::{Direction, NetworkPlan, PathStep, RoutePlan};
@@ -41,12 +42,15 @@ impl NetworkPlan {
     pub fn crossings(&self, scenario: &Scenario) -> Vec<Vec<Crossing>> {
         let mut crossings = self.crossed(scenario);
         let named: Vec<_> = scenario.splices.values().map(|splice| splice.association.as_deref()).collect();
-        for crossed in &mut crossings {
+        for (flow, crossed) in crossings.iter_mut().enumerate() {
             for near in 1..crossed.len() {
                 let [one, other] = [near - 1, near].map(|place| named[crossed[place].splice]);
                 if one.is_some() && one == other {
                     (crossed[near - 1].inner, crossed[near].inner) = (Some(1), Some(0));
                 }
+            }
+            if scenario.flows[flow].traffic.in_datagrams() {
+                crossed.retain(|crossing| crossing.inner.is_some());
             }
         }
         crossings
@@ -67,17 +71,22 @@ impl NetworkPlan {
                 Some(names)
             })
             .collect();
+        let carries = scenario.carries_datagrams();
         let around = Neighbourhoods::of(self);
         let flows = scenario.flows.iter().zip(&self.routes).enumerate();
         flows
             .map(|(i, (flow, route))| {
-                if !flow.traffic.has_connections() {
+                let datagrams = flow.traffic.in_datagrams();
+                if !flow.traffic.has_connections() && !datagrams {
                     return Vec::new();
                 }
                 let name = scenario.flow_name(i);
                 let named = |names: &Vec<&str>| names.binary_search(&name.as_str()).is_ok();
                 let kinds: Vec<SpliceKind> = scenario.splices.values().map(|splice| splice.kind).collect();
-                let fits = |splice: usize| kinds[splice] != SpliceKind::Cache || flow.traffic.asks();
+                let takes = |splice: usize| !datagrams || carries[splice];
+                let fits = |splice: usize| {
+                    takes(splice) && (kinds[splice] != SpliceKind::Cache || flow.traffic.asks())
+                };
                 match route {
                     RoutePlan::Links { from, hops, .. } => {
                         let mut node = *from;
@@ -98,7 +107,7 @@ impl NetworkPlan {
                         inside
                             .filter_map(|(hop, node)| {
                                 let &splice = at.get(self.nodes[node].as_str())?;
-                                let wanted = chosen[splice].as_ref().is_none_or(named);
+                                let wanted = chosen[splice].as_ref().is_none_or(named) && takes(splice);
                                 wanted.then_some(Crossing { splice, hop, inner: None })
                             })
                             .collect()

@@ -196,7 +196,8 @@ impl<P: Payload> Departures<P> {
 /// Datagrams that have arrived and have not been read.
 #[derive(Debug)]
 pub(super) struct Arrivals<P> {
-    queue: VecDeque<(u64, P)>,
+    /// Channel, offset and data of each.
+    queue: VecDeque<(u64, u64, P)>,
     bytes: u64,
     most: u64,
     /// One past the highest byte that the peer has sent.
@@ -216,10 +217,10 @@ impl<P: Payload> Arrivals<P> {
         self.received += 1;
         self.before(offset + data.len() as u64);
         self.bytes += data.len() as u64;
-        self.queue.push_back((channel, data));
+        self.queue.push_back((channel, offset, data));
         // Small ones cost more memory than their bytes.
         while (self.bytes > self.most || self.queue.len() as u64 > self.most.div_ceil(32))
-            && let Some((_, data)) = self.queue.pop_front()
+            && let Some((.., data)) = self.queue.pop_front()
         {
             self.bytes -= data.len() as u64;
             self.unread += 1;
@@ -236,10 +237,10 @@ impl<P: Payload> Arrivals<P> {
         self.high = self.high.max(offset);
     }
 
-    pub fn read(&mut self) -> Option<(u64, P)> {
-        let (channel, data) = self.queue.pop_front()?;
+    pub fn read(&mut self) -> Option<(u64, u64, P)> {
+        let (channel, offset, data) = self.queue.pop_front()?;
         self.bytes -= data.len() as u64;
-        Some((channel, data))
+        Some((channel, offset, data))
     }
 
     /// Credit to be announced to the peer, if it is enough for a frame.

@@ -321,6 +321,11 @@ impl<P: Payload> Trunk<P> {
 
     /// Reads the oldest datagram that has arrived, with its channel.
     pub fn read_datagram(&mut self) -> Option<(u64, P)> {
+        self.read_datagram_at().map(|(channel, _, data)| (channel, data))
+    }
+
+    /// Reads the oldest datagram that has arrived, with its channel and its offset among all datagrams of the peer.
+    pub fn read_datagram_at(&mut self) -> Option<(u64, u64, P)> {
         let datagram = self.incoming.datagrams.read()?;
         self.tell_datagram_credit();
         Some(datagram)
