@@ -111,12 +111,15 @@ impl Gateway {
                     && client.is_ipv4() == to.is_ipv4()
                     && (self.config.role == Role::Alone || self.peers.has_user(link, client.ip()))
             });
-            if self.without_ports.get(&to).is_some_and(|until| *until > now) {
+            // A client's own address and port are no other connection's.
+            let shares = source.is_none();
+            if shares && !self.port_waits.may_try(now, to, flow.since, slot) {
                 addresses.insert(0, to);
-                return self.wait_for_port(now, slot, flow, addresses);
+                return self.wait_for_port(now, slot, flow, (addresses, shares));
             }
             match KernelSocket::connect(to, source, self.config.dscp.server(flow.dscp)) {
                 Ok(socket) => {
+                    self.leave_ports(now, to, flow.since, slot);
                     self.watch(slot, FAR, &socket).map_err(|_| End::Answered(Answer::Full))?;
                     flow.socket = Some(socket);
                     flow.phase = Phase::Connecting(addresses);
@@ -124,11 +127,14 @@ impl Gateway {
                     return Ok(false);
                 }
                 Err(e) if e.kind() == io::ErrorKind::AddrNotAvailable => {
-                    self.note_lack_of_ports(now, to);
+                    self.note_lack_of_ports(now, to, shares);
                     addresses.insert(0, to);
-                    return self.wait_for_port(now, slot, flow, addresses);
+                    return self.wait_for_port(now, slot, flow, (addresses, shares));
                 }
-                Err(e) => answer = answer_to(&e),
+                Err(e) => {
+                    self.leave_ports(now, to, flow.since, slot);
+                    answer = answer_to(&e);
+                }
             }
         }
         Err(End::Answered(answer))
@@ -140,26 +146,41 @@ impl Gateway {
         now: Time,
         slot: usize,
         flow: &mut SplitConnection,
-        addresses: Vec<SocketAddr>,
+        (addresses, shares): (Vec<SocketAddr>, bool),
     ) -> Result<bool, End> {
-        if now.since(flow.since) >= self.config.connect_timeout {
+        let Some(to) = addresses.first().copied() else { return Err(End::Answered(Answer::Full)) };
+        let ends = flow.since + self.config.connect_timeout;
+        if now >= ends {
+            self.leave_ports(now, to, flow.since, slot);
             return Err(End::Answered(Answer::Full));
         }
+        if shares {
+            self.port_waits.wait(to, flow.since, slot);
+        }
+        let first = !shares || self.port_waits.is_first(to, flow.since, slot);
         flow.phase = Phase::Connecting(addresses);
-        self.flows.set_timer(slot, Some(now + PORT_PAUSE));
+        self.flows.set_timer(slot, Some(if first { ends.min(now + PORT_PAUSE) } else { ends }));
         Ok(false)
     }
 
+    /// Notes that a connection does not wait for a port any more; the next one to the server tries.
+    pub(crate) fn leave_ports(&mut self, now: Time, to: SocketAddr, since: Time, slot: usize) {
+        if let Some(next) = self.port_waits.leave(to, since, slot) {
+            self.flows.set_timer(next, Some(now));
+        }
+    }
+
     /// The kernel looks through all ports for a free one, so that not each connection should ask.
-    fn note_lack_of_ports(&mut self, now: Time, to: SocketAddr) {
+    fn note_lack_of_ports(&mut self, now: Time, to: SocketAddr, shares: bool) {
         self.counters.port_waits += 1;
         if self.counters.port_waits == 1 {
             self.log.push_back(format!(
                 "no port is free for a connection to {to}: new ones wait (more ports: net.ipv4.ip_local_port_range)"
             ));
         }
-        self.without_ports.retain(|_, until| *until > now);
-        self.without_ports.insert(to, now + PORT_PAUSE / 2);
+        if shares {
+            self.port_waits.note_lack(to, now + PORT_PAUSE / 2);
+        }
     }
 
     /// Returns true if connections to the address are allowed: a special-purpose address or one of this host's only if the file names it. A

@@ -13,6 +13,7 @@ use crate::kernel::KernelSocket;
 use crate::name_streams::NameServers;
 use crate::names::Names;
 use crate::peers::Peers;
+use crate::port_waits::PortWaits;
 use crate::quotas::Quotas;
 use crate::sides::KernelSide;
 use crate::socks::{self, Asked, Socks};
@@ -30,7 +31,7 @@ use skyhop_splice::preamble::{Answer, Destination, Preamble};
 use skyhop_splice::users::Users;
 use skyhop_transport::stp::{Class, Congestion, Reason, TrunkEvent};
 use skyhop_units::{Span, Time};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -90,8 +91,8 @@ pub struct Gateway {
     pub(crate) user_quotas: UserQuotas,
     /// Refused streams, and the time at which each is reset if the far end has not done so.
     refused: VecDeque<(Time, u32, u64)>,
-    /// Servers towards which no port of this host was free, until these times.
-    pub(crate) without_ports: BTreeMap<SocketAddr, Time>,
+    /// Connections that wait for a port of this host towards their server.
+    pub(crate) port_waits: PortWaits,
     /// Connections that wait until the peer's limit of streams allows one more.
     waiting: VecDeque<usize>,
     /// Connections for which this process has file descriptors.
@@ -145,7 +146,7 @@ impl Gateway {
             lines: UserLines::default(),
             user_quotas: UserQuotas::default(),
             refused: VecDeque::new(),
-            without_ports: BTreeMap::new(),
+            port_waits: PortWaits::default(),
             waiting: VecDeque::new(),
             files_max: usize::MAX,
             poller,
@@ -559,6 +560,11 @@ impl Gateway {
         self.counters.bytes[0] += from_link;
         self.counters.bytes[1] += to_link;
         self.flows.remove(slot, flow.stream);
+        if let (Phase::Connecting(addresses), None) = (&flow.phase, &flow.socket)
+            && let Some(to) = addresses.first()
+        {
+            self.leave_ports(now, *to, flow.since, slot);
+        }
         if let Some(user) = flow.user_here() {
             self.lines.forget(now, user, slot);
         }

@@ -7,6 +7,7 @@
 //! | file | holds |
 //! |---|---|
 //! | `config` | the configuration file |
+//! | `port_waits` | connections that wait for a local port |
 //! | `prefix` | ranges of addresses, and the special-purpose ones |
 //! | `rules` | the firewall's table that intercepts connections |
 //! | `routing` | the route of intercepted packets |
@@ -61,6 +62,7 @@ mod name_servers;
 mod name_streams;
 mod names;
 mod peers;
+mod port_waits;
 mod prefix;
 mod quotas;
 mod routing;
