@@ -281,3 +281,65 @@ fn a_standing_queue_is_shortened() {
     assert!((ONE_WAY_S..ONE_WAY_S + LATE_S).contains(&median), "{median}");
     assert!((0.85..0.97).contains(&(much.received as f64 * 8000.0 / 50.0 / 10e6)), "{}", much.received);
 }
+
+/// Copies and late packets on every link: each datagram counts once, and nothing is left over.
+#[test]
+fn copies_and_late_packets_on_any_link_are_counted_once() {
+    let disturbed = "duplication = { probability = 0.2, delay = \"3 ms\" }\n\
+                     reordering = { probability = 0.1, delay = \"15 ms\" }\n\
+                     loss = { kind = \"packets\", probability = 0.02 }";
+    let flows = [
+        datagrams("small", DOWN, "320 kbit/s", 400, ["5 s", "35 s"]),
+        datagrams("large", ["ann", "server"], "120 kbit/s", 3000, ["5 s", "35 s"]),
+    ]
+    .concat();
+    let text = path(60, Rates::Given, CARRY, disturbed) + &flows;
+    let text = text.replace("rate = \"100 Mbit/s\"\n", &format!("rate = \"100 Mbit/s\"\n{disturbed}\n"));
+    let result = run(&text);
+    for (name, sent) in [("small", 3000), ("large", 150)] {
+        let flow = of(&result, name);
+        println!("{flow:?}");
+        assert_eq!(flow.sent, sent, "{name}");
+        // Two links lose 2 in 100 of each, and the association's those of small ones.
+        let loss = flow.loss.unwrap() - flow.dropped_late.unwrap() as f64 / sent as f64;
+        assert!((0.005..0.09).contains(&loss), "{name}: {loss}");
+    }
+    assert!(of(&result, "small").reordered > 100);
+}
+
+/// The association is given up after 10 s of a silent link, and the next datagram after that opens another.
+#[test]
+fn a_lost_association_is_followed_by_another() {
+    let schedule = "schedule = [{ from = \"20 s\", to = \"60 s\", outage = \"lose\" }]";
+    let calls = [
+        datagrams("call", DOWN, "64 kbit/s", 160, ["10 s", "90 s"]),
+        datagrams("large", ["bob", "server"], "24 kbit/s", 3000, ["10 s", "90 s"]),
+    ]
+    .concat();
+    let text = path(120, Rates::Given, CARRY, schedule).replace("silence = \"60 s\"", "silence = \"10 s\"");
+    let result = run(&(text + &calls));
+    for (name, sent, least) in [("call", 4000, 1400), ("large", 80, 26)] {
+        let flow = of(&result, name);
+        println!("{flow:?}");
+        assert_eq!(flow.sent, sent, "{name}");
+        // Half of the time there is no link; another association may take some seconds to open.
+        assert!((least..sent / 2 + 8).contains(&flow.received), "{name}: {}", flow.received);
+        let lost = flow.received + flow.dropped_late.unwrap() < sent;
+        assert!(lost && flow.reordered == 0, "{name}");
+    }
+    println!("{:?}", result.associations);
+    assert!(result.associations[0].streams > 2, "{}", result.associations[0].streams);
+}
+
+/// No later datagram shows that the last ones are lost.
+#[test]
+fn what_never_arrives_is_lost_at_the_end_and_not_in_flight() {
+    let schedule = "schedule = [{ from = \"20 s\", to = \"300 s\", outage = \"lose\" }]";
+    let call = datagrams("call", DOWN, "64 kbit/s", 160, ["10 s", "21 s"]);
+    let result = run(&(path(120, Rates::Given, CARRY, schedule) + &call));
+    let call = of(&result, "call");
+    println!("{call:?}");
+    assert_eq!(call.sent, 550);
+    let loss = call.loss.unwrap();
+    assert!((0.09..0.14).contains(&loss), "{loss}");
+}
