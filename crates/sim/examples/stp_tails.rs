@@ -432,12 +432,21 @@ fn sharing(seeds: u64, word: &str) {
                 }
                 let flows: Vec<(&str, f64)> =
                     (0..count).map(|n| (STP, f64::from(n) * 3.0 * rtt_ms / 1e3)).collect();
-                let (rates, again) = shares(mbps, rtt_ms, &queue, &flows, 1);
-                let sum: f64 = rates.iter().sum();
-                let jain = sum * sum / (rates.len() as f64 * rates.iter().map(|r| r * r).sum::<f64>());
-                let worst = 100.0 * again.iter().copied().fold(0.0, f64::max);
+                let (mut jains, mut sums, mut worst) = (Vec::new(), Vec::new(), 0.0f64);
+                for seed in 1..=seeds {
+                    let (rates, again) = shares(mbps, rtt_ms, &queue, &flows, seed);
+                    let sum: f64 = rates.iter().sum();
+                    jains.push(sum * sum / (rates.len() as f64 * rates.iter().map(|r| r * r).sum::<f64>()));
+                    sums.push(sum);
+                    worst = again.iter().copied().fold(worst, f64::max);
+                }
+                let least = jains.iter().copied().fold(1.0, f64::min);
+                let average = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+                let (sum, jain, worst) = (average(&sums), average(&jains), 100.0 * worst);
                 let bad = if jain < 0.95 { "  <--" } else { "" };
-                println!("{label} | sum {sum:.1} Jain {jain:.3}, again at most {worst:.2} %{bad}");
+                println!(
+                    "{label} | sum {sum:.1} Jain {jain:.3} (least {least:.3}), again at most {worst:.2} %{bad}"
+                );
             }
         }
     }
