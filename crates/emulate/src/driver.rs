@@ -33,6 +33,8 @@ use std::time::Duration;
 const LOOK: Span = Span::from_millis(10);
 /// Largest number of packets read from a port before due events are handled; a frame is read as a whole.
 const MOST_PACKETS: u64 = 64;
+/// Number of ports up to which reading all is cheaper than asking which of them can be read.
+const FEW_PORTS: usize = 4;
 
 /// A flow of programs, as needed by the loop.
 #[derive(Debug, Clone)]
@@ -283,6 +285,10 @@ impl EmulationLoop {
         let due = [self.simulation.poll_timeout(), self.beside.poll_timeout()].into_iter().flatten().min();
         let due = due.unwrap_or(Time::MAX);
         match self.pace.wait(now, due, self.next_look) {
+            // After a rest among many packets most ports have some.
+            Wait::Asleep(until) if until <= now && self.ports.len() <= FEW_PORTS => {
+                return (0..self.ports.len()).try_for_each(|index| self.read(index, None));
+            }
             Wait::Asleep(until) => self.poll(until.since(now), events)?,
             Wait::Awake(from, until) => {
                 self.poll(from.since(now), events)?;
