@@ -117,17 +117,21 @@ impl Sender {
             return;
         }
         let timed = self.timer.take_timed(ack);
-        if self.flight.how == LossRecovery::Rack && self.flight.snd_una > 0 {
+        let rack = self.flight.how == LossRecovery::Rack;
+        if rack && self.flight.snd_una > 0 {
             return;
         }
-        match (sample, timed) {
+        // Linux times the handshake by its own clock, of microseconds, unless the SYN was sent again (`tcp_synack_rtt_meas`). By
+        // timestamps of milliseconds it would be shorter than any later RTT, which BBR's smallest RTT would keep for ten seconds.
+        let own = timed.filter(|timed| rack && !timed.in_repair).map(|timed| now.since(timed.at));
+        match (own.or(sample), timed) {
             (None, Some(Timed { at, in_repair: true, .. })) => {
                 // For the timer only, and not reported as an RTT.
                 self.timer.rtt.smooth(now.since(at));
                 self.timer.rtt.reset_backoff();
             }
             _ => {
-                let Some(rtt) = sample.or(timed.map(|timed| now.since(timed.at))) else { return };
+                let Some(rtt) = own.or(sample).or(timed.map(|timed| now.since(timed.at))) else { return };
                 if self.flight.snd_una == 0 {
                     self.flight.segments.min_rtt = Some(rtt);
                 }
