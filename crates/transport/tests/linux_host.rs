@@ -452,3 +452,22 @@ fn the_handshake_is_timed_in_microseconds_at_both_ends() {
         assert!((40_700.0..40_702.0).contains(&measured), "{measured} us");
     }
 }
+
+// Linux 6.18 (`tcp_clean_rtx_queue`): a retransmission at the end of a queue that has grown since the timer was set is not late while
+// data sent before it arrive. Before 0.8 s of queue in slow start the RTT grows by more than the timeout's 200 ms.
+#[test]
+fn a_retransmission_behind_a_grown_queue_is_waited_for() {
+    let mut longest = 0.0f64;
+    for lost in (50..700).step_by(10) {
+        let config = Config { hystart: Hystart::Off, ..linux() };
+        let mut path = Path::new(config, 10e6, ms(100), MIB);
+        path.ends[0].write(3 << 20);
+        path.lost = vec![lost];
+        path.run(4.0);
+        longest = longest.max(path.longest_queue);
+        assert_eq!(path.overflows, 0, "packet {lost}");
+        let stats = path.stats();
+        assert_eq!((stats.timeouts, stats.fast_retransmits), (0, 1), "packet {lost}");
+    }
+    assert!(longest > 0.5, "{longest} s");
+}

@@ -268,6 +268,11 @@ impl Segments {
         news
     }
 
+    /// Returns true if the acknowledgment covers a segment that was sent before the last transmission of the oldest one.
+    pub fn sacked_before_front(&self, now: Time) -> bool {
+        self.progress.rtt().zip(self.front()).is_some_and(|(rtt, front)| rtt > now.since(front.sent_at))
+    }
+
     /// Handles an acknowledgment of everything below `una`.
     pub fn acknowledge(&mut self, now: Time, una: u64) {
         while let Some(segment) = self.ring.front_mut() {

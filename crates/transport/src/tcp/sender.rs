@@ -553,7 +553,10 @@ impl Sender {
                 self.fack_ages(now, self.flight.snd_una);
             }
             self.note_rtt(None);
-            if self.pipe_ack(now, 0) {
+            // Linux (`tcp_clean_rtx_queue`): nothing is known of the oldest segment before an answer to one sent later.
+            let earlier =
+                self.flight.how == LossRecovery::Rack && self.flight.segments.sacked_before_front(now);
+            if self.pipe_ack(now, 0) || earlier {
                 self.timer.put_off(now);
             }
             if self.flight.how == LossRecovery::Rack {

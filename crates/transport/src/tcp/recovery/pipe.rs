@@ -514,7 +514,7 @@ impl Sender {
         let outgoing = NextSegment { seq: start, len: (end - start) as u32 - fin as u32, fin };
         self.note_sent(now, outgoing);
         // RACK detects retransmissions that are lost again; the timer gives each of them its time, as Linux does for the oldest.
-        if index == 0 && self.flight.how == LossRecovery::Rack && self.pipe.phase == RecoveryPhase::Fast {
+        if index == 0 && self.flight.how == LossRecovery::Rack {
             self.timer.restart(now);
         }
         outgoing
