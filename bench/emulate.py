@@ -139,18 +139,18 @@ def round_trips(text):
 
 def rtt():
     """The excess of round trips over a delay in each direction, and over the delay and the wire."""
-    print("one way ms  interval ms  more ms  a wire's ms  beyond it ms  deviation  late p50 us  p99 us")
+    print("one way ms  interval ms  more ms  a wire's ms  beyond it ms  deviation  late p50 us  p99 us  most us")
     for delay, interval in [(20, 0.02), (250, 0.02), (20, 0.1), (250, 0.1)]:
         text = f'duration = "60 s"\n[links.l]\nrate = "10 Gbit/s"\ndelay = "{delay} ms"\n'
         text += '[[flows]]\nreal = true\npath = ["user", "l", "server"]\ntraffic = { kind = "ping" }\n'
         with tempfile.TemporaryDirectory() as folder:
             mean, deviation, found = pings(text, pathlib.Path(folder), 200, interval)
         bare, _ = wire(interval)
-        late = [found["release"][key] * 1e6 for key in ("late_p50_s", "late_p99_s")]
+        late = [found["release"][key] * 1e6 for key in ("late_p50_s", "late_p99_s", "late_max_s")]
         more = mean - 2 * delay
         print(
             f"{delay:10} {interval * 1000:12.0f} {more:8.3f} {bare:12.3f} {more - bare:13.3f} {deviation:10.3f} {late[0]:12.0f} "
-            f"{late[1]:7.0f}"
+            f"{late[1]:7.0f} {late[2]:8.0f}"
         )
 
 
