@@ -285,8 +285,10 @@ impl EmulationLoop {
         let due = [self.simulation.poll_timeout(), self.beside.poll_timeout()].into_iter().flatten().min();
         let due = due.unwrap_or(Time::MAX);
         match self.pace.wait(now, due, self.next_look) {
-            // After a rest among many packets most ports have some.
-            Wait::Asleep(until) if until <= now && self.ports.len() <= FEW_PORTS => {
+            // After a rest among many packets most ports have some; a packet that comes alone is read with its time at the device.
+            Wait::Asleep(until)
+                if until <= now && !self.pace.one_by_one() && self.ports.len() <= FEW_PORTS =>
+            {
                 return (0..self.ports.len()).try_for_each(|index| self.read(index, None));
             }
             Wait::Asleep(until) => self.poll(until.since(now), events)?,
