@@ -4,12 +4,12 @@ Both carry the same download over the same rate and delay, alternately, so that 
 (crates/emulate/examples/naive.rs) makes a system call for each packet and has no queue, no loss and no record. rattan is measured
 too if it is installed (`cargo install rattan`).
 
-Further tables: round trips over a path, compared with a wire between the same two hosts, which includes the kernel's time; a chain
-of 16 links compared with one; 8 to 64 simultaneous paths; and runs on a machine with all processors busy, which have to stay within
-the limits or report that they are not valid.
+Further tables: round trips over a path, compared with a wire between the same two hosts, which includes the kernel's time; how
+exactly packets leave; a chain of 16 links compared with one; 8 to 64 simultaneous paths; and runs on a machine with all processors
+busy, which have to stay within the limits or report that they are not valid.
 
     python3 bench/emulate.py            all tables
-    python3 bench/emulate.py relay rtt chain paths loaded
+    python3 bench/emulate.py relay rtt release chain paths loaded
 """
 
 import argparse
@@ -164,6 +164,41 @@ def pings(text, folder, count=100, interval=0.02, *options):
     return *round_trips(done.stdout), json.loads((out / "summary.json").read_text())["emulation"]
 
 
+BLAST = """import socket, sys, time
+rate, seconds = float(sys.argv[1]), float(sys.argv[2])
+sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+sender.setsockopt(socket.SOL_UDP, 103, 100)  # UDP_SEGMENT: datagrams of 100 bytes
+sender.connect((socket.gethostbyname("server"), 9))
+began, sent = time.monotonic(), 0
+while (now := time.monotonic() - began) < seconds:
+    due = int(rate * now) + 1 - sent
+    if due >= min(64, rate / 1000):
+        sender.send(bytes(100 * min(due, 64)))
+        sent += min(due, 64)
+    time.sleep(0.0002)
+"""
+
+
+def release():
+    """How exactly packets leave a link: datagrams of 128 bytes with headers, which the link's rate spaces equally."""
+    print("packets/s  one way ms  packets  wrong p50 us  p99 us  most us  wake p99 us")
+    for rate in (1_000, 10_000, 50_000, 200_000):
+        for delay in (10, 270):
+            text = f'duration = "60 s"\n[links.l]\nrate = "{rate * 128 * 8} bit/s"\ndelay = "{delay} ms"\n'
+            text += '[[flows]]\nreal = true\npath = ["user", "l", "server"]\ntraffic = { kind = "ping" }\n'
+            with tempfile.TemporaryDirectory() as folder:
+                file, out = pathlib.Path(folder) / "scenario.toml", pathlib.Path(folder) / "out"
+                file.write_text(text)
+                command = [SKYHOP, "emulate", file, "--quiet", "--out", out, "--", sys.executable, "-c", BLAST, str(rate), "3"]
+                subprocess.run(command, capture_output=True, text=True, check=True)
+                found = json.loads((out / "summary.json").read_text())["emulation"]
+            wrong = [found["release"][key] * 1e6 for key in ("late_p50_s", "late_p99_s", "late_max_s")]
+            print(
+                f"{rate:9} {delay:11} {found['release']['count']:8} {wrong[0]:13.0f} {wrong[1]:7.0f} {wrong[2]:8.0f} "
+                f"{found['wake']['late_p99_s'] * 1e6:12.0f}"
+            )
+
+
 def chain_of(links, delay_ms):
     """A chain of links with this total delay."""
     names = [f"l{i}" for i in range(links)]
@@ -225,7 +260,7 @@ def loaded():
 
 
 def main():
-    tables = {"relay": relay, "rtt": rtt, "chain": chain, "paths": paths, "loaded": loaded}
+    tables = {"relay": relay, "rtt": rtt, "release": release, "chain": chain, "paths": paths, "loaded": loaded}
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("tables", nargs="*", metavar="TABLE", help=f"some of {', '.join(tables)}; all by default")
     wanted = parser.parse_args().tables

@@ -2,8 +2,8 @@
 //!
 //! Follows the simulator's order of events: each event has its own time even if the loop is late, so that lateness appears only at
 //! the ports and does not add up along a path.
-//! Differs from the simulator: a program's packet enters at the time when the device got it, if it came alone, otherwise when it is
-//! read.
+//! Differs from the simulator: a program's packet enters at the time when the device got it, if it came alone, otherwise half a round
+//! before it is read.
 //! Leaves out hosts and programs.
 
 use crate::ahead::Ahead;
@@ -258,10 +258,11 @@ impl EmulationLoop {
         (self.simulation, self.ports, self.lateness, self.beside, self.paths)
     }
 
-    /// Records the lateness of a wake-up.
+    /// Records how wrong the time of a packet would be that was sent when the last wake-up was due.
     fn look(&mut self, now: Time) {
         if now >= self.next_look {
-            self.lateness.wake.add(now.since(self.next_look), 1);
+            let sent = Time::ZERO + now.since(Time::ZERO + self.pace.read_after());
+            self.lateness.wake.add(sent.since(self.next_look).max(self.next_look.since(sent)), 1);
             let missed = now.since(self.next_look).as_nanos() / LOOK.as_nanos();
             self.next_look += Span::from_nanos((missed + 1) * LOOK.as_nanos());
         }
@@ -345,7 +346,8 @@ impl EmulationLoop {
             let read = self.clock.now();
             self.ports[index].last_read = read;
             // Time does not go back before events that were handled.
-            let now = came.take().unwrap_or(read).min(read).max(self.simulation.now());
+            let sent = Time::ZERO + read.since(Time::ZERO + self.pace.read_after());
+            let now = came.take().unwrap_or(sent).min(read).max(self.simulation.now());
             self.beside.run_until(&mut self.simulation, &mut self.bursts, now);
             self.take(index, offload, len, now);
         }

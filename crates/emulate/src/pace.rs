@@ -11,10 +11,10 @@ use skyhop_units::{Span, Time};
 /// Rest after a round, and its minimum after a long one.
 const REST: Span = Span::from_micros(30);
 const LEAST_REST: Span = Span::from_micros(5);
-/// Length of a round while many packets arrive. Events that are due within `EARLY` are then handled at once, so that packets are as
-/// much early as late.
-const PERIOD: Span = Span::from_micros(140);
-const EARLY: Span = Span::from_micros(70);
+/// Length of a round while many packets arrive, and half of it. Events that are due within `EARLY` are then handled at once, and
+/// packets that are read count as sent by `EARLY` before, so that both are as much early as late.
+const PERIOD: Span = Span::from_micros(156);
+const EARLY: Span = Span::from_micros(78);
 /// Longest time without a real rest: the system kills a real-time loop that never sleeps, and a short rest may end before the
 /// system has put the loop to sleep.
 const LONGEST_WORK: Span = Span::from_millis(500);
@@ -25,7 +25,7 @@ const WINDOW: Span = Span::from_millis(1);
 /// Smoothing of a sleeper's lateness: an eighth of each new value counts.
 const SMOOTHING: u64 = 8;
 /// Time before a polled event is due from which it is handled, except for writing it.
-const READY: Span = Span::from_micros(15);
+const READY: Span = Span::from_micros(40);
 /// Time for which the loop polls before an event is due, longer than the usual lateness of a sleeper; the share of the time that it
 /// may poll, and the amount that it may save up.
 const AWAKE: Span = Span::from_micros(120);
@@ -69,6 +69,11 @@ impl Pace {
             (false, true) => READY,
             (false, false) => Span::ZERO,
         }
+    }
+
+    /// Expected time between the sending of a packet and its reading, if the kernel does not report it.
+    pub fn read_after(&self) -> Span {
+        if self.busy { EARLY } else { Span::ZERO }
     }
 
     /// Returns true if packets that are handled early are written early, too.
@@ -176,12 +181,12 @@ mod tests {
             for _ in 0..100 {
                 pace.overslept(Span::from_micros(50));
             }
-            let rest = if busy { 140 - 50 - 10 } else { 30 - 10 };
+            let rest = if busy { 156 - 50 - 10 } else { 30 - 10 };
             let rests = pace.rest(us(1_000_000), us(1_000_010)).as_nanos() / 1000;
             assert_eq!(rests, rest, "{apart} us apart");
             let due = us(2_000_000);
             let wait = pace.wait(us(1_000_100), due, Time::MAX);
-            assert_eq!(wait == Wait::Asleep(us(2_000_000 - 70)), busy);
+            assert_eq!(wait == Wait::Asleep(us(2_000_000 - 78)), busy);
         }
     }
 

@@ -12,12 +12,18 @@ use crate::stamps::Stamps;
 use crate::told::too_large;
 use crate::tun::Tun;
 use skyhop_link::FlippedBit;
-use skyhop_units::Time;
+use skyhop_units::{Span, Time};
 use skyhop_wire::Packet;
 use std::io;
 
 /// Size of the buffer into which a frame is read, bytes.
 pub const FRAME: usize = 65_536 + 256;
+
+/// Smoothing of a write's duration: an eighth of each new value counts, and a longer one was interrupted.
+const SMOOTHING: u64 = 8;
+const LONGEST_WRITE: Span = Span::from_micros(100);
+/// Longest time by which a write begins before its packet is due, so that the host has the packet at that time, about half way.
+const MOST_LEAD: Span = Span::from_micros(25);
 
 /// Packets to be written next, neighbours in one frame.
 #[derive(Debug, Clone, Copy)]
@@ -68,6 +74,8 @@ pub struct Port {
     run: Option<PacketRun>,
     /// Due times of the packets to be written.
     dues: Vec<Time>,
+    /// Smoothed duration of a write, ns.
+    writing: u64,
     room: [u8; MAX_HEADERS],
 }
 
@@ -89,6 +97,7 @@ impl Port {
             joins: true,
             run: None,
             dues: Vec::new(),
+            writing: 0,
             room: [0; MAX_HEADERS],
         }
     }
@@ -124,10 +133,14 @@ impl Port {
     pub fn flush(&mut self, io: &mut Io<'_>) {
         let Some(run) = self.run.take() else { return };
         let packets = run.last - run.first + 1;
-        let now = io.now_or(self.dues.first().copied());
+        let lead = Span::from_nanos(self.writing / 2).min(MOST_LEAD);
+        let began = io.now_or(self.dues.first().map(|due| Time::ZERO + due.since(Time::ZERO + lead)));
+        let done = self.write(run, io);
+        let took = io.clock.now().since(began);
+        let now = began + Span::from_nanos(took.as_nanos() / 2);
         // Early counts as wrong, like late.
         self.dues.drain(..).for_each(|due| io.release.add(now.since(due).max(due.since(now)), 1));
-        let done = self.write(run, io);
+        self.writing = (self.writing * (SMOOTHING - 1) + took.min(LONGEST_WRITE).as_nanos()) / SMOOTHING;
         if done.is_err() && packets > 1 {
             // Some kernels refuse frames of many packets, and only report it now.
             self.joins = false;
