@@ -10,7 +10,7 @@ use crate::ahead::Ahead;
 use crate::beside::Beside;
 use crate::bursts::{Bursts, Tag};
 use crate::clock::RunClock;
-use crate::offload::{FrameShape, Offload};
+use crate::offload::{FrameShape, LEN, Offload};
 use crate::pace::{Pace, Wait};
 use crate::paths::PathTraces;
 use crate::port::{FRAME, Io, Port, Tap};
@@ -357,13 +357,13 @@ impl EmulationLoop {
     /// Sends the packets of a frame into the network, one by one.
     fn take(&mut self, index: usize, offload: Offload, len: usize, now: Time) {
         let counts = &mut self.ports[index].counts;
-        let Ok(Observed { packet, flow: stream }) = observe(&self.frame[..len]) else {
+        let Ok(Observed { packet, flow: stream }) = observe(&self.frame[LEN..LEN + len]) else {
             counts.malformed += 1;
             return;
         };
         // Bytes after a packet are padding; a frame of many packets has none.
         let whole = packet.wire_len();
-        let frame = &self.frame[..len.min(whole as usize)];
+        let frame = &self.frame[LEN..LEN + len.min(whole as usize)];
         let shape = FrameShape::of(offload, frame).filter(|shape| len == frame.len() || !shape.joins());
         let Some(shape) = shape else {
             counts.malformed += 1;

@@ -13,8 +13,8 @@ const REST: Span = Span::from_micros(30);
 const LEAST_REST: Span = Span::from_micros(5);
 /// Length of a round while many packets arrive, and half of it. Events that are due within `EARLY` are then handled at once, and
 /// packets that are read count as sent by `EARLY` before, so that both are as much early as late.
-const PERIOD: Span = Span::from_micros(156);
-const EARLY: Span = Span::from_micros(78);
+const PERIOD: Span = Span::from_micros(158);
+const EARLY: Span = Span::from_micros(79);
 /// Longest time without a real rest: the system kills a real-time loop that never sleeps, and a short rest may end before the
 /// system has put the loop to sleep.
 const LONGEST_WORK: Span = Span::from_millis(500);
@@ -181,12 +181,12 @@ mod tests {
             for _ in 0..100 {
                 pace.overslept(Span::from_micros(50));
             }
-            let rest = if busy { 156 - 50 - 10 } else { 30 - 10 };
+            let rest = if busy { 158 - 50 - 10 } else { 30 - 10 };
             let rests = pace.rest(us(1_000_000), us(1_000_010)).as_nanos() / 1000;
             assert_eq!(rests, rest, "{apart} us apart");
             let due = us(2_000_000);
             let wait = pace.wait(us(1_000_100), due, Time::MAX);
-            assert_eq!(wait == Wait::Asleep(us(2_000_000 - 78)), busy);
+            assert_eq!(wait == Wait::Asleep(us(2_000_000 - 79)), busy);
         }
     }
 

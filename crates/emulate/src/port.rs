@@ -7,7 +7,7 @@
 use crate::bursts::{Bursts, Tag};
 use crate::clock::RunClock;
 use crate::lateness::Histogram;
-use crate::offload::{MAX_HEADERS, Offload};
+use crate::offload::{LEN, MAX_HEADERS, Offload};
 use crate::stamps::Stamps;
 use crate::told::too_large;
 use crate::tun::Tun;
@@ -16,8 +16,8 @@ use skyhop_units::{Span, Time};
 use skyhop_wire::Packet;
 use std::io;
 
-/// Size of the buffer into which a frame is read, bytes.
-pub const FRAME: usize = 65_536 + 256;
+/// Size of the buffer into which a frame is read behind its offload header, bytes.
+pub const FRAME: usize = LEN + 65_536 + 256;
 
 /// Smoothing of a write's duration: an eighth of each new value counts, and a longer one was interrupted.
 const SMOOTHING: u64 = 8;

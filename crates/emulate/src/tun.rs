@@ -8,7 +8,7 @@ use crate::error::{Error, Tried};
 use crate::offload::{self, Offload};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
-use std::io::{self, IoSlice, IoSliceMut};
+use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 const TUN: &str = "/dev/net/tun";
@@ -122,12 +122,13 @@ impl Tun {
         self.offloads
     }
 
-    /// Reads a frame; `None` if none waits.
-    pub fn read(&self, frame: &mut [u8]) -> io::Result<Option<(Offload, usize)>> {
-        let mut header = [0; offload::LEN];
-        let read = rustix::io::readv(&self.fd, &mut [IoSliceMut::new(&mut header), IoSliceMut::new(frame)]);
-        match read {
-            Ok(len) => Ok(len.checked_sub(offload::LEN).map(|len| (Offload::read(&header), len))),
+    /// Reads a frame into `buffer`, after the offload header of `offload::LEN` bytes; `None` if none waits.
+    pub fn read(&self, buffer: &mut [u8]) -> io::Result<Option<(Offload, usize)>> {
+        match rustix::io::read(&self.fd, &mut *buffer) {
+            Ok(len) => {
+                let header = buffer.first_chunk().filter(|_| len >= offload::LEN);
+                Ok(header.map(|header| (Offload::read(header), len - offload::LEN)))
+            }
             Err(Errno::AGAIN | Errno::INTR) => Ok(None),
             Err(why) => Err(why.into()),
         }
