@@ -211,7 +211,10 @@ pub fn find(pid: Option<u32>) -> Result<u32, Error> {
     match (pid, running().as_slice()) {
         (Some(pid), _) => Ok(pid),
         (None, [one]) => Ok(*one),
-        (None, []) => Err(Error::Lacking("no emulation is running here".into())),
+        (None, []) => Err(Error::Lacking(
+            "no emulation is running here; from inside an emulated host it is not seen: use another terminal"
+                .into(),
+        )),
         (None, several) => {
             let all: Vec<_> = several.iter().map(u32::to_string).collect();
             Err(Error::Lacking(format!(
