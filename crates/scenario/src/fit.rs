@@ -177,6 +177,15 @@ fn fit_table(
             continue;
         }
         match fields.iter().find(|f| f.name == *key) {
+            Some(field) if two_ways(fields, field, &entry.node) => {
+                let message = || {
+                    let found = entry.node.value.describe();
+                    format!(
+                        "found {found}; one direction is {key} = \"...\", the other reverse = {{ {key} = \"...\" }}"
+                    )
+                };
+                out.push(entry.node.origin, || path.key(key), message);
+            }
             Some(field) => fit(&field.shape, &entry.node, &path.key(key), out),
             None => out.push(entry.origin, || path.key(key), || unknown_key(key, fields, kinds, table)),
         }
@@ -195,6 +204,13 @@ fn fit_table(
             );
         }
     }
+}
+
+/// Returns true if the quantity of a link has a value for each direction, which has a table of its own.
+fn two_ways(fields: &[Field], field: &Field, node: &TreeNode) -> bool {
+    let quantity = matches!(field.shape, ValueShape::Quantity { .. });
+    let reverse = |f: &Field| f.name == "reverse" && matches!(f.shape, ValueShape::Table(_));
+    quantity && matches!(&node.value, Value::List(both) if both.len() == 2) && fields.iter().any(reverse)
 }
 
 fn unknown_key(
