@@ -12,7 +12,7 @@ use skyhop_transport::stp::{self, Ends, PayloadLength};
 use skyhop_transport::tcp::{self, Variant};
 use skyhop_units::{Span, Time};
 use skyhop_wire::stp::UDP_PORT;
-use skyhop_wire::{Packet, Transport};
+use skyhop_wire::{Ecn, Packet, Transport};
 use std::collections::VecDeque;
 
 const VARIANTS: [Variant; 8] = [
@@ -191,7 +191,7 @@ impl Net {
         let Some(packet) = self.ways[way].pop_front() else { return };
         match (way, &packet) {
             (0 | 1, Carried::Tcp(packet)) => self.splice.handle_packet(self.now, Side::BOTH[way], packet),
-            (0 | 1, Carried::Stp(packet)) => self.splice.handle_stp(self.now, Side::BOTH[way], packet),
+            (0 | 1, Carried::Stp(packet)) => self.splice.handle_stp(self.now, Side::BOTH[way], packet, Ecn::NotCapable),
             (_, Carried::Tcp(packet)) => {
                 if let End::Tcp(tcp) = &mut self.ends[way - 2] {
                     tcp.handle_packet(self.now, packet);
@@ -266,7 +266,7 @@ impl Net {
             let packet = match self.splice.poll_transmit(self.now) {
                 Some((side, packet)) => Some((side, Carried::Tcp(packet))),
                 None => {
-                    self.splice.poll_transmit_stp(self.now).map(|(side, packet)| (side, Carried::Stp(packet)))
+                    self.splice.poll_transmit_stp(self.now).map(|(side, packet, _)| (side, Carried::Stp(packet)))
                 }
             };
             let Some((side, packet)) = packet else { break };

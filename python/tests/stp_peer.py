@@ -10,8 +10,8 @@ import struct
 from dataclasses import dataclass, field
 
 SD, POLL, STAT, USTAT, BGN, BGNAK, END, ENDAK = (1 << bit for bit in range(8))
-COMPACT, REPORT = 1, 2
-SHORT, REPORTED, BARE = 1, 2, 4
+COMPACT, REPORT, ECN = 1, 2, 4
+SHORT, REPORTED, BARE, MARKED = 1, 2, 4, 8
 WRAP, HALF = 1 << 24, 1 << 23
 
 
@@ -42,6 +42,7 @@ class List:
     start: int = 0
     upto: int = 0
     report: tuple | None = None
+    marks: tuple | None = None
     short: bool = False
 
 
@@ -99,7 +100,7 @@ def emit(packet):
 
     def answer(part):
         bare = not part.short and part.echo is not None and not part.gaps and part.start == part.upto == part.n_r
-        flags = (SHORT if part.short else 0) | (REPORTED if part.report else 0) | (BARE if bare else 0)
+        flags = (SHORT if part.short else 0) | (REPORTED if part.report else 0) | (BARE if bare else 0) | (MARKED if part.marks else 0)
         head = struct.pack(">I", flags << 24 | part.n_r % WRAP)
         if part.short:
             body, at = [distance((part.n_mr - part.n_r) % WRAP)], part.n_r
@@ -120,7 +121,8 @@ def emit(packet):
                 head += struct.pack(">2I", part.echo, part.n_mr % WRAP)
                 head += b"" if bare else struct.pack(">3I", part.start % WRAP, part.upto % WRAP, len(part.gaps))
             head += struct.pack(f">{len(gaps)}I", *gaps)
-        return head + (struct.pack(">3I", *part.report) if part.report else b"")
+        report = struct.pack(">3I", *part.report) if part.report else b""
+        return head + report + (struct.pack(">2I", *part.marks) if part.marks else b"")
 
     out = struct.pack(">HHIHH", packet.source, packet.destination, packet.type << 24 | packet.n_s % WRAP, 0, packet.instance)
     for part in (packet.bgn, packet.bgnak):
@@ -197,6 +199,7 @@ def _parse(data):
         if any(step >= HALF for step in steps) or 0 in steps[1::2]:
             raise Malformed("order")
         part.report = take(">3I") if polled and flags & REPORTED else None
+        part.marks = take(">2I") if part.report and flags & MARKED else None
         return part
 
     packet.bgn = begin() if kind & BGN else None

@@ -9,11 +9,13 @@ mod tshark;
 
 use skyhop_transport::stp::{Config, Connection, Ends, Event, PayloadLength, Reason};
 use skyhop_units::{Span, Time};
-use skyhop_wire::stp::{Begin, Contents, Control, End, Features, Gap, Packet, Report, Stat, UDP_PORT, Ustat};
+use skyhop_wire::stp::{
+    Begin, Contents, Control, End, Features, Gap, MarkCounts, Packet, Report, Stat, UDP_PORT, Ustat,
+};
 use std::collections::BTreeMap;
 use tshark::{Capture, Under, bytes, join, tshark};
 
-const FIELDS: [&str; 31] = [
+const FIELDS: [&str; 33] = [
     "skystp.srcport",
     "skystp.dstport",
     "skystp.type",
@@ -39,6 +41,8 @@ const FIELDS: [&str; 31] = [
     "skystp.report.received",
     "skystp.report.at",
     "skystp.report.delayed",
+    "skystp.report.marked",
+    "skystp.report.erased",
     "skystp.poll.timestamp",
     "skystp.data.len",
     "skystp.data",
@@ -223,7 +227,7 @@ fn messages_between_hosts_have_their_names() {
 fn packets() -> Vec<Packet<PayloadLength>> {
     let begin = |n: u32| Begin {
         version: 1,
-        features: Features(n as u8 & 3),
+        features: Features(n as u8 & 7),
         max_payload: 1428 - n as u16,
         first: (0x00ff_ff00 + n) & 0x00ff_ffff,
         credit: 46_995 + n,
@@ -247,6 +251,7 @@ fn packets() -> Vec<Packet<PayloadLength>> {
                 received: n,
                 at: 0xffff_ff00 + n,
                 delayed: 17 * n,
+                marks: n.is_multiple_of(5).then_some(MarkCounts { marked: 3 * n, erased: n }),
             }),
             compact,
         }
@@ -319,7 +324,12 @@ fn expected(packet: &Packet<PayloadLength>) -> Vec<String> {
         stat.iter().flat_map(|s| &s.gaps).chain(ustat.iter().flat_map(|u| &u.gaps)).copied().collect();
     let report =
         |get: &dyn Fn(&Report) -> u32| join(stat.and_then(|s| s.report).map(|r| get(&r).to_string()));
+    let marks = |get: &dyn Fn(&MarkCounts) -> u32| {
+        let marks = stat.and_then(|s| s.report).and_then(|report| report.marks);
+        join(marks.map(|marks| get(&marks).to_string()))
+    };
     let kind = packet.kind();
+    let counted = |s: &Stat| u32::from(s.report.is_some_and(|report| report.marks.is_some())) << 3;
     let flags = |compact: bool, report: bool| u32::from(compact) | u32::from(report) << 1;
     let bare =
         |s: &Stat| u32::from(!s.compact && s.gaps.is_empty() && (s.from, s.upto) == (s.next, s.next)) << 2;
@@ -338,7 +348,7 @@ fn expected(packet: &Packet<PayloadLength>) -> Vec<String> {
         begin(&|b| b.count.to_string()),
         join(control.end.map(|end| end.reason.number().to_string())),
         join(
-            stat.map(|s| flags(s.compact, s.report.is_some()) | bare(s))
+            stat.map(|s| flags(s.compact, s.report.is_some()) | bare(s) | counted(s))
                 .into_iter()
                 .chain(ustat.map(|u| flags(u.compact, false)))
                 .map(|n| format!("0x{n:02x}")),
@@ -354,6 +364,8 @@ fn expected(packet: &Packet<PayloadLength>) -> Vec<String> {
         report(&|r| r.received),
         report(&|r| r.at),
         report(&|r| r.delayed),
+        marks(&|m| m.marked),
+        marks(&|m| m.erased),
         join(packet.poll.map(|p| p.to_string())),
         join(packet.data.map(|d| d.len().to_string())),
         join(packet.data.map(|d| "00".repeat(d.len()))),

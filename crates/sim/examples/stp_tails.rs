@@ -384,6 +384,8 @@ fn sharing(seeds: u64, word: &str) {
             ("4 BDP", tail(mbps, rtt_ms, 4.0)),
             ("codel", "{ kind = \"codel\", limit = \"10000 packets\" }".into()),
             ("fq-codel", "{ kind = \"fq-codel\", limit = \"10000 packets\", ecn = false }".into()),
+            ("codel+ecn", "{ kind = \"codel\", limit = \"10000 packets\", ecn = true }".into()),
+            ("fq-codel+ecn", "{ kind = \"fq-codel\", limit = \"10000 packets\", ecn = true }".into()),
         ]
     };
     for (name, kind) in [("cubic", CUBIC), ("bbr", BBR), ("reno", RENO), ("bbr1", BBR1)] {

@@ -16,6 +16,7 @@ use skyhop_splice::users::Users;
 use skyhop_transport::stp::{Budgets, Class, Config, Ends, Frames, Packet, PayloadLength, Trunk, TrunkEvent};
 use skyhop_transport::tcp::RttSamples;
 use skyhop_units::Time;
+use skyhop_wire::Ecn;
 use skyhop_wire::stp::UDP_PORT;
 use std::collections::VecDeque;
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -378,15 +379,21 @@ impl AssociationState {
         let ends = self.ends.as_mut()?;
         ends.iter_mut().enumerate().find_map(|(side, end)| {
             let packet = end.trunk.poll_transmit(now)?;
-            let outside = end.envelope.wrap(&packet);
+            let field = end.trunk.ecn_field(&packet);
+            let outside = end.envelope.wrap(&packet, field);
             Some((side, packet, outside))
         })
     }
 
-    /// Handles a packet that arrives at `side`.
-    pub fn handle_packet(&mut self, now: Time, side: usize, packet: &Packet<Frames<PayloadLength>>) {
+    /// Handles a packet that arrives at `side`, with the ECN field of its network header.
+    pub fn handle_packet(
+        &mut self,
+        now: Time,
+        side: usize,
+        (packet, field): (&Packet<Frames<PayloadLength>>, Ecn),
+    ) {
         if let Some(end) = self.side(side) {
-            end.trunk.handle_packet(now, packet);
+            end.trunk.handle_arrival(now, packet, field);
         }
     }
 

@@ -6,6 +6,7 @@ use skyhop_scenario as scenario;
 use skyhop_transport::stp;
 use skyhop_transport::tcp::{Config, DelayedAck, Increase, Open, Saved};
 use skyhop_wire::Version;
+use skyhop_wire::stp::Features;
 
 /// Protocols of the two ends of a flow's connections: the flow's own, unless a splice next to an end uses another protocol with it.
 pub(crate) fn protocols<'a>(
@@ -116,7 +117,9 @@ pub fn tcp(tcp: &scenario::Tcp, ip: scenario::Ip) -> Config {
 pub fn stp(keys: &scenario::Stp, ip: scenario::Ip) -> stp::Config {
     let base = if keys.plain() { stp::Config::plain() } else { stp::Config::default() };
     let payload = keys.max_payload();
+    let features = if keys.ecn() { base.features.with(Features::ECN) } else { base.features };
     stp::Config {
+        features,
         packet_size: keys.packet_size().get() as u32,
         overhead: keys.headers_beneath(ip) as u32,
         window: keys.window.in_bytes(payload),
@@ -171,7 +174,9 @@ mod tests {
             (scenario::StpFormat::Full, stp::Config::default()),
             (scenario::StpFormat::Plain, stp::Config::plain()),
         ] {
-            assert_eq!(stp(&scenario::Stp { format, ..scenario::Stp::default() }, scenario::Ip::V4), config);
+            // A host sends ECN-capable packets if it can read the field of those that arrive.
+            let keys = scenario::Stp { format, ecn: Some(false), ..scenario::Stp::default() };
+            assert_eq!(stp(&keys, scenario::Ip::V4), config);
         }
     }
 }

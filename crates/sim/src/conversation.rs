@@ -18,7 +18,7 @@ use skyhop_transport::Cause;
 use skyhop_transport::stp::{Packet as StpPacket, PayloadLength};
 use skyhop_transport::tcp::{Memory, PathMemory, RttSamples, State, divide};
 use skyhop_units::{Span, Time};
-use skyhop_wire::{Packet, Transport};
+use skyhop_wire::{Ecn, Packet, Transport};
 use std::collections::BTreeMap;
 use std::net::SocketAddrV4;
 
@@ -81,20 +81,26 @@ impl Conversation {
         }
     }
 
-    /// Handles an STP packet that arrives at one of its actors.
-    pub fn handle_stp(&mut self, now: Time, actor: Actor, backward: bool, packet: &StpPacket<PayloadLength>) {
+    /// Handles an STP packet that arrives at one of its actors, with the ECN field of its network header.
+    pub fn handle_stp(
+        &mut self,
+        now: Time,
+        actor: Actor,
+        backward: bool,
+        (packet, field): (&StpPacket<PayloadLength>, Ecn),
+    ) {
         match actor {
             Actor::End(end) => {
                 if let FlowEndpoint::Stp(stp) = &mut self.ends[end as usize]
                     && let StpEnd::Alone(stp) = &mut **stp
                 {
-                    stp.machine.handle_packet(now, packet);
+                    stp.machine.handle_arrival(now, packet, field);
                 }
             }
             Actor::Splice(leg) => {
                 // A gateway's association has packets of its own.
                 if let Divider::Splice(splice) = &mut self.joints[leg as usize].divider {
-                    splice.handle_stp(now, side(backward), packet);
+                    splice.handle_stp(now, side(backward), packet, field);
                 }
             }
         }

@@ -48,7 +48,8 @@ impl Simulation {
                     }
                     Some(conversation) => {
                         if let (frame, Some(Inside::Connection(stp))) = self.network.take(delivery) {
-                            conversation.handle_stp(self.now, actor, frame.backward, &stp);
+                            let field = frame.packet.ip.ecn;
+                            conversation.handle_stp(self.now, actor, frame.backward, (&stp, field));
                         }
                     }
                     None => drop(self.network.take(delivery)),
@@ -297,7 +298,8 @@ impl Simulation {
                             break;
                         };
                         if let Some(packet) = stp.machine.poll_transmit(self.now) {
-                            let outside = stp.envelope.wrap(&packet);
+                            let field = stp.machine.ecn_field(&packet);
+                            let outside = stp.envelope.wrap(&packet, field);
                             let inside = Some(Inside::Connection(packet));
                             self.send(index, id, leg, end == End::Server, self.now, outside, inside);
                             continue;
@@ -359,11 +361,11 @@ impl Simulation {
                 self.send(index, id, leg, backward, self.now, packet, None);
                 continue;
             }
-            if let Some((side, packet)) = splice.poll_transmit_stp(self.now)
+            if let Some((side, packet, field)) = splice.poll_transmit_stp(self.now)
                 && let Some(envelope) = &mut joint.envelopes[side as usize]
             {
                 let (leg, backward) = way(side);
-                let outside = envelope.wrap(&packet);
+                let outside = envelope.wrap(&packet, field);
                 let inside = Some(Inside::Connection(packet));
                 self.send(index, id, leg, backward, self.now, outside, inside);
                 continue;

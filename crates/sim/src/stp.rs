@@ -36,7 +36,7 @@ impl Envelope {
         Self { carrier, local, remote, identification: 0 }
     }
 
-    pub fn wrap<P: Contents>(&mut self, packet: &stp::Packet<P>) -> Packet {
+    pub fn wrap<P: Contents>(&mut self, packet: &stp::Packet<P>, ecn: Ecn) -> Packet {
         self.identification = self.identification.wrapping_add(1);
         let inside = packet.wire_len() as u32;
         Packet {
@@ -46,7 +46,7 @@ impl Envelope {
                 destination: *self.remote.ip(),
                 identification: self.identification,
                 ttl: 64,
-                ecn: Ecn::NotCapable,
+                ecn,
             },
             transport: match self.carrier.over {
                 StpOver::Udp | StpOver::SealedUdp => Transport::Udp(Udp {

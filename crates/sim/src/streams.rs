@@ -77,7 +77,8 @@ impl Simulation {
         if frame.tag != association.generation {
             return;
         }
-        association.handle_packet(self.now, usize::from(!frame.backward), &packet);
+        let field = frame.packet.ip.ecn;
+        association.handle_packet(self.now, usize::from(!frame.backward), (&packet, field));
         self.drive(number);
     }
 

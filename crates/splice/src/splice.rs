@@ -13,7 +13,7 @@ use skyhop_transport::stp::{self, Ends, Packet as StpPacket, PayloadLength};
 use skyhop_transport::tcp::{self, Connection, LossRecovery};
 use skyhop_units::Time;
 use skyhop_wire::stp::{UDP_PORT, kind};
-use skyhop_wire::{Flags, Packet, TcpHeader, Transport};
+use skyhop_wire::{Ecn, Flags, Packet, TcpHeader, Transport};
 use std::collections::VecDeque;
 use std::net::{Ipv4Addr, SocketAddrV4};
 
@@ -65,7 +65,7 @@ pub struct Stats {
 enum First {
     Syn(Packet),
     /// A BGN.
-    Begin(StpPacket<PayloadLength>),
+    Begin(StpPacket<PayloadLength>, Ecn),
 }
 
 /// One connection, split in two.
@@ -205,15 +205,15 @@ impl Splice {
         self.pump(now);
     }
 
-    /// Takes a packet from a side that uses STP.
-    pub fn handle_stp(&mut self, now: Time, side: Side, packet: &StpPacket<PayloadLength>) {
+    /// Takes a packet from a side that uses STP, with the ECN field of its network header.
+    pub fn handle_stp(&mut self, now: Time, side: Side, packet: &StpPacket<PayloadLength>, field: Ecn) {
         match &mut self.legs[side as usize] {
             Some(Leg::Stp(leg)) => {
-                leg.handle_packet(now, packet);
+                leg.handle_arrival(now, packet, field);
                 self.heard(now, side);
             }
             None if side == Side::Client && self.first.is_none() && packet.kind() & kind::BGN != 0 => {
-                self.open(now, First::Begin(packet.clone()));
+                self.open(now, First::Begin(packet.clone(), field));
             }
             _ => {}
         }
@@ -258,13 +258,14 @@ impl Splice {
         None
     }
 
-    /// The next packet to send on a side that uses STP, and the side; `None` if there is none.
-    pub fn poll_transmit_stp(&mut self, now: Time) -> Option<(Side, StpPacket<PayloadLength>)> {
+    /// The next packet to send on a side that uses STP, the side, and the packet's ECN field; `None` if there is none.
+    pub fn poll_transmit_stp(&mut self, now: Time) -> Option<(Side, StpPacket<PayloadLength>, Ecn)> {
         for side in Side::BOTH {
             let Some(Leg::Stp(leg)) = &mut self.legs[side as usize] else { continue };
             if let Some(packet) = leg.poll_transmit(now) {
+                let field = leg.ecn_field(&packet);
                 self.watch(now, side);
-                return Some((side, packet));
+                return Some((side, packet, field));
             }
         }
         None
@@ -341,7 +342,7 @@ impl Splice {
         let mut leg = self.leg(Side::Client, offer);
         match (&mut leg, &first) {
             (Leg::Tcp(leg), First::Syn(syn)) => leg.handle_packet(now, syn),
-            (Leg::Stp(leg), First::Begin(begin)) => leg.handle_packet(now, begin),
+            (Leg::Stp(leg), First::Begin(begin, field)) => leg.handle_arrival(now, begin, *field),
             // The packet is not of the side's protocol: it is not answered.
             _ => return,
         }
@@ -421,7 +422,7 @@ impl Splice {
                     SocketAddrV4::new(ip.destination, syn.destination_port),
                 ];
             }
-            Some(First::Begin(begin)) => [begin.source_port, begin.destination_port],
+            Some(First::Begin(begin, _)) => [begin.source_port, begin.destination_port],
             _ => unreachable!("a leg is made when there is a SYN or a BGN"),
         };
         ports.map(|port| SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, port))

@@ -6,7 +6,8 @@
 
 use bytes::Bytes;
 use skyhop_wire::stp::{
-    Begin, Control, End, Features, Gap, Packet, ParseError, Reason, Report, Stat, Ustat, emit, kind, parse,
+    Begin, Control, End, Features, Gap, MarkCounts, Packet, ParseError, Reason, Report, Stat, Ustat, emit,
+    kind, parse,
 };
 
 const DOCUMENT: &str = include_str!("../../../docs/stp.md");
@@ -75,7 +76,7 @@ fn stat(echo: u32, next: u32, credit: u32, range: (u32, u32), missing: &[(u32, u
 
 fn short(stat: Stat, report: (u32, u32, u32)) -> Option<Stat> {
     let (received, at, delayed) = report;
-    Some(Stat { report: Some(Report { received, at, delayed }), compact: true, ..stat })
+    Some(Stat { report: Some(Report { received, at, delayed, marks: None }), compact: true, ..stat })
 }
 
 /// The packets that the document's text describes, in order.
@@ -90,6 +91,7 @@ fn said() -> Vec<Packet<Bytes>> {
     };
     // Numbers wrap: 0xfffffd + 1000 is 0x3e5.
     let bgnak = Begin { first: 0x0a_0b0c, credit: 0x3e5, ..bgn };
+    let offered = Begin { features: bgn.features.with(Features::ECN), ..bgn };
     let began = Control { begin: Some(bgn), ..none() };
     let answered = Control { begin_ack: Some(bgnak), ..none() };
     let first = 0xffff_f000;
@@ -100,8 +102,14 @@ fn said() -> Vec<Packet<Bytes>> {
     let report = (2, 900_000, 2000);
     let part = |from, upto, hole| stat(later, FIRST, 0x3e5, (from, upto), &missing[hole..=hole]);
     let done = stat(0x456, 2, 1002, (2, 2), &[]);
+    let last = short(Stat { echo: 0x124, ..done.clone() }, (5, 950_000, 0));
+    let marks = Some(MarkCounts { marked: 1, erased: 0 });
+    let counted = last
+        .clone()
+        .map(|stat| Stat { report: stat.report.map(|report| Report { marks, ..report }), ..stat });
     vec![
         there(FIRST, None, "", began.clone()),
+        there(FIRST, None, "", Control { begin: Some(offered), ..none() }),
         there(FIRST, None, "GET /\n", began.clone()),
         there(FIRST, Some(first), "GET /\n", Control { end: end(), ..began }),
         back(answered.clone()),
@@ -128,7 +136,8 @@ fn said() -> Vec<Packet<Bytes>> {
         back(Control { stat: short(part(FIRST, FIRST + 2, 0), report), ..none() }),
         back(Control { stat: short(part(FIRST + 2, 2, 1), report), ..none() }),
         back(Control { stat: Some(Stat { credit: 1502, compact: true, ..done.clone() }), ..none() }),
-        back(Control { stat: short(Stat { echo: 0x124, ..done }, (5, 950_000, 0)), end_ack: true, ..none() }),
+        back(Control { stat: last, end_ack: true, ..none() }),
+        back(Control { stat: counted, ..none() }),
         back(Control { ustat: Some(ustat(&[(0xff_ffff, 1)], false)), ..none() }),
         back(Control { ustat: Some(ustat(&[(0xff_ffff, 1), (100, 103)], true)), ..none() }),
     ]

@@ -5,8 +5,8 @@
 //! Leaves out the meaning of a number in a connection.
 
 use skyhop_wire::stp::{
-    Begin, Contents, Control, End, Features, Gap, Packet, ParseError, Payload, PayloadLength, Reason, Report,
-    Stat, Ustat, emit, expand, parse, wire_number,
+    Begin, Contents, Control, End, Features, Gap, MarkCounts, Packet, ParseError, Payload, PayloadLength,
+    Reason, Report, Stat, Ustat, emit, expand, parse, wire_number,
 };
 
 #[test]
@@ -41,7 +41,7 @@ fn contents_stand_in_the_documents_order() {
         from: 0xff_fffe,
         upto: 0x10,
         gaps: vec![Gap { start: 0xff_fffe, end: 1 }, Gap { start: 5, end: 6 }],
-        report: Some(Report { received: 7, at: 8, delayed: 9 }),
+        report: Some(Report { received: 7, at: 8, delayed: 9, marks: None }),
         compact: false,
     };
     let ustat = Ustat { next: 1, credit: 2, gaps: vec![Gap { start: 3, end: 4 }], compact: false };
@@ -93,7 +93,7 @@ fn a_plain_stat_that_misses_nothing_has_twelve_bytes() {
         report: None,
         compact: false,
     };
-    let report = Some(Report { received: 7, at: 8, delayed: 9 });
+    let report = Some(Report { received: 7, at: 8, delayed: 9, marks: None });
     let packet = |stat: Stat| Packet {
         control: Some(Box::new(Control { stat: Some(stat), ..Control::default() })),
         ..plain(1)
@@ -323,7 +323,12 @@ fn combination(kind: u8, compact: bool) -> Packet<Data> {
     let gaps: Vec<Gap> = (0..1 + n % 5)
         .map(|i| Gap { start: (0xff_fffc + i * 3) & 0xff_ffff, end: (0xff_fffe + i * 3) & 0xff_ffff })
         .collect();
-    let report = (n % 2 == 0).then_some(Report { received: n, at: !n, delayed: n << 8 });
+    let report = (n % 2 == 0).then_some(Report {
+        received: n,
+        at: !n,
+        delayed: n << 8,
+        marks: (n % 4 == 0).then_some(MarkCounts { marked: n, erased: !n }),
+    });
     let stat = Stat {
         echo: !n,
         next: 0xff_fff0,

@@ -72,6 +72,7 @@ local f = {
   begin_features = ProtoField.uint8("skystp.begin.features", "Features", base.HEX),
   begin_compact = ProtoField.bool("skystp.begin.features.compact", "COMPACT", 8, nil, 0x01),
   begin_report = ProtoField.bool("skystp.begin.features.report", "REPORT", 8, nil, 0x02),
+  begin_ecn = ProtoField.bool("skystp.begin.features.ecn", "ECN", 8, nil, 0x04),
   begin_most = ProtoField.uint16("skystp.begin.most_payload", "Most payload"),
   begin_first = ProtoField.uint24("skystp.begin.first", "First"),
   begin_nmr = ProtoField.uint24("skystp.begin.nmr", "N(MR)"),
@@ -89,6 +90,7 @@ local f = {
   list_flags = ProtoField.uint8("skystp.list.flags", "Flags", base.HEX),
   list_compact = ProtoField.bool("skystp.list.compact", "Short form", 8, nil, 0x01),
   list_report = ProtoField.bool("skystp.list.report", "Report follows", 8, nil, 0x02),
+  list_marks = ProtoField.bool("skystp.list.marks", "Counts of ECN follow the report", 8, nil, 0x08),
   list_nr = ProtoField.uint24("skystp.list.nr", "N(R)"),
   list_nmr = ProtoField.uint24("skystp.list.nmr", "N(MR)"),
   list_gaps = ProtoField.uint32("skystp.list.gaps", "Number of gaps"),
@@ -99,6 +101,8 @@ local f = {
   report_received = ProtoField.uint32("skystp.report.received", "SDs received"),
   report_at = ProtoField.uint32("skystp.report.at", "Receiver's clock (us)"),
   report_delayed = ProtoField.uint32("skystp.report.delayed", "Held back (us)"),
+  report_marked = ProtoField.uint32("skystp.report.marked", "SDs that came with CE"),
+  report_erased = ProtoField.uint32("skystp.report.erased", "SDs that came without ECT(0)"),
   poll = ProtoField.uint32("skystp.poll.timestamp", "POLL timestamp"),
   data = ProtoField.bytes("skystp.data", "Data"),
   data_len = ProtoField.uint32("skystp.data.len", "Data length"),
@@ -273,6 +277,7 @@ local function begin(reader, tree, name)
   local features = item:add(f.begin_features, range(1, 1))
   features:add(f.begin_compact, range(1, 1))
   features:add(f.begin_report, range(1, 1))
+  features:add(f.begin_ecn, range(1, 1))
   item:add(f.begin_most, range(2, 2))
   item:add(f.begin_first, range(5, 3))
   item:add(f.begin_nmr, range(9, 3))
@@ -286,6 +291,7 @@ local function flags(reader, item)
   local shown = item:add(f.list_flags, range)
   shown:add(f.list_compact, range)
   shown:add(f.list_report, range)
+  shown:add(f.list_marks, range)
   local next = reader:take(3)
   item:add(f.list_nr, next)
   return range:uint(), next:uint()
@@ -363,6 +369,11 @@ local function stat(reader, tree)
     report:add(f.report_received, range(0, 4))
     report:add(f.report_at, range(4, 4))
     report:add(f.report_delayed, range(8, 4))
+    if has(set, 8) then
+      local marks = reader:take(8)
+      report:add(f.report_marked, marks(0, 4))
+      report:add(f.report_erased, marks(4, 4))
+    end
   end
   if credit == next then item:add_proto_expert_info(x.full) end
   item:set_len(reader.at - at)

@@ -125,6 +125,14 @@ fn rates(stp: &Stp, at: &KeyPath, out: &mut FindingList) {
         || at.key("initial_ssthresh"),
         || "only congestion \"window\" has a slow start with a threshold; leave it out".into(),
     );
+    out.require(
+        stp.ecn != Some(true) || stp.may_use_ecn(),
+        || at.key("ecn"),
+        || {
+            "marks are obeyed by congestion \"delay\" and \"rate\" of format \"full\" only; expected false"
+                .into()
+        },
+    );
     if let Some(saved) = stp.saved {
         out.require(
             saved.rtt > Span::ZERO,

@@ -29,6 +29,10 @@ pub struct Stp {
     /// Congestion control. delay if left out; window if plain.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub congestion: Option<Congestion>,
+    /// True for data packets that queues may mark in place of dropping them. true if left out; false if plain, or with congestion
+    /// "window", which do not obey marks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ecn: Option<bool>,
     /// Amount that may be sent before the first answer: packets or bytes. 10 packets if left out; 1 if plain.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub initial_window: Option<Amount>,
@@ -109,6 +113,7 @@ impl Default for Stp {
             packet_size: None,
             window: Amount::Bytes(Bytes::new(64 << 20)),
             congestion: None,
+            ecn: None,
             initial_window: None,
             initial_credit: 64,
             initial_ssthresh: None,
@@ -225,6 +230,16 @@ impl Stp {
     /// The same without the keys in which streams of one association may differ.
     pub fn shared(&self) -> Self {
         Self { priority: None, weight: None, ..self.clone() }
+    }
+
+    /// Returns true if data packets are ECN-capable.
+    pub fn ecn(&self) -> bool {
+        self.ecn.unwrap_or(self.may_use_ecn())
+    }
+
+    /// Returns true if the format has counts of marks, and congestion control obeys them.
+    pub fn may_use_ecn(&self) -> bool {
+        !self.plain() && self.congestion() != Congestion::Window
     }
 
     /// The congestion control.

@@ -7,6 +7,7 @@
 use super::allowance::Allowance;
 use super::config::{Config, SavedRate};
 use super::congestion::{AnswerSignals, CongestionController};
+use super::ecn::ReceivedMarks;
 use super::ending::EndExchange;
 use super::mtu::Mtu;
 use super::receiver::{HoldBound, PathReceiver};
@@ -16,11 +17,15 @@ use super::state::State;
 use super::timers::Timers;
 use crate::limits::Limits;
 use skyhop_units::{Rate, Time};
+use skyhop_wire::Ecn;
 use skyhop_wire::stp::{
     Begin, Contents, Control, Features, HEADER_LEN, Packet, Payload, Reason, SEQUENCE_MASK, Stat, expand,
     kind,
 };
 use std::collections::VecDeque;
+
+/// Features without which marks are not counted.
+const COUNTED_MARKS: Features = Features::ECN.with(Features::REPORT);
 
 /// Events for the application.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -287,6 +292,16 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
     pub fn packet_size(&self) -> u32 {
         self.mtu.size
     }
+    /// The ECN field with which a packet from [`Connection::poll_transmit`] is to be sent.
+    pub fn ecn_field(&self, packet: &Packet<P>) -> Ecn {
+        let sends = packet.data.is_some() && self.is_ecn_capable();
+        if sends { Ecn::Capable0 } else { Ecn::NotCapable }
+    }
+    /// Returns true if queues may mark this end's packets.
+    pub fn is_ecn_capable(&self) -> bool {
+        let features = if self.established() { self.features } else { self.config.features };
+        features.has(COUNTED_MARKS) && self.sender.marks.trusted() && self.controller.obeys_marks()
+    }
     /// State from which a later connection over this path may start.
     pub fn saved(&self) -> Option<SavedRate> {
         let rate = self.controller.reached(self.timers.srtt())? * 8.0;
@@ -400,8 +415,13 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
         self.settled(now) || (self.ending.both() && !self.ending.crossed)
     }
 
-    /// Handles a packet from the peer.
+    /// Handles a packet from the peer whose ECN field is unknown.
     pub fn handle_packet(&mut self, now: Time, packet: &Packet<P>) {
+        self.handle_arrival(now, packet, Ecn::NotCapable);
+    }
+
+    /// Handles a packet from the peer, with the ECN field of its network header.
+    pub fn handle_arrival(&mut self, now: Time, packet: &Packet<P>, field: Ecn) {
         if self.closed {
             return;
         }
@@ -434,7 +454,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
         if let Some(control) = control {
             self.handle_reports(now, control);
         }
-        self.handle_data(now, packet);
+        self.handle_data(now, packet, field);
         self.report();
         self.linger(now);
         self.arm(now);
@@ -500,6 +520,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
         let mut receiver = PathReceiver::new(&self.config, u64::from(begin.first), S::ORDERED);
         receiver.compact = self.features.has(Features::COMPACT);
         receiver.report = self.features.has(Features::REPORT);
+        receiver.marks = self.features.has(COUNTED_MARKS).then(ReceivedMarks::default);
         if let Some(bound) = self.hold_bound {
             receiver.hold_at_most(bound);
         }
@@ -567,11 +588,11 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
         self.spread(now);
     }
 
-    fn handle_data(&mut self, now: Time, packet: &Packet<P>) {
+    fn handle_data(&mut self, now: Time, packet: &Packet<P>, field: Ecn) {
         let Some(receiver) = &mut self.receiver else { return };
         if let Some(data) = &packet.data {
             let received = match expand(packet.seq, receiver.next) {
-                Some(number) => receiver.on_data(now, number, data.clone()),
+                Some(number) => receiver.on_data(now, number, data.clone(), field),
                 None => 0,
             };
             if received > 0 {

@@ -8,6 +8,7 @@ mod allowance;
 mod config;
 mod congestion;
 mod connection;
+mod ecn;
 mod ending;
 mod held;
 mod mtu;

@@ -5,7 +5,9 @@
 //! Leaves out the times at which packets may be sent.
 
 use super::config::Config;
+use super::ecn::ReceivedMarks;
 use skyhop_units::{Span, Time};
+use skyhop_wire::Ecn;
 use skyhop_wire::stp::{Contents, Gap, Payload, Report, Stat, Ustat, wire_number};
 use std::collections::{BTreeMap, VecDeque};
 
@@ -21,6 +23,7 @@ struct PendingAnswer {
     /// `None` if it was answered before and is repeated for its credit.
     asked: Option<Time>,
     received: u64,
+    marks: ReceivedMarks,
     /// Number at which the list ends.
     upto: u64,
 }
@@ -89,6 +92,8 @@ pub(super) struct PathReceiver<P> {
     ordered: bool,
     pub compact: bool,
     pub report: bool,
+    /// Counts of ECN, if the ends agreed on it.
+    pub marks: Option<ReceivedMarks>,
 }
 
 impl<P: Payload> PathReceiver<P> {
@@ -141,6 +146,7 @@ impl<P: Contents> PathReceiver<P> {
             ordered,
             compact: false,
             report: false,
+            marks: None,
         }
     }
 
@@ -197,7 +203,7 @@ impl<P: Contents> PathReceiver<P> {
     }
 
     /// Handles a packet of data. Returns the number of bytes that it brought into order.
-    pub fn on_data(&mut self, now: Time, number: u64, data: P) -> u64 {
+    pub fn on_data(&mut self, now: Time, number: u64, data: P, field: Ecn) -> u64 {
         if number < self.next || self.end.is_some_and(|end| number >= end) {
             self.duplicates += 1;
             return 0;
@@ -216,6 +222,9 @@ impl<P: Contents> PathReceiver<P> {
             return 0;
         }
         self.received += 1;
+        if let Some(marks) = &mut self.marks {
+            marks.add(field);
+        }
         let bytes = if self.ordered { self.put_in_order(number, data) } else { self.hand_on(number, data) };
         self.ready_bytes += bytes;
         self.delivered += bytes;
@@ -315,8 +324,14 @@ impl<P: Contents> PathReceiver<P> {
         }
         let wait = if self.fresh.is_empty() { Span::ZERO } else { self.reordering_delay };
         let at = self.answer.map_or(now + wait, |answer| answer.at.min(now + wait));
-        self.answer =
-            Some(PendingAnswer { at, echo, asked: Some(now), received: self.received, upto: self.high });
+        self.answer = Some(PendingAnswer {
+            at,
+            echo,
+            asked: Some(now),
+            received: self.received,
+            marks: self.marks.unwrap_or_default(),
+            upto: self.high,
+        });
     }
 
     /// Handles an END: the peer will send nothing from `end` on. Returns false if that contradicts earlier arrivals.
@@ -348,6 +363,7 @@ impl<P: Contents> PathReceiver<P> {
             received: answer.received as u32,
             at: (asked.as_nanos() / 1000) as u32,
             delayed: (now.since(asked).as_nanos() / 1000) as u32,
+            marks: answer.marks.counts(),
         });
         let upto = answer.upto.max(self.next);
         let mut stat = Stat {
@@ -360,8 +376,9 @@ impl<P: Contents> PathReceiver<P> {
             report,
             compact: self.compact,
         };
-        // All fields but the list take less than forty bytes.
-        let (room, mut len, mut before) = (room.saturating_sub(40), 0, stat.from);
+        // All fields but the list take less than 48 bytes, and 40 without counts of ECN.
+        let fields = if answer.marks.counts().is_some() { 48 } else { 40 };
+        let (room, mut len, mut before) = (room.saturating_sub(fields), 0, stat.from);
         for (start, end) in self.missing(self.next, upto) {
             let gap = Gap { start: wire_number(start), end: wire_number(end) };
             let mut one = if stat.compact { gap.wire_len(before) } else { 8 };
@@ -436,7 +453,8 @@ impl<P: Contents> PathReceiver<P> {
     pub fn tell(&mut self, echo: u32) {
         if self.answer.is_none() {
             let (at, upto) = (Time::ZERO, self.next);
-            self.answer = Some(PendingAnswer { at, echo, asked: None, received: self.received, upto });
+            let (received, marks) = (self.received, ReceivedMarks::default());
+            self.answer = Some(PendingAnswer { at, echo, asked: None, received, marks, upto });
         }
     }
 }

@@ -6,6 +6,7 @@
 
 use super::config::Config;
 use super::congestion::PollAnswer;
+use super::ecn::ReportedMarks;
 use super::source::{Source, WrittenData};
 use crate::tcp::RttSamples;
 use skyhop_units::{Span, Time};
@@ -127,6 +128,7 @@ pub(super) struct PathSender<P, S = WrittenData<P>> {
     /// Sending time of the first POLL that was given up without an answer.
     dropped: Option<Time>,
     last_stamp: u64,
+    pub marks: ReportedMarks,
     pub max_payload: usize,
     overhead: u32,
     pub stats: Stats,
@@ -163,6 +165,7 @@ impl<P: Contents, S: Source<P>> PathSender<P, S> {
             needless: 0,
             dropped: None,
             last_stamp: 0,
+            marks: ReportedMarks::default(),
             max_payload: config.max_payload().min(config.base_size.saturating_sub(12).max(1)) as usize,
             overhead: config.overhead + skyhop_wire::stp::HEADER_LEN as u32,
             stats: Stats::default(),
@@ -460,6 +463,7 @@ impl<P: Contents, S: Source<P>> PathSender<P, S> {
         }
         let (arrived, clock_us) = (before + u64::from(more), then + u64::from(later));
         self.heard = Some((arrived, clock_us));
+        let marked = self.marks.take(report, arrived, self.stats.packets_sent);
         Some(PollAnswer {
             sent_at: poll.sent_at,
             rtt,
@@ -470,6 +474,7 @@ impl<P: Contents, S: Source<P>> PathSender<P, S> {
             next: poll.next,
             unused: poll.unused,
             bytes: poll.bytes,
+            marked,
         })
     }
 

@@ -4,7 +4,7 @@
 //! Differs: the checksum covers the packet without a pseudo-header, so that addresses may be translated on the way.
 //! Leaves out the network layer.
 
-use super::packet::{BARE, Begin, COMPACT, Gap, Packet, REPORT, Stat, Ustat};
+use super::packet::{BARE, Begin, COMPACT, Gap, MARKS, Packet, REPORT, Report, Stat, Ustat};
 use super::payload::Contents;
 use super::sequence::SEQUENCE_MASK;
 
@@ -80,7 +80,12 @@ fn put_stat(out: &mut Vec<u8>, stat: &Stat) {
         (false, true) => 0,
         (false, false) => BARE,
     };
-    word(out, form | if stat.report.is_some() { REPORT } else { 0 }, stat.next);
+    let report = match stat.report {
+        None => 0,
+        Some(Report { marks: None, .. }) => REPORT,
+        Some(_) => REPORT | MARKS,
+    };
+    word(out, form | report, stat.next);
     out.extend_from_slice(&stat.echo.to_be_bytes());
     if stat.compact {
         varint(out, distance(stat.next, stat.credit));
@@ -100,6 +105,10 @@ fn put_stat(out: &mut Vec<u8>, stat: &Stat) {
         out.extend_from_slice(&report.received.to_be_bytes());
         out.extend_from_slice(&report.at.to_be_bytes());
         out.extend_from_slice(&report.delayed.to_be_bytes());
+        if let Some(marks) = report.marks {
+            out.extend_from_slice(&marks.marked.to_be_bytes());
+            out.extend_from_slice(&marks.erased.to_be_bytes());
+        }
     }
 }
 
@@ -184,7 +193,16 @@ impl Stat {
         } else {
             4
         };
-        8 + numbers + gaps_len(self.compact, self.from, &self.gaps) + 12 * self.report.is_some() as usize
+        8 + numbers
+            + gaps_len(self.compact, self.from, &self.gaps)
+            + self.report.map_or(0, |report| report.wire_len())
+    }
+}
+
+impl Report {
+    /// Encoded length, bytes.
+    pub fn wire_len(&self) -> usize {
+        12 + 8 * self.marks.is_some() as usize
     }
 }
 

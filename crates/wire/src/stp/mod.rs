@@ -17,8 +17,8 @@ pub use frames::{
     stream_header,
 };
 pub use packet::{
-    BARE, Begin, COMPACT, Control, End, Features, Gap, HEADER_LEN, Packet, REPORT, Reason, Report, Stat,
-    Ustat, kind,
+    BARE, Begin, COMPACT, Control, End, Features, Gap, HEADER_LEN, MARKS, MarkCounts, Packet, REPORT, Reason,
+    Report, Stat, Ustat, kind,
 };
 pub use parse::{ParseError, parse};
 pub use payload::{Contents, Payload, PayloadLength};

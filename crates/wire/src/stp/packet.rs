@@ -35,6 +35,8 @@ pub const COMPACT: u8 = 0x01;
 pub const REPORT: u8 = 0x02;
 /// Flag of a STAT in the plain form: nothing is missing, and the list's range is left out.
 pub const BARE: u8 = 0x04;
+/// Flag of a STAT: counts of ECN follow the report.
+pub const MARKS: u8 = 0x08;
 
 /// Optional features: the initiator offers some, and the other end keeps those that it knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -47,6 +49,8 @@ impl Features {
     pub const COMPACT: Features = Features(0x01);
     /// STATs with the receiver's clock and packet count.
     pub const REPORT: Features = Features(0x02);
+    /// Packets are ECN-capable, and reports count those that were marked.
+    pub const ECN: Features = Features(0x04);
 
     /// Returns true if all bits of `other` are set.
     pub const fn has(self, other: Features) -> bool {
@@ -155,6 +159,15 @@ pub struct Gap {
     pub end: u32,
 }
 
+/// Received SDs whose ECN field was not ECT(0), as counts since the connection began, modulo 2^32.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct MarkCounts {
+    /// Those that came with CE: a queue has marked them.
+    pub marked: u32,
+    /// Those that came with Not-ECT or ECT(1), in which they were not sent.
+    pub erased: u32,
+}
+
 /// The receiver's clock and packet count at the arrival of the POLL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Report {
@@ -164,6 +177,8 @@ pub struct Report {
     pub at: u32,
     /// Time between the POLL and the answer, microseconds.
     pub delayed: u32,
+    /// Counts of ECN, if the ends agreed on [`Features::ECN`] and one of them is not zero.
+    pub marks: Option<MarkCounts>,
 }
 
 /// The state of the receiver, as the answer to a POLL.

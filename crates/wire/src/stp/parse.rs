@@ -6,8 +6,8 @@
 
 use super::emit::checksum;
 use super::packet::{
-    BARE, Begin, COMPACT, Control, End, Features, Gap, HEADER_LEN, Packet, REPORT, Reason, Report, Stat,
-    Ustat, kind,
+    BARE, Begin, COMPACT, Control, End, Features, Gap, HEADER_LEN, MARKS, MarkCounts, Packet, REPORT, Reason,
+    Report, Stat, Ustat, kind,
 };
 use super::sequence::SEQUENCE_MASK;
 use std::fmt;
@@ -149,7 +149,13 @@ impl ByteReader<'_> {
             return Err(ParseError::List);
         }
         let report = if flags & REPORT != 0 {
-            Some(Report { received: self.u32()?, at: self.u32()?, delayed: self.u32()? })
+            let (received, at, delayed) = (self.u32()?, self.u32()?, self.u32()?);
+            let marks = if flags & MARKS != 0 {
+                Some(MarkCounts { marked: self.u32()?, erased: self.u32()? })
+            } else {
+                None
+            };
+            Some(Report { received, at, delayed, marks })
         } else {
             None
         };

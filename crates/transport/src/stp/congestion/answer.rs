@@ -20,4 +20,6 @@ pub(in super::super) struct PollAnswer {
     pub unused: Span,
     /// Network-layer bytes of the SDs sent before the POLL: packets that carry requests are shorter than those of bulk data.
     pub bytes: f64,
+    /// SDs that had arrived with a mark of a queue (CE).
+    pub marked: u64,
 }

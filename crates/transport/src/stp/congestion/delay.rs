@@ -5,6 +5,7 @@
 //! Differs from BBR: the rate falls while a queue persists, and losses count if they grow with the rate.
 //! Leaves out the first trains (`opening`) and the window that competes with flows that fill the queue (`compete`).
 
+mod marked;
 mod opening;
 mod promise;
 #[cfg(test)]
@@ -15,6 +16,7 @@ use super::AnswerSignals;
 use super::compete::{CubicWindow, Rival};
 use super::floor::Floor;
 use super::losses::LossJudge;
+use super::marks::MarkJudge;
 use super::samples::{PollSample, PollSamples};
 use super::start::{OpeningTrains, StartTrain};
 use promise::Doubt;
@@ -36,6 +38,8 @@ const ALONE: f64 = 8.0;
 const NOISE: f64 = 8.0;
 /// Factors of successive increases of the rate while there is no queue.
 const STEPS: [f64; 4] = [1.1, 1.3, 1.6, 2.0];
+/// Bytes in flight as a multiple of the window, where a POLL goes three times a round trip.
+const LUMPS: f64 = 1.35;
 /// Time for which the highest confirmed rate is remembered.
 const MEMORY: Span = Span::from_secs(30);
 
@@ -76,6 +80,7 @@ pub(in super::super) struct Delay {
     floor: Floor,
     samples: PollSamples,
     losses: LossJudge,
+    marks: MarkJudge,
     rival: Rival,
     /// Time at which a round trip was last judged.
     round: Time,
@@ -113,6 +118,7 @@ impl Delay {
             floor: Floor::default(),
             samples: PollSamples::default(),
             losses: LossJudge::default(),
+            marks: MarkJudge::default(),
             rival: Rival::default(),
             round: Time::ZERO,
             trial: (0, 0.0),
@@ -134,6 +140,8 @@ impl Delay {
             RatePhase::Start => self.opening.cwnd,
             RatePhase::Promised(_) => f64::INFINITY,
             RatePhase::Proof { left, .. } => left,
+            // Answers come in lumps. Losses end a flow's growth late; marks do so early, so that the window may be used in full.
+            RatePhase::Compete { cubic, .. } if self.marks.any() => LUMPS * cubic.window * self.mss,
             RatePhase::Compete { cubic, .. } => cubic.window * self.mss,
             // A few answers arrive in a round trip, and a repair takes another round trip. On a path shorter than the interval of POLLs
             // the window must cover that interval.
@@ -297,6 +305,9 @@ impl Delay {
             return false;
         }
         let before = self.rate;
+        if self.is_marked(now, &answer) && self.marked(signals) {
+            return true;
+        }
         match self.phase {
             RatePhase::Start => self.start(signals),
             RatePhase::Promised(doubt) => self.promised(signals, doubt),

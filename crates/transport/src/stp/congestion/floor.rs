@@ -168,6 +168,7 @@ mod tests {
                     unused: Span::ZERO,
                     next: sent,
                     bytes: 1000.0 * sent as f64,
+                    marked: 0,
                 });
                 count += 1;
                 if floor.add(sent_at + rtt, sent_at, rtt, &samples) {

@@ -74,10 +74,15 @@ impl LossJudge {
         self.scale = (1.02 * self.scale).min(1.0);
         if part > self.usual() + BEYOND && self.beyond(lost, sent) {
             self.cut = Some(now);
-            self.scale = (self.scale / 2.0).max(LEAST_SCALE);
+            self.wants_shorter();
             return true;
         }
         false
+    }
+
+    /// Lowers the target delay after a mark: the queue is to be shorter.
+    pub fn wants_shorter(&mut self) {
+        self.scale = (self.scale / 2.0).max(LEAST_SCALE);
     }
 
     /// Lowers the target delay for few but repeated losses while there is a queue, which an AQM causes to shorten it.
@@ -87,7 +92,7 @@ impl LossJudge {
         let usual = self.usual() * self.queued.1;
         let more = self.queued.0 - usual;
         if more > 0.003 * self.queued.1 && more > 2.0 * usual.sqrt() + 3.0 {
-            self.scale = (self.scale / 2.0).max(LEAST_SCALE);
+            self.wants_shorter();
             self.queued = (0.0, 0.0);
         }
     }
@@ -118,6 +123,7 @@ mod tests {
             unused: Span::ZERO,
             next: sent,
             bytes: 1000.0 * sent as f64,
+            marked: 0,
         };
         samples.add(answer(0, 0, 0));
         samples.add(answer(1_000_000_000, sent, sent - lost));

@@ -9,6 +9,7 @@ mod compete;
 mod delay;
 mod floor;
 mod losses;
+mod marks;
 mod samples;
 mod start;
 mod way_back;
@@ -85,6 +86,11 @@ impl CongestionController {
             Self::Rate(_) => true,
             Self::Delay(delay) => delay.keeps_promise(),
         }
+    }
+
+    /// Returns true if a mark (CE) lowers the rate, so that packets may be sent as ECN-capable.
+    pub fn obeys_marks(&self) -> bool {
+        matches!(self, Self::Delay(delay) if delay.obeys_marks())
     }
 
     /// Factor by which POLLs are more frequent than usual.

@@ -33,6 +33,8 @@ pub(super) struct OpeningTrains {
     pub trains: u32,
     /// Saved state of an earlier connection.
     pub saved: Option<SavedRate>,
+    /// True if a queue has marked a packet since the last train that was believed.
+    pub marked: bool,
 }
 
 impl OpeningTrains {
@@ -46,6 +48,7 @@ impl OpeningTrains {
             first: u64::MAX,
             trains: 0,
             saved: config.saved,
+            marked: false,
         }
     }
 

@@ -79,6 +79,7 @@ mod tests {
             unused: Span::ZERO,
             next: 0,
             bytes: 0.0,
+            marked: 0,
         }
     }
 

@@ -25,6 +25,7 @@ pub use datagrams::DatagramStats;
 use incoming::{Came, Incoming};
 use outgoing::{Outgoing, SendingProgress, largest_datagram};
 use skyhop_units::{Span, Time};
+use skyhop_wire::Ecn;
 use skyhop_wire::stp::{Class, Features, Frame, Frames, HEADER_LEN, Packet, Payload, Reason};
 use std::collections::{BTreeSet, VecDeque};
 
@@ -353,15 +354,30 @@ impl<P: Payload> Trunk<P> {
         self.events.pop_front()
     }
 
-    /// Handles a packet from the peer.
+    /// The ECN field with which a packet from [`Trunk::poll_transmit`] is to be sent.
+    pub fn ecn_field(&self, packet: &Packet<Frames<P>>) -> Ecn {
+        self.path.ecn_field(packet)
+    }
+
+    /// Returns true if queues may mark this end's packets.
+    pub fn is_ecn_capable(&self) -> bool {
+        self.path.is_ecn_capable()
+    }
+
+    /// Handles a packet from the peer whose ECN field is unknown.
     pub fn handle_packet(&mut self, now: Time, packet: &Packet<Frames<P>>) {
+        self.handle_arrival(now, packet, Ecn::NotCapable);
+    }
+
+    /// Handles a packet from the peer, with the ECN field of its network header.
+    pub fn handle_arrival(&mut self, now: Time, packet: &Packet<Frames<P>>, field: Ecn) {
         let refused = packet.data.as_ref().is_some_and(|frames| !self.incoming.takes(frames));
         if refused {
             self.stats.refused += 1;
             // A POLL in it then asks for packets before it.
-            self.path.handle_packet(now, &Packet { data: None, ..packet.clone() });
+            self.path.handle_arrival(now, &Packet { data: None, ..packet.clone() }, field);
         } else {
-            self.path.handle_packet(now, packet);
+            self.path.handle_arrival(now, packet, field);
         }
         while let Some(frames) = self.path.take() {
             frames.0.into_iter().for_each(|frame| self.receive(frame));

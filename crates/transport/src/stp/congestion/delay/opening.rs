@@ -110,7 +110,10 @@ impl Delay {
             let longer = if signals.next < train.end { 1 } else { 2 };
             return self.train_of(signals, longer * train.packets(), rate, self.rate);
         }
-        let result = train.read(&self.samples);
+        let result = match train.read(&self.samples) {
+            TrainResult::Rate(rate) if self.opening.marked => TrainResult::Rate(rate / 2.0),
+            result => result,
+        };
         let packets = train.packets();
         let floor = self.floor.seconds();
         // A longer train would give no better estimate once a train fills the path.
@@ -177,6 +180,7 @@ impl Delay {
     }
 
     fn believe(&mut self, signals: &AnswerSignals, packets: u64, rate: f64) {
+        self.opening.marked = false;
         self.cap = 100.0 * packets as f64 * self.mss;
         self.ramp(signals, rate, Some(rate), 0);
     }

@@ -78,7 +78,7 @@ impl Delay {
     }
 
     /// Follows the delay from now on: what arrives is the path's rate.
-    fn give_up(&mut self, signals: &AnswerSignals, sample: &PollSample) {
+    pub(super) fn give_up(&mut self, signals: &AnswerSignals, sample: &PollSample) {
         let arrives = self.carried(sample).min(self.rate);
         self.proven = (arrives, signals.now);
         self.floor.is_queued(signals.now);

@@ -23,6 +23,7 @@ fn answer(sent_ms: u64, rtt_ms: u64, sent: u64, arrived: u64) -> AnswerSignals {
         unused: Span::ZERO,
         next: sent,
         bytes: 1000.0 * sent as f64,
+        marked: 0,
     };
     let feedback = Feedback { answer: Some(answer), ..Feedback::default() };
     let srtt = Some(Span::from_millis(600));

@@ -1,0 +1,76 @@
+//! The reaction of the rate by delay to marks of queues (CE).
+//!
+//! Follows docs/stp.md §8.3 rule 11, and RFC 8511 for the factor of a mark, which an AQM sets before its queue is long.
+//! Differs: a mark has no part in what the channel loses, and one is enough.
+//! Leaves out the marks that count (`marks`).
+
+use super::super::AnswerSignals;
+use super::super::answer::PollAnswer;
+use super::{Delay, RatePhase};
+use skyhop_units::{Span, Time};
+
+/// Factor of the arrival rate after a mark (RFC 8511 §3), and once the queue has gone.
+const KEPT: (f64, f64) = (0.85, 0.95);
+/// Least and most round trips without a mark before the next increase, if an increase caused one.
+const WAITS: (u32, u32) = (2, 8);
+/// Lower bound of the reduction, as a part of the rate.
+const LEAST: f64 = 0.7;
+
+impl Delay {
+    /// Returns true if marks lower the rate. On a path that marks everything they do not.
+    pub fn obeys_marks(&self) -> bool {
+        self.marks.obeyed()
+    }
+
+    /// Returns true if an answer tells of marks that count.
+    pub(super) fn is_marked(&mut self, now: Time, answer: &PollAnswer) -> bool {
+        let free = self.empty(self.marks.judged_until());
+        self.marks.judge(now, answer, free) && self.held.is_none()
+    }
+
+    /// Reduces the rate after a mark. Returns false if the phase goes on.
+    pub(super) fn marked(&mut self, signals: &AnswerSignals) -> bool {
+        let now = signals.now;
+        self.losses.wants_shorter();
+        let grain = Span::from_secs_f64(0.4 * self.floor.seconds());
+        let sample = self.samples.latest(grain, Time::ZERO).or(self.samples.latest(Span::ZERO, Time::ZERO));
+        let arrives = sample.map_or(self.rate, |sample| self.carried(&sample)).min(self.rate);
+        let rate = (KEPT.0 * arrives).max(LEAST * self.rate);
+        match self.phase {
+            // The train still shows the rate, and half of it is used.
+            RatePhase::Start | RatePhase::Proof { .. } => {
+                self.opening.saved = None;
+                self.opening.marked = true;
+                return false;
+            }
+            RatePhase::Promised(_) => {
+                let Some(sample) = sample else { return false };
+                self.give_up(signals, &sample);
+                self.set_rate(rate.min(self.rate));
+            }
+            RatePhase::Ramp { .. } => {
+                // The increase caused the mark: the next one waits longer.
+                self.climbs_wait = (2 * self.climbs_wait).clamp(WAITS.0, WAITS.1);
+                self.drain(now, rate, arrives);
+            }
+            RatePhase::Cruise { .. } if self.rival.lost() => {
+                self.proven.0 = self.proven.0.min(arrives);
+                self.rivals(now, rate, false);
+            }
+            RatePhase::Cruise { .. } => self.drain(now, rate, arrives),
+            RatePhase::Compete { mut cubic, look, deep } => {
+                cubic.cut(now);
+                self.phase = RatePhase::Compete { cubic, look, deep };
+                self.compete(signals);
+            }
+        }
+        true
+    }
+
+    /// Cruises at `rate` until the queue has gone, then at a little less than what has arrived.
+    fn drain(&mut self, now: Time, rate: f64, arrives: f64) {
+        self.proven.0 = self.proven.0.min(arrives);
+        self.cruise(now, rate);
+        self.share = Some(KEPT.1 * arrives);
+    }
+}
