@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from harness import KINDS, Done, Row, counts
+from rows import KINDS, Done, Row, counts
 
 HEAD = """# Publications, figure by figure
 

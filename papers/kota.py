@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from harness import Row
+from rows import Row
 from satellite_atm import BUFFERS, DURATION_S, FLAVORS, GEO, POLICIES, WAN, Link, files, scenario
 
 import skyhop

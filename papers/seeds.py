@@ -55,6 +55,7 @@ def outcomes(base: int, entries: list[str]) -> Iterator[Outcome]:
     import altered
     import harness
     import matplotlib
+    from rows import refuse
 
     matplotlib.use("Agg")
     from matplotlib import pyplot
@@ -65,7 +66,7 @@ def outcomes(base: int, entries: list[str]) -> Iterator[Outcome]:
         begun, today = cpu_s(), datetime.date.today().isoformat()
         try:
             result = harness.load(name, paths[name]).reproduce()
-            harness.refuse(name, result.rows)
+            refuse(name, result.rows)
         except Exception as error:
             yield Outcome(name, base, 0, (), cpu_s() - begun, today, f"{type(error).__name__}: {error}".splitlines()[0])
             continue

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from harness import Row
+from rows import Row
 from satellite import run_text, toml
 
 DURATION_S = 60

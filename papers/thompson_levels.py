@@ -8,7 +8,7 @@ Leaves out simulation (`thompson.py`).
 from __future__ import annotations
 
 import numpy as np
-from harness import Row
+from rows import Row
 from thompson import Points, columns, found, surface
 
 from skyhop import equivalence, plot

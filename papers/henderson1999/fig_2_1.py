@@ -7,7 +7,7 @@ Leaves out the figure's sequence numbers.
 
 from __future__ import annotations
 
-from harness import Reproduction, Row
+from rows import Reproduction, Row
 from satellite import run_text, toml
 from stp import BSD, head, link
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from harness import Reproduction, Row
 from heterogeneous import DASHES, Outcome, Setting, all_of, increase_by, left_open, replace, seeds_of
+from rows import Reproduction, Row
 
 SOURCE = "Henderson 1999, figure 4.10 and section 4.1.5"
 CLAIM = "The gain of a long flow grows steadily with K; fairness of the network improves for small K, and utilisation hardly changes"

@@ -7,7 +7,7 @@ Leaves out the commercial networks of chapter 5.
 
 from __future__ import annotations
 
-from harness import Reproduction, Row
+from rows import Reproduction, Row
 from satellite import SCENARIO
 from topology import draw
 

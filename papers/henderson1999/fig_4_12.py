@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from harness import Reproduction, Row
+from rows import Reproduction, Row
 from satellite import SCENARIO, run_text
 from topology import draw
 

@@ -7,7 +7,7 @@ retransmissions, as BSD's of that time.
 
 from __future__ import annotations
 
-from harness import Reproduction, Row
+from rows import Reproduction, Row
 from satellite import PIPE_B, draw, trace
 
 SOURCE = "Henderson 1999, figure 4.14 and section 4.2.3"

@@ -8,7 +8,7 @@ Leaves out nothing that the figure shows.
 from __future__ import annotations
 
 import numpy as np
-from harness import Reproduction, Row
+from rows import Reproduction, Row
 from satellite import Trace, draw, trace
 
 SOURCE = "Henderson 1999, figure 4.16 and section 4.2.3"

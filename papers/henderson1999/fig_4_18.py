@@ -7,7 +7,7 @@ Leaves out nothing that the figure shows.
 
 from __future__ import annotations
 
-from harness import Reproduction, Row
+from rows import Reproduction, Row
 from satellite import draw, trace
 
 SOURCE = "Henderson 1999, figure 4.18 and section 4.2.3"

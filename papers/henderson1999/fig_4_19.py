@@ -7,7 +7,7 @@ Leaves out the experiment.
 
 from __future__ import annotations
 
-from harness import Reproduction, Row
+from rows import Reproduction, Row
 from satellite import run_text
 
 SOURCE = "Henderson 1999, figure 4.19 and section 4.2.3"

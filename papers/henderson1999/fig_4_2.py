@@ -8,8 +8,8 @@ Leaves out nothing that the figure shows.
 from __future__ import annotations
 
 import numpy as np
-from harness import Reproduction, Row
 from heterogeneous import PACKET_B, RATE_BPS, Setting, replace, scenario
+from rows import Reproduction, Row
 
 import skyhop
 

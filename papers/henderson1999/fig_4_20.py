@@ -8,7 +8,7 @@ Leaves out the figure's numbers, which are not printed; ns-2.35's replace them.
 from __future__ import annotations
 
 from compete import RTTS_MS, draw, measure
-from harness import Reproduction, Row
+from rows import Reproduction, Row
 
 SOURCE = "Henderson 1999, figure 4.20 and section 4.2.3"
 CLAIM = "One connection of 20 ms takes nearly all from an end-to-end connection of 600 ms, and little from one of 40 ms"

@@ -7,7 +7,7 @@ Leaves out the connection's end.
 
 from __future__ import annotations
 
-from harness import Reproduction, Row
+from rows import Reproduction, Row
 from satellite import run_text
 
 from skyhop import theory

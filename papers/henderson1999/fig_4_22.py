@@ -8,7 +8,7 @@ Leaves out a second gateway at the user, an option in the thesis.
 from __future__ import annotations
 
 from compete import CEILING_KBPS, scenario
-from harness import Reproduction, Row
+from rows import Reproduction, Row
 from satellite import run_text
 from topology import draw
 

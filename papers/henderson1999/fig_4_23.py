@@ -8,7 +8,7 @@ Leaves out the figure's numbers, which are not printed.
 from __future__ import annotations
 
 from compete import CEILING_KBPS, RTTS_MS, draw, measure
-from harness import Reproduction, Row
+from rows import Reproduction, Row
 
 SOURCE = "Henderson 1999, figure 4.23 and section 4.3.2"
 CLAIM = "Split at the gateway, the connection gets its share of the router, and uses the satellite link fully again"

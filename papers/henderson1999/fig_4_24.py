@@ -8,7 +8,7 @@ Leaves out link layer headers.
 from __future__ import annotations
 
 from compete import RTTS_MS, draw, measure
-from harness import Reproduction, Row
+from rows import Reproduction, Row
 
 SOURCE = "Henderson 1999, figure 4.24 and section 4.3.2"
 CLAIM = "Acknowledgments of a split connection take about 20 kbit/s, 2 % of the forward rate, at any round trip"

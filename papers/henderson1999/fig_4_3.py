@@ -8,8 +8,8 @@ Leaves out slow start, as the formula does.
 from __future__ import annotations
 
 import numpy as np
-from harness import Reproduction, Row
 from heterogeneous import constant_rate
+from rows import Reproduction, Row
 
 import skyhop
 

@@ -7,8 +7,8 @@ Leaves out numbers of congested gateways other than the five in the figure.
 
 from __future__ import annotations
 
-from harness import Reproduction, Row
 from heterogeneous import Setting, scenario
+from rows import Reproduction, Row
 from satellite import run_text
 from topology import draw
 

@@ -7,8 +7,8 @@ Leaves out the confidence intervals, with three runs a point.
 
 from __future__ import annotations
 
-from harness import Reproduction, Row
 from heterogeneous import benchmark, draw_benchmark, left_open
+from rows import Reproduction, Row
 
 SOURCE = "Henderson 1999, figure 4.5 and section 4.1.3"
 CLAIM = "Utilisation of the bottleneck grows with the length of its queue, for each kind of TCP and of queue"

@@ -7,8 +7,8 @@ Leaves out the confidence intervals, with three runs a point, and sixty at 50 pa
 
 from __future__ import annotations
 
-from harness import Reproduction, Row
 from heterogeneous import benchmark, draw_benchmark, left_open
+from rows import Reproduction, Row
 
 SOURCE = "Henderson 1999, figure 4.6 and section 4.1.3"
 CLAIM = "SACK is fairer than NewReno, and RED fairer than FIFO; with each of them flows with long round trips get little"

@@ -7,8 +7,8 @@ Leaves out NewReno, FIFO and coarse clocks, whose behaviour is erratic according
 
 from __future__ import annotations
 
-from harness import Reproduction, Row
 from heterogeneous import Setting, all_of, constant_rate, constant_rates, draw_constant_rates, left_open, replace
+from rows import Reproduction, Row
 
 SOURCE = "Henderson 1999, figure 4.7 and section 4.1.4"
 CLAIM = "With few flows a small constant leaves the bottleneck unused; with many it does not"

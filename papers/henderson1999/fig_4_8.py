@@ -7,8 +7,8 @@ Leaves out NewReno, FIFO and coarse clocks, whose behaviour is erratic according
 
 from __future__ import annotations
 
-from harness import Reproduction, Row
 from heterogeneous import CONSTANTS, constant_rate, constant_rates, draw_constant_rates, left_open
+from rows import Reproduction, Row
 
 SOURCE = "Henderson 1999, figure 4.8 and section 4.1.4"
 CLAIM = "A constant below 100 makes the sharing much fairer; with a large one the unfairness returns"

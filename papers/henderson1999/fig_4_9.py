@@ -7,8 +7,8 @@ Leaves out a web load with the standard growth, for which the text states the sa
 
 from __future__ import annotations
 
-from harness import Reproduction, Row
 from heterogeneous import Setting, all_of, constant_rate, constant_rates, draw_constant_rates, replace
+from rows import Reproduction, Row
 
 SOURCE = "Henderson 1999, figure 4.9 and section 4.1.4"
 CLAIM = "One flow with the standard growth takes a disproportionate share, and most of the constant rate's fairness is lost"

@@ -8,7 +8,7 @@ Leaves out the figure's numbers, which are not printed; the bounds follow from t
 from __future__ import annotations
 
 from compete import CEILING_KBPS, RTTS_MS, draw, measure
-from harness import Reproduction, Row
+from rows import Reproduction, Row
 
 SOURCE = "Henderson 1999, figure 5.10 and section 5.3"
 CLAIM = "Split STP has about the goodput of split TCP, slightly less over long round trips, since its packets are spread over a round trip"

@@ -8,7 +8,7 @@ Leaves out link layer headers.
 from __future__ import annotations
 
 from compete import RTTS_MS, draw, measure
-from harness import Reproduction, Row
+from rows import Reproduction, Row
 
 SOURCE = "Henderson 1999, figure 5.11 and section 5.3"
 CLAIM = (

@@ -7,7 +7,7 @@ Leaves out the applications' calls.
 
 from __future__ import annotations
 
-from harness import Reproduction, Row
+from rows import Reproduction, Row
 from stp_trace import draw, trace
 
 SOURCE = "Henderson 1999, figure 5.3 and section 5.1.1"

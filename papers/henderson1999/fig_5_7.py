@@ -7,7 +7,7 @@ Leaves out the figure's points, which are not printed; its ceiling and the effec
 
 from __future__ import annotations
 
-from harness import Reproduction, Row
+from rows import Reproduction, Row
 from stp_errors import BIT_ERROR_RATES, CEILING_KBPS, draw, measure, spoilt
 
 SOURCE = "Henderson 1999, figure 5.7 and section 5.2.3"

@@ -10,7 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-from harness import Reproduction, Row
+from rows import Reproduction, Row
 
 import skyhop
 from skyhop import plot

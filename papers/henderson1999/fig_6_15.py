@@ -14,7 +14,7 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
-from harness import Reproduction, Row
+from rows import Reproduction, Row
 
 SOURCE = "Henderson 1999, figure 6.15 and section 6.6.1"
 CLAIM = "21,352 trapezoids, all but those beside the poles 146.3 to 156.5 km wide and 156.5 km high"

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
-from harness import Reproduction, Row
+from rows import Reproduction, Row
 
 SOURCE = "Henderson 1999, figure 6.25 and section 6.6.3"
 CLAIM = "35 contiguous cells aggregate into 7 entries"

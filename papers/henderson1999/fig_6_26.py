@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import matplotlib.pyplot as plt
 import numpy as np
-from harness import Reproduction, Row
+from rows import Reproduction, Row
 
 import skyhop
 

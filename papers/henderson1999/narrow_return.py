@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from harness import Reproduction, Row
+from rows import Reproduction, Row
 from satellite import run_text, toml
 from stp import BSD, SHORT, head
 

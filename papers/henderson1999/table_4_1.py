@@ -7,8 +7,8 @@ Leaves out the two shortest flows, as the table does.
 
 from __future__ import annotations
 
-from harness import Reproduction, Row
 from heterogeneous import Setting, all_of, increase_by, replace
+from rows import Reproduction, Row
 
 SOURCE = "Henderson 1999, table 4.1"
 CLAIM = (

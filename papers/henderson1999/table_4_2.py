@@ -11,7 +11,7 @@ from functools import lru_cache
 from math import erf, log, sqrt
 
 import numpy as np
-from harness import Reproduction, Row
+from rows import Reproduction, Row
 
 from skyhop import theory
 

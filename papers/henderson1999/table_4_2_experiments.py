@@ -10,7 +10,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
-from harness import Reproduction, Row
+from rows import Reproduction, Row
 from satellite import run_text
 
 from skyhop import theory

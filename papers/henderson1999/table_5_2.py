@@ -7,7 +7,7 @@ Leaves out nothing of the table.
 
 from __future__ import annotations
 
-from harness import Reproduction, Row
+from rows import Reproduction, Row
 from stp import PROTOCOLS, RUNS, STP, draw, intervals, leo, measure, rows_of, web_row
 
 SOURCE = "Henderson 1999, table 5.2"

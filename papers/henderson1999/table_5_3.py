@@ -12,7 +12,7 @@ from math import log
 from statistics import NormalDist
 
 import numpy as np
-from harness import Reproduction, Row
+from rows import Reproduction, Row
 from satellite import toml
 from stp import BSD, SHORT, head, link
 

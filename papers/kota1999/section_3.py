@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from harness import Reproduction, Row
+from rows import Reproduction, Row
 
 import skyhop
 

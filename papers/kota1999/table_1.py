@@ -8,7 +8,7 @@ Leaves out throughput and access schemes, for which the table has names only.
 from __future__ import annotations
 
 import numpy as np
-from harness import Reproduction, Row
+from rows import Reproduction, Row
 
 import skyhop
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import kota
 import satellite_atm
-from harness import Reproduction, Row
+from rows import Reproduction, Row
 
 SOURCE = "Kota et al. 1999, tables 11 to 13"
 CLAIM = "SACK is best by far; buffers and drop policies have less effect than flavors, and none of them affects fairness"

@@ -8,7 +8,7 @@ Leaves out the effects of table 11 as simulated here, which its own entry has.
 from __future__ import annotations
 
 import kota
-from harness import Reproduction
+from rows import Reproduction
 
 SOURCE = "Kota et al. 1999, tables 12 and 13"
 CLAIM = "The flavor explains 69.16 % of the variation of efficiency and the buffer 13.65 %; no main effect on fairness matters"

@@ -8,7 +8,7 @@ Leaves out the shares of the classes, which are parameters.
 from __future__ import annotations
 
 import satellite_atm as atm
-from harness import Reproduction, Row
+from rows import Reproduction, Row
 
 SOURCE = "Kota et al. 1999, tables 2 and 3, sections 4.1 and 4.3"
 CLAIM = "A file has 120 KB on average, a hundred clients offer 48 Mbit/s, and TCP can use 37.80 or 40.39 of the link's 45 Mbit/s"

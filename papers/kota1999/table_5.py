@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import kota
 import satellite_atm
-from harness import Reproduction, Row
+from rows import Reproduction, Row
 
 SOURCE = "Kota et al. 1999, tables 5 to 7"
 CLAIM = (

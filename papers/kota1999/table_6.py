@@ -8,7 +8,7 @@ Leaves out the effects of table 5 as simulated here, which its own entry has.
 from __future__ import annotations
 
 import kota
-from harness import Reproduction
+from rows import Reproduction
 
 SOURCE = "Kota et al. 1999, tables 6 and 7"
 CLAIM = "The flavor explains 57.5 % of the variation of efficiency and the buffer 30.24 %; of fairness the buffer 53.55 %"

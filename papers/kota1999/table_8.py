@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import kota
 import satellite_atm
-from harness import Reproduction, Row
+from rows import Reproduction, Row
 
 SOURCE = "Kota et al. 1999, tables 8 to 10"
 CLAIM = "SACK is best and vanilla worst, with small differences"

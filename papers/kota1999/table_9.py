@@ -8,7 +8,7 @@ Leaves out the effects of table 8 as simulated here, which its own entry has.
 from __future__ import annotations
 
 import kota
-from harness import Reproduction
+from rows import Reproduction
 
 SOURCE = "Kota et al. 1999, tables 9 and 10"
 CLAIM = "The flavor explains 56.75 % of the variation of efficiency and the buffer 21.73 %; no main effect on fairness matters"

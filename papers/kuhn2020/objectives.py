@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
-from harness import Reproduction, Row
+from rows import Reproduction, Row
 from satellite import run_text, toml
 from stp import BULK, head
 

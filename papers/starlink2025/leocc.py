@@ -11,7 +11,7 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
-from harness import Reproduction, Row
+from rows import Reproduction, Row
 
 import skyhop
 

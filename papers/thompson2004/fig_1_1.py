@@ -8,7 +8,7 @@ Leaves out AX.25's stuffed bits and its transmitters' switching times, which the
 from __future__ import annotations
 
 import numpy as np
-from harness import Reproduction, Row
+from rows import Reproduction, Row
 
 import skyhop
 from skyhop.theory import AX25, TCP_IP

@@ -7,7 +7,7 @@ Leaves out nothing that the figure shows.
 
 from __future__ import annotations
 
-from harness import Reproduction, Row
+from rows import Reproduction, Row
 
 import skyhop
 from skyhop import theory

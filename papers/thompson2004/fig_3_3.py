@@ -8,7 +8,7 @@ Leaves out the wait of up to 500 ms for a lone segment: windows begin at two.
 from __future__ import annotations
 
 import numpy as np
-from harness import Reproduction, Row
+from rows import Reproduction, Row
 
 import skyhop
 from skyhop import theory

@@ -8,7 +8,7 @@ Leaves out the colours: heights are in the axes.
 from __future__ import annotations
 
 import numpy as np
-from harness import Reproduction, Row
+from rows import Reproduction, Row
 from thompson import beside_ns2, columns, left_open, surface
 
 from skyhop import plot

@@ -7,7 +7,7 @@ Leaves out numbers under published: the text describes the figure in words.
 
 from __future__ import annotations
 
-from harness import Reproduction, Row
+from rows import Reproduction, Row
 from thompson import columns, left_open, surface
 
 from skyhop import plot

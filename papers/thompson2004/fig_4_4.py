@@ -9,7 +9,7 @@ Leaves out numbers under published but for the packet size that keeps performanc
 from __future__ import annotations
 
 import numpy as np
-from harness import Reproduction, Row
+from rows import Reproduction, Row
 from thompson import FULL, left_open, simulated
 
 SOURCE = "Thompson 2004, figure 4.4"

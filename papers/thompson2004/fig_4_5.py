@@ -11,7 +11,7 @@ means that it must fall.
 from __future__ import annotations
 
 import numpy as np
-from harness import Reproduction, Row
+from rows import Reproduction, Row
 from thompson import FULL, SEEDS, simulated
 
 from skyhop import equivalence

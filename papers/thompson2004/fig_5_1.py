@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 
-from harness import Reproduction, Row
+from rows import Reproduction, Row
 from thompson import beside_ns2, columns, found, surface
 from thompson_levels import NEAR, OPEN, OTHER_SETTINGS
 

@@ -7,7 +7,7 @@ Leaves out nothing that the figure shows.
 
 from __future__ import annotations
 
-from harness import Reproduction
+from rows import Reproduction
 from thompson_levels import draw, misjudged, stack_rows
 
 SOURCE = "Thompson 2004, figure 5.2"

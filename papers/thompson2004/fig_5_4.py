@@ -7,7 +7,7 @@ Leaves out nothing that the figure shows.
 
 from __future__ import annotations
 
-from harness import Reproduction, Row
+from rows import Reproduction, Row
 from thompson import found, surface
 from thompson_levels import NEAR, OPEN, OTHER_SETTINGS, draw, misjudged
 

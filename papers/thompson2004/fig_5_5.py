@@ -7,7 +7,7 @@ Leaves out levels under published: the thesis prints none for this figure.
 
 from __future__ import annotations
 
-from harness import Reproduction, Row
+from rows import Reproduction, Row
 from thompson import beside_ns2, columns, found, surface
 from thompson_levels import draw, misjudged
 

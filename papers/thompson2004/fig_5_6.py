@@ -8,7 +8,7 @@ Leaves out three separate pictures: one figure has the three, circles are the po
 from __future__ import annotations
 
 import numpy as np
-from harness import Reproduction, Row
+from rows import Reproduction, Row
 from thompson import FULL, columns, simulated
 
 from skyhop import equivalence, plot

@@ -8,7 +8,7 @@ Leaves out the thesis's stream of losses, which adds 0.02 to 0.05 to a level and
 from __future__ import annotations
 
 import numpy as np
-from harness import Reproduction, Row
+from rows import Reproduction, Row
 from thompson import FULL, columns, simulated
 
 from skyhop import equivalence

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from harness import Reproduction, Row
+from rows import Reproduction, Row
 from satellite import run_text
 
 SOURCE = "Thompson 2004, section 3.6.3"

@@ -14,7 +14,7 @@ import math
 from pathlib import Path
 
 import numpy as np
-from harness import Reproduction, Row
+from rows import Reproduction, Row
 from thompson import FULL, columns, simulated
 
 from skyhop import equivalence

@@ -7,7 +7,7 @@ Leaves out segments without their headers of 66 bytes, the table's first column.
 
 from __future__ import annotations
 
-from harness import Reproduction, Row
+from rows import Reproduction, Row
 from satellite import run_text
 
 SOURCE = "Thompson 2004, table 6.1"

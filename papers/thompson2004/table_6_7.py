@@ -10,7 +10,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
-from harness import Reproduction, Row
+from rows import Reproduction, Row
 from satellite import run_text
 
 SOURCE = "Thompson 2004, tables 6.7 to 6.9"

@@ -8,8 +8,8 @@ Leaves out a reading of the curves' points.
 from __future__ import annotations
 
 import numpy as np
-from harness import Reproduction, Row
 from mesh import DELAY, HEARTBEAT, NO_DELAY, SCENARIO, SYSTEMS, VARIANTS, goodputs, mean
+from rows import Reproduction, Row
 
 import skyhop
 

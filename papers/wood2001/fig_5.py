@@ -8,8 +8,8 @@ Leaves out the progress of the file over time.
 from __future__ import annotations
 
 import numpy as np
-from harness import Reproduction, Row
 from mesh import DELAY, NO_DELAY, SYSTEMS, VARIANTS, mean
+from rows import Reproduction, Row
 
 SOURCE = "Wood et al. 2001, figure 5"
 CLAIM = "Delayed acknowledgments reduce goodput over several paths and hardly over one; acknowledging filled gaps at once helps"

@@ -10,8 +10,8 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
-from harness import Reproduction, Row
 from mesh import INSTANTS_DEG, PLACES, SCENARIO, SYSTEMS, mean
+from rows import Reproduction, Row
 
 import skyhop
 

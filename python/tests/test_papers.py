@@ -23,7 +23,7 @@ import harness  # noqa: E402
 import kota  # noqa: E402
 import mutate  # noqa: E402
 import seeds  # noqa: E402
-from harness import Row, RowError, refuse  # noqa: E402
+from rows import Row, RowError, refuse  # noqa: E402
 
 
 @pytest.mark.parametrize(
