@@ -41,6 +41,8 @@ pub struct Pace {
     busy: bool,
     /// Smoothed lateness of a sleeper, ns.
     oversleep: u64,
+    /// True if the last round ended with waiting for an event or a packet, which then is read at once.
+    waited: bool,
     /// True if a packet is due so soon that the loop polls for it.
     ready: bool,
     /// The last rest that was long enough to count.
@@ -73,7 +75,7 @@ impl Pace {
 
     /// Expected time between the sending of a packet and its reading, if the kernel does not report it.
     pub fn read_after(&self) -> Span {
-        if self.busy { EARLY } else { Span::ZERO }
+        if self.busy && !self.waited { EARLY } else { Span::ZERO }
     }
 
     /// Returns true if packets that are handled early are written early, too.
@@ -84,7 +86,7 @@ impl Pace {
     /// Ends a round, with the number of frames in all rounds. Returns true if ports are to be read once more before the rest, since
     /// a host answers an echo as soon as it is written. Never twice in a row.
     pub fn handle_round(&mut self, now: Time, frames: u64) -> bool {
-        self.ready = false;
+        (self.ready, self.waited) = (false, false);
         let window = now.since(self.window);
         if frames >= self.frames + MANY || window >= WINDOW {
             self.busy = (frames - self.frames) * WINDOW.as_nanos() >= MANY * window.as_nanos();
@@ -125,7 +127,9 @@ impl Pace {
         let more = Span::from_nanos(now.since(self.counted).as_nanos() / AWAKE_SHARE);
         (self.awake, self.counted) = ((self.awake + more).min(AWAKE_MOST), now);
         if self.busy {
-            return Wait::Asleep(other.min(Time::ZERO + due.since(Time::ZERO + EARLY)));
+            let until = other.min(Time::ZERO + due.since(Time::ZERO + EARLY));
+            self.waited = until > now;
+            return Wait::Asleep(until);
         }
         match due < other && self.awake >= AWAKE {
             true => Wait::Awake(
@@ -185,8 +189,11 @@ mod tests {
             let rests = pace.rest(us(1_000_000), us(1_000_010)).as_nanos() / 1000;
             assert_eq!(rests, rest, "{apart} us apart");
             let due = us(2_000_000);
+            assert_eq!(pace.read_after(), early);
             let wait = pace.wait(us(1_000_100), due, Time::MAX);
             assert_eq!(wait == Wait::Asleep(us(2_000_000 - 79)), busy);
+            // It waits for the next packet, and reads it at once.
+            assert_eq!(pace.read_after(), Span::ZERO);
         }
     }
 
