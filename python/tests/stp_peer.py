@@ -42,8 +42,8 @@ class List:
     start: int = 0
     upto: int = 0
     report: tuple | None = None
-    marks: tuple | None = None
     short: bool = False
+    marks: tuple | None = None
 
 
 @dataclass
