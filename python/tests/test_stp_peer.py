@@ -471,7 +471,7 @@ def test_what_a_listener_answers(tmp_path):
         # Unknown features are ignored; the window of 20 kB is smaller than the data sent.
         bare.send(packet(5, bgn=begin(features=0xFF), poll=7))
         answer = stp.parse(bare.next())
-        assert (answer.bgnak.features, answer.bgnak.count, answer.instance) == (3, 9, 5)
+        assert (answer.bgnak.features, answer.bgnak.count, answer.instance) == (7, 9, 5)
         window = (answer.bgnak.n_mr + 2) % stp.WRAP
         assert answer.stat.echo == 7 and window == 20_000 // answer.bgnak.most
         # Data beyond VR(MR) are not accepted, and the POLL reports no more than the window.

@@ -508,9 +508,10 @@ impl Daemon {
                 let at =
                     Time::from_nanos(now.as_nanos() - age.as_nanos().min(now.as_nanos())).max(self.heard_at);
                 self.heard_at = at;
+                let field = self.socket.field(run);
                 let (from, to, datagrams) = self.socket.received(run);
                 for datagram in datagrams {
-                    if self.gateway.engine.handle_datagram(at, from, to, datagram) {
+                    if self.gateway.engine.handle_datagram(at, (from, to, field), datagram) {
                         self.gateway.engine.fill(now, &mut self.batch);
                     }
                 }

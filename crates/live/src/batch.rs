@@ -5,6 +5,7 @@
 //! Leaves out the sending.
 
 use crate::socket::Part;
+use skyhop_wire::Ecn;
 use std::net::{IpAddr, SocketAddr};
 
 /// Packets to be sent.
@@ -36,19 +37,30 @@ impl Batch {
 
     /// Adds the datagram written at the end of the buffer, from `start` on, for this peer.
     pub fn push(&mut self, to: SocketAddr, from: Option<IpAddr>, start: usize) {
-        self.add(to, from, start, false);
+        self.add(to, from, start, (false, false));
     }
 
-    /// Adds the datagram written at the end of the buffer, to be sent alone; it may be fragmented.
-    pub fn push_fragmentable(&mut self, to: SocketAddr, from: Option<IpAddr>, start: usize) {
-        self.add(to, from, start, true);
+    /// Adds the datagram written at the end of the buffer, with this ECN field.
+    pub fn push_with(&mut self, to: SocketAddr, from: Option<IpAddr>, start: usize, field: Ecn) {
+        self.add(to, from, start, (false, field == Ecn::Capable0));
     }
 
-    fn add(&mut self, to: SocketAddr, from: Option<IpAddr>, start: usize, fragments: bool) {
+    /// Adds the datagram written at the end of the buffer, to be sent alone with this ECN field; it may be fragmented.
+    pub fn push_fragmentable(&mut self, to: SocketAddr, from: Option<IpAddr>, start: usize, field: Ecn) {
+        self.add(to, from, start, (true, field == Ecn::Capable0));
+    }
+
+    fn add(
+        &mut self,
+        to: SocketAddr,
+        from: Option<IpAddr>,
+        start: usize,
+        (fragments, capable): (bool, bool),
+    ) {
         let (end, segments_max) = (self.buffer.len(), self.segments_max);
         let len = end - start;
         if let Some(last) = self.parts.last_mut()
-            && (last.to, last.from, last.end) == (to, from, start)
+            && (last.to, last.from, last.end, last.capable) == (to, from, start, capable)
             && len <= last.segment
             && !(fragments || last.fragments)
             // All others are full: a shorter datagram ends a part.
@@ -59,7 +71,7 @@ impl Batch {
             last.end = end;
             return;
         }
-        self.parts.push(Part { to, from, start, end, segment: len, fragments });
+        self.parts.push(Part { to, from, start, end, segment: len, fragments, capable });
     }
 
     /// The next part to be sent.

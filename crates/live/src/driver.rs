@@ -176,9 +176,10 @@ impl Driver {
                 let at =
                     Time::from_nanos(now.as_nanos() - age.as_nanos().min(now.as_nanos())).max(self.heard_at);
                 self.heard_at = at;
+                let field = self.socket.field(run);
                 let (from, to, datagrams) = self.socket.received(run);
                 for datagram in datagrams {
-                    if host.handle_datagram(at, from, to, datagram) {
+                    if host.handle_datagram(at, (from, to, field), datagram) {
                         host.fill(shared.clock.now(), &mut self.batch);
                     }
                 }

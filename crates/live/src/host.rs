@@ -23,6 +23,7 @@ use crate::unproven::Unproven;
 use bytes::Bytes;
 use skyhop_transport::stp::{self, Ends};
 use skyhop_units::{Span, Time};
+use skyhop_wire::Ecn;
 use skyhop_wire::stp::{Packet, emit, parse};
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
@@ -261,18 +262,17 @@ impl StpHost {
         None
     }
 
-    /// Handles a datagram from the network to one of this host's addresses. Returns true if it requires an answer, which must be
-    /// taken before the next datagram, since a second one would replace it.
+    /// Handles a datagram from the network: its source, which of this host's addresses it is for, its ECN field, and its bytes. Returns
+    /// true if it requires an answer, which must be taken before the next datagram, since a second one would replace it.
     pub fn handle_datagram(
         &mut self,
         now: Time,
-        from: SocketAddr,
-        to: Option<IpAddr>,
+        (from, to, field): (SocketAddr, Option<IpAddr>, Ecn),
         datagram: &mut [u8],
     ) -> bool {
         let len = datagram.len();
         let Some(associations) = &mut self.associations else {
-            return self.handle_plain(now, from, to, datagram);
+            return self.handle_plain(now, (from, to, field), datagram);
         };
         let opened = associations.handle_datagram(now, from, datagram);
         while let Some((peer, packet)) = associations.poll_transmit() {
@@ -282,14 +282,19 @@ impl StpHost {
         let Some((id, contents)) = opened else { return false };
         let Ok(packet) = parse(&datagram[contents]) else { return false };
         let asks = packet.poll.is_some();
-        self.deliver(now, PeerChannel::Sealed(id), from, to, len, packet);
+        self.deliver(now, PeerChannel::Sealed(id), (from, to, field), len, packet);
         asks
     }
 
-    fn handle_plain(&mut self, now: Time, from: SocketAddr, to: Option<IpAddr>, datagram: &[u8]) -> bool {
+    fn handle_plain(
+        &mut self,
+        now: Time,
+        (from, to, field): (SocketAddr, Option<IpAddr>, Ecn),
+        datagram: &[u8],
+    ) -> bool {
         if let Ok(packet) = parse(datagram) {
             let asks = packet.poll.is_some();
-            self.deliver(now, PeerChannel::Plain(from), from, to, datagram.len(), packet);
+            self.deliver(now, PeerChannel::Plain(from), (from, to, field), datagram.len(), packet);
             return asks;
         }
         if let Some((_, echo, reason)) = parse_refusal(datagram) {
@@ -311,8 +316,7 @@ impl StpHost {
         &mut self,
         now: Time,
         channel: PeerChannel,
-        from: SocketAddr,
-        to: Option<IpAddr>,
+        (from, to, field): (SocketAddr, Option<IpAddr>, Ecn),
         len: usize,
         packet: Packet<&[u8]>,
     ) {
@@ -338,7 +342,7 @@ impl StpHost {
         // An end that has connected may move: the kernel chooses the address that it sends from.
         conn.reply_from = to.filter(|_| conn.accepted);
         conn.keep_for(&packet);
-        conn.machine.handle_packet(now, &packet);
+        conn.machine.handle_arrival(now, &packet, field);
         conn.take_events();
         drop(conn);
         if proven {
@@ -603,6 +607,7 @@ impl StpHost {
                 self.rest(now, slot);
                 return false;
             };
+            let field = conn.machine.ecn_field(&packet);
             let start = batch.buffer.len();
             let fragments = packet.data.is_some() && packet.wire_len() > conn.machine.packet_size() as usize;
             match channel {
@@ -621,9 +626,9 @@ impl StpHost {
             conn.traffic.packets_sent += 1;
             conn.traffic.bytes_sent += conn.beneath() + (batch.buffer.len() - start) as u64;
             if fragments {
-                batch.push_fragmentable(conn.peer, conn.reply_from, start);
+                batch.push_fragmentable(conn.peer, conn.reply_from, start, field);
             } else {
-                batch.push(conn.peer, conn.reply_from, start);
+                batch.push_with(conn.peer, conn.reply_from, start, field);
             }
         }
         conn.take_events();

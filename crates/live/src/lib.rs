@@ -68,6 +68,7 @@ mod lost;
 mod memory;
 mod openings;
 pub mod options;
+mod receive;
 mod refusals;
 pub mod replay;
 mod roaming;

@@ -13,6 +13,7 @@ use crate::seal::OVERHEAD;
 use crate::socket::Carrier;
 use skyhop_transport::stp;
 use skyhop_units::Span;
+use skyhop_wire::stp::Features;
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
@@ -135,7 +136,10 @@ impl Options {
     pub(crate) fn stp_for(&self, peer: SocketAddr) -> stp::Config {
         let overhead = self.overhead(peer);
         let base_size = self.mtu_base.map_or(u32::MAX, |base| base.min(self.mtu) - overhead);
-        stp::Config { packet_size: self.mtu - overhead, base_size, overhead, ..self.stp.clone() }
+        // A raw socket does not tell the field of each packet.
+        let counts = self.carrier == Carrier::Udp && self.stp.features.has(Features::REPORT);
+        let features = if counts { self.stp.features.with(Features::ECN) } else { self.stp.features };
+        stp::Config { packet_size: self.mtu - overhead, base_size, overhead, features, ..self.stp.clone() }
     }
 
     /// Memory that each connection keeps in each direction, bytes.

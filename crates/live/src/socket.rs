@@ -6,9 +6,11 @@
 //! IPv4 too: its callers see IPv4 addresses, and not the mapped ones of RFC 4291 §2.5.5.2.
 //! Leaves out the contents of packets.
 
-use quinn_udp::{RecvMeta, Transmit, UdpSocketState};
+use crate::receive::{self, BATCH, Run};
+use quinn_udp::{EcnCodepoint, Transmit, UdpSocketState};
+use skyhop_wire::Ecn;
 use socket2::{Domain, Protocol, Type};
-use std::io::{self, IoSliceMut};
+use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
 use std::os::fd::AsRawFd;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -23,8 +25,6 @@ pub enum Carrier {
     Ip(u8),
 }
 
-/// Datagrams read by one call of the kernel, each perhaps combined from many.
-const BATCH: usize = 8;
 /// Largest size of one of them, bytes.
 const DATAGRAM_MAX: usize = 65_536;
 
@@ -59,6 +59,8 @@ pub struct Part {
     pub segment: usize,
     /// True for a single datagram that may be fragmented.
     pub fragments: bool,
+    /// True if queues may mark them: they are sent with ECT(0).
+    pub capable: bool,
 }
 
 /// A message of ICMP about a datagram that was sent. Anyone can forge one, so the part of the datagram that it quotes is kept.
@@ -91,7 +93,7 @@ pub struct Socket {
     carrier: Carrier,
     local: SocketAddr,
     buffer: Vec<u8>,
-    metas: Vec<RecvMeta>,
+    runs: [Run; BATCH],
 }
 
 impl Socket {
@@ -138,7 +140,7 @@ impl Socket {
             carrier,
             local,
             buffer: vec![0; BATCH * DATAGRAM_MAX],
-            metas: vec![RecvMeta::default(); BATCH],
+            runs: [Run::default(); BATCH],
         })
     }
 
@@ -164,10 +166,10 @@ impl Socket {
 
     /// Reads available datagrams with one call. Returns the number of runs that [`Socket::received`] then has.
     pub fn receive(&mut self) -> io::Result<usize> {
-        let mut slices = self.buffer.chunks_exact_mut(DATAGRAM_MAX).map(IoSliceMut::new);
-        let mut slices: [IoSliceMut<'_>; BATCH] =
+        let mut slices = self.buffer.chunks_exact_mut(DATAGRAM_MAX);
+        let mut slices: [&mut [u8]; BATCH] =
             std::array::from_fn(|_| slices.next().expect("as many as the buffer was made for"));
-        match self.state.recv((&self.io).into(), &mut slices, &mut self.metas) {
+        match receive::receive(self.io.as_raw_fd(), &mut slices, &mut self.runs) {
             Err(e) if e.kind() == io::ErrorKind::WouldBlock => Ok(0),
             Err(e) if e.raw_os_error().is_some_and(|code| OF_ICMP.contains(&code)) => Ok(0),
             other => other,
@@ -177,9 +179,14 @@ impl Socket {
     /// Time since the kernel received run `index`; zero if unknown.
     #[expect(clippy::disallowed_methods, reason = "the kernel stamps packets with this clock")]
     pub fn age(&self, index: usize) -> Duration {
-        let since = self.metas[index].timestamp.zip(SystemTime::now().duration_since(UNIX_EPOCH).ok());
+        let since = self.runs[index].stamp.zip(SystemTime::now().duration_since(UNIX_EPOCH).ok());
         // The host's clock may have been set in between.
         since.map_or(Duration::ZERO, |(then, now)| now.saturating_sub(then)).min(AGE_MAX)
+    }
+
+    /// The ECN field of the datagrams of run `index`; the kernel combines only those with the same.
+    pub fn field(&self, index: usize) -> Ecn {
+        self.runs[index].field
     }
 
     /// The datagrams of run `index`: source, destination (one of this host's addresses), and the bytes of each.
@@ -187,16 +194,17 @@ impl Socket {
         &mut self,
         index: usize,
     ) -> (SocketAddr, Option<IpAddr>, impl Iterator<Item = &mut [u8]>) {
-        let meta = self.metas[index];
+        let received = self.runs[index];
+        let from = received.from.unwrap_or(self.local);
         let begin = index * DATAGRAM_MAX;
-        let run = &mut self.buffer[begin..begin + meta.len];
-        let at = meta.dst_ip.map(|ip| ip.to_canonical());
+        let run = &mut self.buffer[begin..begin + received.len];
+        let at = received.at.map(|ip| ip.to_canonical());
         if self.carrier == Carrier::Udp {
-            return (canonical(meta.addr), at, run.chunks_mut(meta.stride.max(1)));
+            return (canonical(from), at, run.chunks_mut(received.stride.max(1)));
         }
         // A raw socket returns the IP header too; its first byte has the length.
         let header = run.first().map_or(0, |first| usize::from(first & 15) * 4).min(run.len());
-        (SocketAddr::new(meta.addr.ip(), 0), at, run[header..].chunks_mut(DATAGRAM_MAX))
+        (SocketAddr::new(from.ip(), 0), at, run[header..].chunks_mut(DATAGRAM_MAX))
     }
 
     /// Sends a part of a batch.
@@ -213,7 +221,8 @@ impl Socket {
         if let (SocketAddr::V6(_), SocketAddr::V4(to)) = (self.local, part.to) {
             destination = SocketAddr::new(to.ip().to_ipv6_mapped().into(), to.port());
         }
-        Transmit { destination, ecn: None, contents, segment_size: None, src_ip: part.from }
+        let ecn = part.capable.then_some(EcnCodepoint::Ect0);
+        Transmit { destination, ecn, contents, segment_size: None, src_ip: part.from }
     }
 
     /// Sends once more after an error caused by an ICMP message: such an error is returned once, by the next call, which then sends
@@ -308,7 +317,7 @@ fn canonical(address: SocketAddr) -> SocketAddr {
 
 /// # Safety
 /// The kernel must have filled it in.
-unsafe fn address(of: &libc::sockaddr_storage) -> Option<SocketAddr> {
+pub(crate) unsafe fn address(of: &libc::sockaddr_storage) -> Option<SocketAddr> {
     match i32::from(of.ss_family) {
         libc::AF_INET => {
             // SAFETY: of that family it is of this type.

@@ -21,6 +21,7 @@ use skyhop_live::seal::HEADER_LEN;
 use skyhop_live::{Endpoint, Options, Security, StpStream};
 use skyhop_transport::stp::{self, Budgets, Ends, Trunk, TrunkEvent};
 use skyhop_units::{Span, Time};
+use skyhop_wire::Ecn;
 use skyhop_wire::stp::{emit, parse};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, UdpSocket};
@@ -321,7 +322,7 @@ fn a_guest_s_streams_do_no_harm_whatever_they_say() {
                 }
             }
             for mut packet in out {
-                victim.handle_datagram(now, here, None, &mut packet);
+                victim.handle_datagram(now, (here, None, Ecn::NotCapable), &mut packet);
             }
             loop {
                 let more = victim.fill(now, &mut batch);

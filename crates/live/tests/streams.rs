@@ -282,8 +282,15 @@ fn each_question_has_its_answer_though_all_come_at_once() {
         println!("skipped: this kernel takes no datagrams together");
         return;
     }
-    let part =
-        Part { to: server, from: None, start: 0, end: burst.len(), segment: ends[0], fragments: false };
+    let part = Part {
+        to: server,
+        from: None,
+        start: 0,
+        end: burst.len(),
+        segment: ends[0],
+        fragments: false,
+        capable: false,
+    };
     socket.send(&burst, &part).unwrap();
     let (mut echoes, begin) = (Vec::new(), Instant::now());
     while echoes.len() < 3 && begin.elapsed() < PATIENCE {

@@ -132,9 +132,10 @@ impl Terminal {
             }
             let at = now();
             for run in 0..runs {
+                let field = self.socket.field(run);
                 let (from, to, datagrams) = self.socket.received(run);
                 for datagram in datagrams {
-                    if self.engine.handle_datagram(at, from, to, datagram) {
+                    if self.engine.handle_datagram(at, (from, to, field), datagram) {
                         self.engine.fill(at, &mut self.batch);
                     }
                 }

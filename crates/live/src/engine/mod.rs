@@ -24,7 +24,8 @@ pub use link::Link;
 use shared_rate::SharedRate;
 use skyhop_transport::stp::{self, Budgets, Ends, Frames, Trunk, TrunkEvent};
 use skyhop_units::{Rate, Span, Time};
-use skyhop_wire::stp::{Packet, Reason, UDP_PORT, emit, parse};
+use skyhop_wire::Ecn;
+use skyhop_wire::stp::{Features, Packet, Reason, UDP_PORT, emit, parse};
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -74,7 +75,8 @@ impl Config {
     fn stp_for(&self, peer: SocketAddr) -> stp::Config {
         let overhead = headers(peer) + OVERHEAD as u32;
         let base_size = self.mtu_base.min(self.mtu) - overhead;
-        stp::Config { packet_size: self.mtu - overhead, base_size, overhead, ..self.stp.clone() }
+        let features = self.stp.features.with(Features::ECN);
+        stp::Config { packet_size: self.mtu - overhead, base_size, overhead, features, ..self.stp.clone() }
     }
 }
 
@@ -266,13 +268,12 @@ impl Engine {
         self.events.pop_front()
     }
 
-    /// Handles a datagram from the network to one of this host's addresses. Returns true if it requires an answer, which must be
-    /// taken before the next datagram.
+    /// Handles a datagram from the network: its source, which of this host's addresses it is for, its ECN field, and its bytes. Returns
+    /// true if it requires an answer, which must be taken before the next datagram.
     pub fn handle_datagram(
         &mut self,
         now: Time,
-        from: SocketAddr,
-        to: Option<IpAddr>,
+        (from, to, field): (SocketAddr, Option<IpAddr>, Ecn),
         datagram: &mut [u8],
     ) -> bool {
         let len = datagram.len() as u64;
@@ -291,7 +292,7 @@ impl Engine {
         let Some(link) = self.links.get_mut(&id) else { return false };
         link.reply_from = to.filter(|_| !link.initiator);
         link.traffic.received(len);
-        link.trunk.handle_packet(now, &packet);
+        link.trunk.handle_arrival(now, &packet, field);
         link.recount();
         self.settle(id);
         self.turns.touch(id);
@@ -369,6 +370,7 @@ impl Engine {
                 self.rest(now, id);
                 return false;
             };
+            let field = link.trunk.ecn_field(&packet);
             let start = batch.buffer.len();
             batch.buffer.resize(start + HEADER_LEN, 0);
             emit(&packet, &mut batch.buffer);
@@ -380,7 +382,7 @@ impl Engine {
             let bytes = batch.buffer.len() - start;
             link.traffic.sent(bytes as u64);
             self.shared.sent(now, bytes + headers(association.peer) as usize);
-            batch.push(association.peer, link.reply_from, start);
+            batch.push_with(association.peer, link.reply_from, start, field);
         }
         self.settle(id);
         true

@@ -9,15 +9,20 @@ use skyhop_live::batch::Batch;
 use skyhop_live::engine::{Config, Engine, Event};
 use skyhop_live::keys::Keys;
 use skyhop_units::{Span, Time};
+use skyhop_wire::Ecn;
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 
 pub struct Path {
     pub now: Time,
     pub ends: [Engine; 2],
-    pub under_way: VecDeque<(Time, usize, Vec<u8>)>,
+    pub under_way: VecDeque<(Time, usize, Vec<u8>, Ecn)>,
     pub batch: Batch,
     pub packets: u64,
+    /// Those among `packets` that are ECN-capable.
+    pub capable: u64,
+    /// True if the path erases the ECN field.
+    pub erases: bool,
     pub events: [Vec<Event>; 2],
 }
 
@@ -42,6 +47,8 @@ impl Path {
             under_way: VecDeque::new(),
             batch: Batch::new(1),
             packets: 0,
+            capable: 0,
+            erases: false,
             events: [Vec::new(), Vec::new()],
         }
     }
@@ -52,7 +59,9 @@ impl Path {
             while let Some(part) = self.batch.next().copied() {
                 self.packets += 1;
                 let packet = self.batch.buffer[part.start..part.end].to_vec();
-                self.under_way.push_back((self.now + DELAY, 1 - end, packet));
+                self.capable += u64::from(part.capable);
+                let field = if part.capable && !self.erases { Ecn::Capable0 } else { Ecn::NotCapable };
+                self.under_way.push_back((self.now + DELAY, 1 - end, packet, field));
                 self.batch.advance();
             }
             if !more {
@@ -72,8 +81,10 @@ impl Path {
             let timers = self.ends.iter().filter_map(Engine::poll_timeout);
             let Some(next) = timers.chain(arrival).min().filter(|next| *next <= until) else { break };
             self.now = self.now.max(next);
-            while let Some((_, to, mut packet)) = self.under_way.pop_front_if(|(at, ..)| *at <= self.now) {
-                if self.ends[to].handle_datagram(self.now, address(1 - to), None, &mut packet) {
+            while let Some((_, to, mut packet, field)) =
+                self.under_way.pop_front_if(|(at, ..)| *at <= self.now)
+            {
+                if self.ends[to].handle_datagram(self.now, (address(1 - to), None, field), &mut packet) {
                     self.drain(to);
                 }
             }

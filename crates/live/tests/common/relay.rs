@@ -150,7 +150,15 @@ fn read(socket: &mut Socket, begin: Instant, mut take: impl FnMut(Duration, Sock
 
 fn send(socket: &Socket, to: SocketAddr, packet: &[u8]) {
     // A packet that the kernel has no room for is lost, as on any path.
-    let part = Part { to, from: None, start: 0, end: packet.len(), segment: packet.len(), fragments: false };
+    let part = Part {
+        to,
+        from: None,
+        start: 0,
+        end: packet.len(),
+        segment: packet.len(),
+        fragments: false,
+        capable: false,
+    };
     let _ = socket.send(packet, &part);
 }
 
