@@ -226,3 +226,68 @@ fn several_flows_through_gateways_have_a_row_each() {
     }
     std::fs::remove_dir_all(folder).unwrap();
 }
+
+/// A call through the gateways of [`THROUGH`], which carry it, from the side where its path begins.
+const CALL: &str = r#"
+[[flows]]
+name = "call"
+from = "server"
+to = "user"
+start = "1 s"
+stop = "6 s"
+real = true
+transport = { kind = "udp" }
+traffic = { kind = "cbr", rate = "64 kbit/s", size = "160 B" }
+"#;
+
+#[test]
+fn datagrams_that_gateways_carry_are_compared() {
+    let links = &THROUGH[..THROUGH.find("[[flows]]").unwrap()];
+    // A rate that is too low for the call, which only what is carried meets.
+    let slow = "over = \"sealed-udp\", max_rate = \"40 kbit/s\", congestion = \"rate\"";
+    let carry = links.replacen("[splices.terminal]\n", "[splices.terminal]\nudp = \"carry\"\n", 1).replacen(
+        "over = \"sealed-udp\"",
+        slow,
+        1,
+    );
+    let folder = std::env::temp_dir().join(format!("skyhop-compare-call-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let file = folder.join("call.toml");
+    std::fs::write(&file, format!("{carry}{CALL}").replace("60 s", "10 s").replace("160 B", "3 B")).unwrap();
+    let done = compare(&[], std::slice::from_ref(&file));
+    let said = String::from_utf8_lossy(&done.stderr).into_owned();
+    assert!(
+        done.status.code() == Some(2) && said.contains("flows.0.traffic.size: 3 B; expected at least 4 B"),
+        "{said}"
+    );
+    if let Some(why) = no_hosts().cloned().or_else(no_gateways) {
+        println!("skipped: {why}");
+        return;
+    }
+    // 26 ms of links, and at most 500 ms at a gateway; 50 datagrams a second for 5 s. A busy machine receives late.
+    let cases = [
+        ("carried", &carry[..], [60.0, 210.0], [0.2, 0.6]),
+        ("without", &THROUGH[..THROUGH.find("[splices.").unwrap()], [225.0, 250.0], [0.026, 0.06]),
+    ];
+    for (what, scenario, arrive, p50) in cases {
+        std::fs::write(&file, format!("{scenario}{CALL}").replace("60 s", "10 s")).unwrap();
+        // Without connections, other transports are no other rows.
+        let done = compare(&["--json", "--quiet"], std::slice::from_ref(&file));
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        let rows: Vec<Value> = serde_json::from_slice(&done.stdout).unwrap();
+        let [row] = &rows[..] else { panic!("{what}: {rows:#?}") };
+        assert_eq!(
+            (row["transport"].as_str(), row["metric"].as_str()),
+            (Some("udp"), Some("delay_p50_s")),
+            "{row:#}"
+        );
+        for side in ["simulated", "emulated"] {
+            let of = |key: &str| row[format!("{side}_{key}")].as_f64().unwrap();
+            assert_eq!(of("datagrams_sent"), 250.0, "{what}: {row:#}");
+            assert!((arrive[0]..=arrive[1]).contains(&of("datagrams_received")), "{what}: {row:#}");
+            let median = row[side].as_f64().unwrap();
+            assert!((p50[0]..p50[1]).contains(&median) && median <= of("delay_p99_s"), "{what}: {row:#}");
+        }
+    }
+    std::fs::remove_dir_all(folder).unwrap();
+}

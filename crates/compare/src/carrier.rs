@@ -23,9 +23,11 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::{self, Scope};
 use std::time::Duration;
 
-/// First port of the servers, to which the flow's index is added; first port of the clients, and their number.
-const LISTEN: u16 = 40_000;
-const CLIENT: u16 = 5_000;
+/// First port of the servers, to which the flow's index is added.
+pub(crate) const LISTEN: u16 = 40_000;
+/// First port of the clients.
+pub(crate) const CLIENT: u16 = 5_000;
+/// Number of the clients' ports.
 const CLIENTS: u32 = 30_000;
 /// Number of bytes written at once, as when the send buffer of `host = "linux"` was measured.
 const CHUNK: usize = 256 << 10;

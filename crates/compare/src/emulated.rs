@@ -3,15 +3,15 @@
 //! Follows a simulated run: the same seed, so the same losses by packet number and the same sizes; the other flows are simulated.
 //! Leaves out the validity of a run on a busy machine, which its objections state.
 
-use crate::carrier::{FlowHosts, OpenFlow, Times};
+use crate::carrier::{FlowHosts, Times};
 use crate::contender::{Buffers, Contender, stp_of};
 use crate::measured::MeasuredFlow;
+use crate::real_traffic::RealTraffic;
 use crate::simulated::lost;
 use skyhop_emulate::Error;
 use skyhop_emulate::session::{EmulationOptions, Ready};
 use skyhop_scenario::{Ip, Loaded};
-use skyhop_sim::{application_of, stp_config};
-use skyhop_traffic::Application;
+use skyhop_sim::stp_config;
 use skyhop_units::Time;
 use std::net::IpAddr;
 use std::thread;
@@ -44,13 +44,10 @@ pub fn measure(
     };
     let ready = Ready::new(loaded, &options)?;
     let plan = ready.plan().clone();
-    let refused = |why: std::io::Error| Error::System("cannot open a socket in a host".into(), why);
     let end = Time::ZERO + loaded.scenario.duration;
-    let mut tasks: Vec<(OpenFlow, Application, Times)> = Vec::new();
+    let mut tasks: Vec<(RealTraffic, Times)> = Vec::new();
     for real in &plan.flows {
         let flow = &loaded.scenario.flows[real.flow];
-        let made = application_of(&loaded.scenario, &loaded.files, seed, real.flow);
-        let application = made.map_err(|e| Error::Scenario(e.key, e.message))?;
         let address = |host: usize| match flow.ip {
             Ip::V4 => IpAddr::V4(plan.hosts[host].v4),
             Ip::V6 => IpAddr::V6(plan.hosts[host].v6()),
@@ -63,15 +60,14 @@ pub fn measure(
             addresses: real.ends.map(address),
         };
         let times = Times { start: flow.start, stop: flow.stop.unwrap_or(Time::MAX), end };
-        tasks.push((OpenFlow::new(place).map_err(refused)?, application, times));
+        tasks.push((RealTraffic::open(loaded, seed, place)?, times));
     }
     let begun = ready.begin()?;
     let clock = begun.clock();
     let mut flows: Vec<MeasuredFlow> = thread::scope(|scope| {
-        let carry = |(carrier, application, times): (OpenFlow, Application, Times)| {
-            carrier.carry_out(clock, application, times, go_on)
-        };
-        let all: Vec<_> = tasks.into_iter().map(|task| scope.spawn(move || carry(task))).collect();
+        let tasks = tasks.into_iter();
+        let all: Vec<_> =
+            tasks.map(|(task, times)| scope.spawn(move || task.carry_out(clock, times, go_on))).collect();
         all.into_iter()
             .map(|one| one.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
             .collect()

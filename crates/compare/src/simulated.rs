@@ -3,11 +3,12 @@
 //! Leaves out series and captures.
 
 use crate::contender::{Buffers, Contender};
-use crate::measured::{HeldShares, MeasuredFlow};
+use crate::measured::{HeldShares, MeasuredDatagrams, MeasuredFlow};
 use skyhop_emulate::plan::real_flows;
 use skyhop_results::{Cause, FlowKind, FlowResult, RunResult};
-use skyhop_scenario::{Loaded, Real, Record, Scenario};
+use skyhop_scenario::{Loaded, Real, Record, Scenario, Traffic};
 use skyhop_sim::Simulation;
+use skyhop_units::Span;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -16,11 +17,27 @@ pub fn scenario(loaded: &Loaded, contender: Contender, buffers: Buffers) -> Scen
     let mut scenario = loaded.scenario.clone();
     for flow in real_flows(&loaded.scenario) {
         let flow = &mut scenario.flows[flow];
-        flow.transport = contender.simulated(flow, buffers);
+        if !flow.traffic.in_datagrams() {
+            flow.transport = contender.simulated(flow, buffers);
+        }
         flow.real = Real::No;
     }
-    scenario.record = Record::default();
+    scenario.record = Record { sample_interval: delay_interval(loaded), ..Record::default() };
     scenario
+}
+
+/// Least interval at which delays of datagrams are taken.
+const DELAYS: Span = Span::from_millis(1);
+
+/// An interval at which the delay of each datagram is taken, or of as many as [`DELAYS`] allows; `None` without datagrams.
+fn delay_interval(loaded: &Loaded) -> Option<Span> {
+    let apart = |flow: usize| match &loaded.scenario.flows[flow].traffic {
+        Traffic::Cbr { rate, size } | Traffic::OnOff { rate, size, .. } => {
+            Some(Span::from_secs_f64(0.5 * 8.0 * size.get() as f64 / rate.as_bps().max(1) as f64))
+        }
+        _ => None,
+    };
+    real_flows(&loaded.scenario).into_iter().filter_map(apart).min().map(|apart| apart.max(DELAYS))
 }
 
 /// Measurements of the compared flows, by seed, then by flow.
@@ -101,6 +118,17 @@ fn measured(flow: &FlowResult, run: &RunResult) -> MeasuredFlow {
             packets_lost,
             ..MeasuredFlow::default()
         },
+        FlowKind::Datagrams(d) => {
+            let entity = format!("flow/{}", flow.name);
+            let series = run.series.iter().find(|one| one.entity == entity && one.metric == "delay_s");
+            let delays = series.map(|one| one.samples.iter().map(|(_, delay)| *delay).collect());
+            MeasuredFlow {
+                goodput_bps: d.goodput_bps,
+                packets_lost,
+                datagrams: MeasuredDatagrams::of(d.sent, d.received, delays.unwrap_or_default()),
+                ..MeasuredFlow::default()
+            }
+        }
         _ => MeasuredFlow::default(),
     }
 }

@@ -6,7 +6,7 @@
 //! Leaves out causes.
 
 use crate::contender::Contender;
-use crate::measured::{HeldShares, JudgedMetric, MeasuredFlow};
+use crate::measured::{HeldShares, JudgedMetric, MeasuredDatagrams, MeasuredFlow};
 use skyhop_chance::{Seed, Stream};
 
 /// Tolerance of an emulated time without losses, as a share of the simulated one.
@@ -15,6 +15,8 @@ pub const TOLERANCE: f64 = 0.10;
 pub const TOLERANCE_STP: f64 = 0.05;
 /// Tolerance of the shares of limiting causes.
 pub const TOLERANCE_HELD: f64 = 0.05;
+/// Tolerance of the share of datagrams that arrive; their delays have [`TOLERANCE`].
+pub const TOLERANCE_ARRIVED: f64 = 0.02;
 /// Number of means drawn from simulated runs, and the share of them between the bounds.
 pub const DRAWS: usize = 200;
 const CENTRAL: f64 = 0.95;
@@ -37,6 +39,8 @@ pub struct Judged {
     /// True if both sides count the receive window by the same rule. For a model of the path, the simulator attributes a pace set
     /// by the window to the window (docs/results.md), and the kernel calls it busy.
     pub one_rule: bool,
+    /// Datagrams, simulated and emulated, if the flow goes in these.
+    pub datagrams: Option<[MeasuredDatagrams; 2]>,
 }
 
 impl Judged {
@@ -51,12 +55,15 @@ impl Judged {
         if same.is_empty() {
             return None;
         }
-        let by_chance = contender != Contender::Stp && simulated.iter().any(|one| one.packets_lost > 0);
+        let connections = metric != JudgedMetric::DelayMedian;
+        let by_chance =
+            connections && contender != Contender::Stp && simulated.iter().any(|one| one.packets_lost > 0);
         let expected = mean(same);
         let bounds = if by_chance {
             central(&pool, found.len())
         } else {
-            let tolerance = if contender == Contender::Stp { TOLERANCE_STP } else { TOLERANCE };
+            let tolerance =
+                if connections && contender == Contender::Stp { TOLERANCE_STP } else { TOLERANCE };
             [expected * (1.0 - tolerance), expected * (1.0 + tolerance)]
         };
         let held = mean_held(&simulated[..same.len()]).zip(mean_held(emulated)).map(|(a, b)| [a, b]);
@@ -68,12 +75,23 @@ impl Judged {
             by_chance,
             held,
             one_rule: contender != Contender::Bbr,
+            datagrams: mean_datagrams(&simulated[..same.len()])
+                .zip(mean_datagrams(emulated))
+                .map(|(a, b)| [a, b]),
         })
     }
 
-    /// Returns true if the emulated mean lies between the bounds.
+    /// Returns true if the emulated mean lies between the bounds, and the datagrams agree if there are any.
     pub fn holds(&self) -> bool {
-        (self.bounds[0]..=self.bounds[1]).contains(&self.emulated)
+        (self.bounds[0]..=self.bounds[1]).contains(&self.emulated) && self.datagrams_hold()
+    }
+
+    /// Returns true if as many datagrams arrive, and 99 in 100 within the same time.
+    fn datagrams_hold(&self) -> bool {
+        self.datagrams.is_none_or(|[simulated, emulated]| {
+            let apart = emulated.delay_p99_s / simulated.delay_p99_s - 1.0;
+            apart.abs() <= TOLERANCE && (simulated.share() - emulated.share()).abs() <= TOLERANCE_ARRIVED
+        })
     }
 
     /// Largest difference between shares of limiting causes.
@@ -105,6 +123,17 @@ fn central(pool: &[f64], count: usize) -> [f64; 2] {
     means.sort_by(f64::total_cmp);
     let tail = ((1.0 - CENTRAL) / 2.0 * DRAWS as f64) as usize;
     [means[tail], means[DRAWS - 1 - tail]]
+}
+
+fn mean_datagrams(all: &[MeasuredFlow]) -> Option<MeasuredDatagrams> {
+    let all: Vec<MeasuredDatagrams> = all.iter().map(|one| one.datagrams).collect::<Option<_>>()?;
+    let of = |part: fn(&MeasuredDatagrams) -> f64| mean(&all.iter().map(part).collect::<Vec<_>>());
+    (!all.is_empty()).then(|| MeasuredDatagrams {
+        sent: of(|one| one.sent),
+        received: of(|one| one.received),
+        delay_p50_s: of(|one| one.delay_p50_s),
+        delay_p99_s: of(|one| one.delay_p99_s),
+    })
 }
 
 fn mean_held(all: &[MeasuredFlow]) -> Option<HeldShares> {
@@ -153,6 +182,25 @@ mod tests {
         let judged = Judged::of(Contender::Bbr, &[took(3.0, 0)], &[rate(5e6)]).unwrap();
         assert_eq!((judged.metric, judged.holds()), (JudgedMetric::Goodput, false));
         assert!(Judged::of(Contender::Bbr, &[], &[rate(5e6)]).is_none());
+    }
+
+    #[test]
+    fn datagrams_agree_in_their_delays_and_in_how_many_arrive() {
+        let flow = |received, delay_p50_s, delay_p99_s| MeasuredFlow {
+            datagrams: Some(MeasuredDatagrams { sent: 1000.0, received, delay_p50_s, delay_p99_s }),
+            packets_lost: 9,
+            ..MeasuredFlow::default()
+        };
+        let judge =
+            |emulated| Judged::of(Contender::Stp, &[flow(950.0, 0.300, 0.400)], &[emulated]).unwrap().holds();
+        assert!(judge(flow(950.0, 0.300, 0.400)) && judge(flow(935.0, 0.328, 0.438)));
+        assert!(!judge(flow(925.0, 0.300, 0.400)) && !judge(flow(975.0, 0.300, 0.400)));
+        assert!(!judge(flow(950.0, 0.300, 0.445)) && !judge(flow(950.0, 0.300, 0.355)));
+        assert!(!judge(flow(950.0, 0.335, 0.400)) && !judge(flow(950.0, 0.265, 0.400)));
+        let delays = (1..=100).rev().map(f64::from).collect();
+        let found = MeasuredDatagrams::of(120, 100, delays).unwrap();
+        assert_eq!((found.lost(), found.delay_p50_s, found.delay_p99_s), (20.0, 51.0, 99.0));
+        assert_eq!(MeasuredDatagrams::of(120, 0, Vec::new()), None);
     }
 
     #[test]

@@ -34,6 +34,22 @@ pub fn application_of(
     application(given, &scenario.flows[flow], &name, &key).map(|(application, _)| application)
 }
 
+/// The source of a flow's datagrams, as a run with this seed has it.
+///
+/// # Errors
+///
+/// Traffic that does not go in datagrams, or a file that does not hold a distribution.
+pub fn datagrams_of(
+    scenario: &scenario::Scenario,
+    files: &Files,
+    seed: u64,
+    flow: usize,
+) -> Result<Datagrams, BuildError> {
+    let fetched = BTreeMap::new();
+    let given = RunInput { scenario, files, seed: Seed(seed), fetched: &fetched };
+    datagrams(given, &scenario.flows[flow].traffic, &scenario.flow_name(flow), &format!("flows.{flow}"))
+}
+
 /// Files that several flows fetch, by name.
 pub(crate) fn fetched(scenario: &scenario::Scenario) -> BTreeMap<String, FilePieces> {
     let of = |flow: &scenario::Flow| match &flow.traffic {

@@ -35,7 +35,7 @@ mod told;
 mod twins;
 mod unfinished;
 
-pub use app::{Exchanges, application_of};
+pub use app::{Exchanges, application_of, datagrams_of};
 pub use config::{stp as stp_config, tcp as tcp_config};
 pub use programs::{Arrived, Content};
 pub use simulation::{LegWays, Simulation};

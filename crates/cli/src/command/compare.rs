@@ -11,12 +11,13 @@ use crate::table::{self, TextTable};
 use clap::Args as ClapArgs;
 use serde_json::{Value, json};
 use skyhop_compare::contender::{Buffers, Contender};
-use skyhop_compare::measured::{HeldShares, JudgedMetric, MeasuredFlow};
-use skyhop_compare::verdict::{DRAWS, Judged, TOLERANCE, TOLERANCE_HELD, TOLERANCE_STP};
+use skyhop_compare::datagrams::NUMBER;
+use skyhop_compare::measured::{HeldShares, JudgedMetric, MeasuredDatagrams, MeasuredFlow};
+use skyhop_compare::verdict::{DRAWS, Judged, TOLERANCE, TOLERANCE_ARRIVED, TOLERANCE_HELD, TOLERANCE_STP};
 use skyhop_compare::{emulated, simulated};
 use skyhop_emulate::namespace;
 use skyhop_emulate::plan::real_flows;
-use skyhop_scenario::Loaded;
+use skyhop_scenario::{Loaded, Traffic};
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -73,6 +74,9 @@ struct ComparedFlow {
     scenario: String,
     flow: String,
     contender: Contender,
+    /// The flow goes in datagrams, and so do all others that are compared.
+    datagrams: bool,
+    alone: bool,
     buffers: Buffers,
     /// Number of runs, simulated and emulated.
     runs: [usize; 2],
@@ -94,6 +98,16 @@ impl ComparedFlow {
         }
     }
 
+    /// Name of the flow's transport. Datagrams have the same one beside all.
+    fn transport(&self) -> &'static str {
+        if self.datagrams { "udp" } else { self.contender.name() }
+    }
+
+    /// The transport of the connections that are compared beside datagrams.
+    fn beside(&self) -> Option<&'static str> {
+        (self.datagrams && !self.alone).then(|| self.contender.name())
+    }
+
     fn held_verdict(&self) -> &'static str {
         match self.judged.as_ref().map(|judged| (judged.held.is_some(), judged.held_holds())) {
             Some((true, true)) => "holds",
@@ -109,11 +123,14 @@ impl ComparedFlow {
     fn json(&self) -> Value {
         let judged = self.judged.as_ref();
         let held = judged.and_then(|judged| judged.held);
+        let datagrams = judged.and_then(|judged| judged.datagrams);
+        let of = |side: usize, part: fn(&MeasuredDatagrams) -> f64| datagrams.map(|both| part(&both[side]));
         let share = |side: usize, part: fn(&HeldShares) -> f64| held.map(|held| part(&held[side]));
         json!({
             "scenario": self.scenario,
             "flow": self.flow,
-            "transport": self.contender.name(),
+            "transport": self.transport(),
+            "beside": self.beside(),
             "buffers": self.buffers.name(),
             "metric": judged.map(|j| j.metric.name()),
             "simulated": judged.map(|j| j.simulated),
@@ -131,6 +148,12 @@ impl ComparedFlow {
             "held_verdict": self.held_verdict(),
             "simulated_segments_retransmitted": self.again[0],
             "emulated_segments_retransmitted": self.again[1],
+            "simulated_datagrams_sent": of(0, |d| d.sent),
+            "emulated_datagrams_sent": of(1, |d| d.sent),
+            "simulated_datagrams_received": of(0, |d| d.received),
+            "emulated_datagrams_received": of(1, |d| d.received),
+            "simulated_delay_p99_s": of(0, |d| d.delay_p99_s),
+            "emulated_delay_p99_s": of(1, |d| d.delay_p99_s),
             "simulated_runs": self.runs[0],
             "emulated_runs": self.runs[1],
             "load": self.load,
@@ -157,13 +180,14 @@ pub fn run(args: &Compare) -> Result<u8, Failure> {
     let mut rows = Vec::new();
     for loaded in &loaded {
         let path = split_path(loaded)?;
-        for contender in &args.transport {
+        let alone = datagrams_alone(loaded);
+        for contender in if alone { &Contender::ALL[..1] } else { &args.transport[..] } {
             // The ends of a split connection speak TCP, and STP is between the gateways.
             if path.is_some() && *contender == Contender::Stp {
                 continue;
             }
             // STP's buffers do not depend on the kernel's.
-            let ways = if *contender == Contender::Stp { &buffers[..1] } else { buffers };
+            let ways = if alone || *contender == Contender::Stp { &buffers[..1] } else { buffers };
             for buffers in ways {
                 let of = One { args, loaded, with: (*contender, *buffers), path: path.as_ref() };
                 let found = of.rows()?;
@@ -186,6 +210,12 @@ pub fn run(args: &Compare) -> Result<u8, Failure> {
     Ok(if args.strict && !rows.iter().all(ComparedFlow::stands) { DIFFERS } else { 0 })
 }
 
+/// Returns true if all compared flows go in datagrams, so that the choice of a transport changes nothing.
+fn datagrams_alone(loaded: &Loaded) -> bool {
+    let flows = real_flows(&loaded.scenario);
+    flows.iter().all(|flow| loaded.scenario.flows[*flow].traffic.in_datagrams())
+}
+
 /// Fails if no flow of a scenario can be compared.
 fn comparable(loaded: &Loaded) -> Result<(), Failure> {
     if let Some(half) = loaded.scenario.flows.iter().position(|flow| flow.real.simulated_to().is_some()) {
@@ -195,10 +225,21 @@ fn comparable(loaded: &Loaded) -> Result<(), Failure> {
     }
     for flow in real_flows(&loaded.scenario) {
         let traffic = &loaded.scenario.flows[flow].traffic;
-        if !traffic.has_connections() {
-            let message = "goes without connections, which no transport changes; expected bulk, web, request-response or poisson";
-            let problem = loaded.problem(&format!("flows.{flow}.traffic"), message);
-            return Err(Failure::Scenario(problem.to_string()));
+        let wrong = |key: &str, message: &str| {
+            Failure::Scenario(loaded.problem(&format!("flows.{flow}.{key}"), message).to_string())
+        };
+        match traffic {
+            Traffic::Ping { .. } => {
+                let message = "goes without connections, which no transport changes; expected bulk, web, request-response, \
+                               poisson, cbr or on-off";
+                return Err(wrong("traffic", message));
+            }
+            Traffic::Cbr { size, .. } | Traffic::OnOff { size, .. } if size.get() < NUMBER => {
+                let message =
+                    format!("{size}; expected at least {NUMBER} B, since compared datagrams are numbered");
+                return Err(wrong("traffic.size", &message));
+            }
+            _ => {}
         }
     }
     Ok(())
@@ -222,7 +263,7 @@ impl One<'_> {
             |from: u64, count: u64| (from..from + count).map(|n| first.wrapping_add(n)).collect::<Vec<_>>();
         let mut simulated = self.simulated(&seeds(0, self.args.runs))?;
         let lossy = simulated.iter().flatten().any(|one| one.packets_lost > 0);
-        if lossy {
+        if lossy && !datagrams_alone(self.loaded) {
             let more = (DRAWS as u64).saturating_sub(self.args.runs);
             simulated.extend(self.simulated(&seeds(self.args.runs, more))?);
         }
@@ -247,6 +288,8 @@ impl One<'_> {
                 scenario: self.loaded.name.clone(),
                 flow: self.loaded.scenario.flow_name(flow),
                 contender: self.with.0,
+                datagrams: self.loaded.scenario.flows[flow].traffic.in_datagrams(),
+                alone: datagrams_alone(self.loaded),
                 buffers: self.with.1,
                 runs: [simulated.len(), emulated.len()],
                 judged: Judged::of(self.with.0, &simulated, &emulated),
@@ -297,8 +340,13 @@ fn tell(text: &str) {
 fn line(row: &ComparedFlow) -> String {
     let apart =
         row.judged.as_ref().map_or("-".into(), |judged| percent(judged.emulated / judged.simulated - 1.0));
-    let ComparedFlow { scenario, flow, contender, buffers, .. } = row;
-    format!("{scenario} {flow} {} ({}): {apart}, {}\n", contender.name(), buffers.name(), row.verdict())
+    let ComparedFlow { scenario, flow, buffers, .. } = row;
+    format!("{scenario} {flow} {} ({}): {apart}, {}\n", transport(row), buffers.name(), row.verdict())
+}
+
+/// A row's transport, and that of the connections beside datagrams.
+fn transport(row: &ComparedFlow) -> String {
+    row.beside().map_or(row.transport().into(), |beside| format!("{}, {beside}", row.transport()))
 }
 
 fn percent(share: f64) -> String {
@@ -308,7 +356,9 @@ fn percent(share: f64) -> String {
 fn value(metric: JudgedMetric, value: f64) -> String {
     match metric {
         JudgedMetric::Goodput => table::rate(value),
-        JudgedMetric::Completed | JudgedMetric::CompletionMean => table::time(value),
+        JudgedMetric::Completed | JudgedMetric::CompletionMean | JudgedMetric::DelayMedian => {
+            table::time(value)
+        }
     }
 }
 
@@ -342,7 +392,7 @@ fn shown(rows: &[ComparedFlow]) -> String {
         table.row([
             row.scenario.clone(),
             row.flow.clone(),
-            row.contender.name().into(),
+            transport(row),
             row.buffers.name().into(),
             text(|j| j.simulated),
             text(|j| j.emulated),
@@ -361,16 +411,51 @@ fn shown(rows: &[ComparedFlow]) -> String {
         "\nbusy, receive window, send buffer: shares of the sender's time, simulated / emulated; they may be {:.0} points apart,\n\
          but for BBR's receive window: a pace that it has set has its name here, and is busy to the kernel.\n\
          Without losses the emulated time may be {:.0} % off, STP's {:.0} %; with losses the mean of the emulated runs lies among the\n\
-         central 95 % of {DRAWS} means of as many simulated runs, or differs.\n",
+         central 95 % of {DRAWS} means of as many simulated runs, or differs. Of datagrams the time is the median delay; it and\n\
+         the 99th percentile may be {:.0} % off, and the share that arrives {:.0} points.\n",
         100.0 * TOLERANCE_HELD,
         100.0 * TOLERANCE,
         100.0 * TOLERANCE_STP,
+        100.0 * TOLERANCE,
+        100.0 * TOLERANCE_ARRIVED,
     );
+    text.push_str(&datagrams(rows));
     for row in rows.iter().filter(|row| row.objection.is_some()) {
         let why = row.objection.as_deref().unwrap_or_default();
-        let _ = writeln!(text, "{} {} {}: {why}", row.scenario, row.flow, row.contender.name());
+        let _ = writeln!(text, "{} {} {}: {why}", row.scenario, row.flow, transport(row));
     }
     text
+}
+
+/// The table of flows of datagrams; empty without any.
+fn datagrams(rows: &[ComparedFlow]) -> String {
+    let mut table =
+        TextTable::new(["datagrams", "transport", "side", "sent", "arrived", "lost", "p50", "p99"]);
+    let mut any = false;
+    for row in rows {
+        let Some([simulated, emulated]) = row.judged.as_ref().and_then(|judged| judged.datagrams) else {
+            continue;
+        };
+        any = true;
+        let mut add = |side: &str, [sent, arrived, lost, p50, p99]: [String; 5]| {
+            table.row([row.flow.clone(), transport(row), side.into(), sent, arrived, lost, p50, p99]);
+        };
+        for (side, of) in [("simulated", simulated), ("emulated", emulated)] {
+            let [sent, arrived, lost] = [of.sent, of.received, of.lost()].map(|count| format!("{count:.0}"));
+            add(side, [sent, arrived, lost, table::time(of.delay_p50_s), table::time(of.delay_p99_s)]);
+        }
+        let apart = |part: fn(&MeasuredDatagrams) -> f64| part(&emulated) - part(&simulated);
+        let [sent, arrived, lost] =
+            [apart(|d| d.sent), apart(|d| d.received), apart(MeasuredDatagrams::lost)]
+                .map(|n| format!("{n:+.0}"));
+        let [p50, p99] =
+            [apart(|d| d.delay_p50_s), apart(|d| d.delay_p99_s)].map(|s| format!("{:+.1} ms", 1e3 * s));
+        add("apart", [sent, arrived, lost, p50, p99]);
+    }
+    match any {
+        true => format!("\n{}", table.text()),
+        false => String::new(),
+    }
 }
 
 /// All rows as CSV with a header line.

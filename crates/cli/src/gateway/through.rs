@@ -11,16 +11,17 @@ use super::lab::wait;
 use super::lab_hosts::{DEVICES, HostRow, LabHosts};
 use crate::engine;
 use crate::failure::Failure;
-use skyhop_compare::carrier::{FlowHosts, OpenFlow, Times};
+use skyhop_compare::carrier::{FlowHosts, Times};
 use skyhop_compare::contender::{Buffers, Contender, stp_of};
 use skyhop_compare::emulated::EmulatedRun;
 use skyhop_compare::measured::MeasuredFlow;
+use skyhop_compare::real_traffic::RealTraffic;
 use skyhop_emulate::clock::RunClock;
 use skyhop_emulate::namespace::set_parameter;
 use skyhop_emulate::plan::real_flows;
 use skyhop_scenario::network::{Direction, RoutePlan, resolve};
-use skyhop_scenario::{Loaded, Real, Scenario, Splice, SpliceKind, Stp, Transport};
-use skyhop_sim::{application_of, stp_config};
+use skyhop_scenario::{Loaded, Real, Scenario, Splice, SpliceKind, SpliceUdp, Stp, Transport};
+use skyhop_sim::stp_config;
 use skyhop_units::Time;
 use std::fmt::Write as _;
 use std::net::IpAddr;
@@ -39,6 +40,8 @@ pub struct SplitPath<'a> {
     legs: Vec<LabLeg>,
     /// Its splices, and the side of each that leads to the other gateway: 0 back, 1 onwards.
     splices: Vec<(&'a Splice, Option<usize>)>,
+    /// The gateways carry datagrams.
+    carries: bool,
 }
 
 /// The path of a scenario's compared flows, if splices divide it.
@@ -61,8 +64,9 @@ pub fn split_path(loaded: &Loaded) -> Result<Option<SplitPath<'_>>, Failure> {
     let Some(&flow) = flows.first() else { return Ok(None) };
     let carried =
         |other: &usize| scenario.flows[*other].traffic.in_datagrams() && !crossings[*other].is_empty();
-    if let Some(other) = (0..scenario.flows.len()).find(carried) {
-        let message = "datagrams that gateways carry are not simulated beside real ones; expected udp = \"pass\" to compare";
+    if let Some(other) = (0..scenario.flows.len()).filter(|other| !flows.contains(other)).find(carried) {
+        let message = "datagrams that gateways carry are not simulated beside real ones; expected real = true to compare them \
+                       too, or udp = \"pass\"";
         return Err(wrong(format!("flows.{other}.traffic.kind"), message));
     }
     let RoutePlan::Links { from, hops, .. } = &network.routes[flow] else {
@@ -125,7 +129,8 @@ pub fn split_path(loaded: &Loaded) -> Result<Option<SplitPath<'_>>, Failure> {
             "gateways are two with stp between them, or one with tcp on both sides; expected such splices";
         return Err(wrong("splices".into(), message));
     }
-    Ok(Some(SplitPath { flows, legs, splices }))
+    let carries = splices.iter().any(|(splice, _)| splice.udp == Some(SpliceUdp::Carry));
+    Ok(Some(SplitPath { flows, legs, splices, carries }))
 }
 
 /// The name of a node that links have, or of one between two links that has none.
@@ -170,9 +175,6 @@ pub fn measure(
     let mut tasks = Vec::new();
     for &index in &path.flows {
         let flow = &loaded.scenario.flows[index];
-        let made = application_of(&loaded.scenario, &loaded.files, seed, index);
-        let application =
-            made.map_err(|e| Failure::Scenario(loaded.problem(&e.key, &e.message).to_string()))?;
         let place = FlowHosts {
             flow: index,
             contender,
@@ -180,18 +182,18 @@ pub fn measure(
             hosts: [lab.host(0), lab.host(last)],
             addresses: [address(0, 1), address(last, 0)],
         };
-        let open = OpenFlow::new(place).map_err(|e| Failure::Run(format!("a socket in a host: {e}")))?;
+        let open = RealTraffic::open(loaded, seed, place)?;
         let end = Time::ZERO + loaded.scenario.duration;
         let times = Times { start: flow.start, stop: flow.stop.unwrap_or(Time::MAX), end };
-        tasks.push((open, application, times));
+        tasks.push((open, times));
     }
     let (clock, late) = match loaded.scenario.flows.len() == path.flows.len() {
         true => (RunClock::start(), false),
-        false => (clock, tasks.iter().any(|(.., times)| clock.now() > times.start)),
+        false => (clock, tasks.iter().any(|(_, times)| clock.now() > times.start)),
     };
     let flows = thread::scope(|scope| {
-        let tasks = tasks.into_iter().map(|(open, application, times)| {
-            scope.spawn(move || open.carry_out(clock, application, times, &|| !engine::interrupted()))
+        let tasks = tasks.into_iter().map(|(open, times)| {
+            scope.spawn(move || open.carry_out(clock, times, &|| !engine::interrupted()))
         });
         let all: Vec<_> = tasks.collect();
         all.into_iter()
@@ -320,7 +322,11 @@ fn gateways(lab: &mut LabHosts, path: &SplitPath<'_>) -> Result<(), Failure> {
         let kept: Vec<&str> = written.lines().filter(|line| !line.starts_with("memory =")).collect();
         let (head, tables) =
             kept.split_at(kept.iter().position(|line| line.starts_with('[')).unwrap_or(kept.len()));
-        lab.write(file, &format!("{}\n{lines}{}\n", head.join("\n"), tables.join("\n")))?;
+        let mut tables = tables.join("\n");
+        if onwards && path.carries {
+            tables = tables.replacen("[intercept]", "[intercept]\nudp = \"carry\"", 1);
+        }
+        lab.write(file, &format!("{}\n{lines}{tables}\n", head.join("\n")))?;
     }
     lab.start(far, "hub", &["gateway", "run", "hub.toml"])?;
     lab.start(near, "terminal", &["gateway", "run", "home.toml"])?;
