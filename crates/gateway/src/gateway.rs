@@ -20,7 +20,6 @@ use crate::socks::{self, Asked, Socks};
 use crate::udp_flows::UdpState;
 use crate::user_limits::{limits_of, quota_of};
 use crate::user_quotas::UserQuotas;
-use crate::user_rates::UserLines;
 use bytes::{Bytes, BytesMut};
 use polling::{Event as PollEvent, PollMode, Poller};
 use skyhop_live::engine::{self, Engine, Link};
@@ -28,6 +27,7 @@ use skyhop_live::entropy::SystemEntropy;
 use skyhop_splice::gateway::{self, BULK, StreamSide};
 use skyhop_splice::join::Progress;
 use skyhop_splice::preamble::{Answer, Destination, Preamble};
+use skyhop_splice::user_rates::UserLines;
 use skyhop_splice::users::Users;
 use skyhop_transport::stp::{Class, Congestion, Reason, TrunkEvent};
 use skyhop_units::{Span, Time};
@@ -86,7 +86,7 @@ pub struct Gateway {
     pub counters: GatewayCounters,
     pub users: Users<IpAddr>,
     /// Users who have a rate of their own.
-    pub(crate) lines: UserLines,
+    pub(crate) lines: UserLines<IpAddr, usize>,
     /// Users who have a quota of their own.
     pub(crate) user_quotas: UserQuotas,
     /// Refused streams, and the time at which each is reset if the far end has not done so.
@@ -732,7 +732,7 @@ impl Gateway {
 
 /// Bytes that a connection may pass on in its turn, to the server and back, by its user's rates.
 pub(crate) fn allowed(
-    lines: &mut UserLines,
+    lines: &mut UserLines<IpAddr, usize>,
     config: &Config,
     now: Time,
     slot: usize,

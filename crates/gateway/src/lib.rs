@@ -23,7 +23,6 @@
 //! | `usage` | the file of their usage |
 //! | `users` | users and their shares of the link |
 //! | `user_limits` | limits of single users in the file |
-//! | `user_rates` | highest rates of single users |
 //! | `user_quotas` | quotas of single users |
 //! | `socks` | requests of programs to the SOCKS5 proxy |
 //! | `names` | name resolution |
@@ -77,7 +76,6 @@ mod usage;
 mod user_counters;
 mod user_limits;
 mod user_quotas;
-mod user_rates;
 
 pub use config::{Config, Dns, Fail, Forward, Intercept, Quic, Role, SourceAddress, Terminal, UdpRule};
 pub use daemon::{DaemonError, run};

@@ -1,7 +1,7 @@
 //! Limits of single users: highest rates, and quotas.
 //!
 //! Follows docs/gateway.md: the first entry that has a user's address holds, and each address of it has these limits for itself.
-//! Leaves out keeping them, which is done by `user_rates` and `user_quotas`.
+//! Leaves out keeping them, which is done by `splice::user_rates` and `user_quotas`.
 
 use crate::prefix::Prefix;
 use crate::quotas::Quota;

@@ -59,6 +59,7 @@ pub mod join;
 mod leg;
 pub mod preamble;
 mod splice;
+pub mod user_rates;
 pub mod users;
 
 pub use config::{Close, Config, Protocol, ServerOpening, Side};

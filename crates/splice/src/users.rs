@@ -2,7 +2,7 @@
 //!
 //! Follows deficit round robin by weights (docs/stp.md §15.6): a user's weight is divided among the user's connections, so that
 //! first users, then their connections share the link.
-//! Leaves out rates of single users.
+//! Leaves out rates of single users (`user_rates`).
 
 use std::collections::{BTreeMap, BTreeSet};
 

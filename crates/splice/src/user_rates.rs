@@ -6,7 +6,6 @@
 
 use skyhop_units::{Rate, Span, Time};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::net::IpAddr;
 
 /// Bytes of a connection in one turn.
 const TURN: u64 = 16 << 10;
@@ -16,23 +15,23 @@ const SAVED: f64 = 0.1;
 const SWEEP: Span = Span::from_secs(10);
 
 /// A user, and a direction: 0 to servers, 1 from them.
-type LineName = (IpAddr, usize);
+type LineName<U> = (U, usize);
 
 /// One direction of a user's connections.
 #[derive(Debug)]
-struct UserLine {
+struct UserLine<C> {
     /// Bytes per second.
     rate: f64,
     /// Bytes that may pass, as of `at`.
     saved: f64,
     at: Time,
     /// The connections that wait for a turn, and the one that has it.
-    waiting: VecDeque<usize>,
-    turn: Option<usize>,
+    waiting: VecDeque<C>,
+    turn: Option<C>,
     due: Option<Time>,
 }
 
-impl UserLine {
+impl<C> UserLine<C> {
     fn most(&self) -> f64 {
         (self.rate * SAVED).max(TURN as f64)
     }
@@ -48,17 +47,23 @@ impl UserLine {
     }
 }
 
-/// The lines of all users who have a rate and are not idle.
-#[derive(Debug, Default)]
-pub struct UserLines {
-    lines: BTreeMap<LineName, UserLine>,
-    due: BTreeSet<(Time, LineName)>,
+/// The lines of all users who have a rate and are not idle. `U` names a user: an address. `C` names a connection: a number.
+#[derive(Debug)]
+pub struct UserLines<U, C> {
+    lines: BTreeMap<LineName<U>, UserLine<C>>,
+    due: BTreeSet<(Time, LineName<U>)>,
     swept_at: Time,
 }
 
-impl UserLines {
+impl<U, C> Default for UserLines<U, C> {
+    fn default() -> Self {
+        Self { lines: BTreeMap::new(), due: BTreeSet::new(), swept_at: Time::default() }
+    }
+}
+
+impl<U: Ord + Copy, C: PartialEq + Copy> UserLines<U, C> {
     /// Bytes that a connection may pass on now.
-    pub fn allowed(&mut self, now: Time, name: LineName, rate: Rate, slot: usize) -> u64 {
+    pub fn allowed(&mut self, now: Time, name: LineName<U>, rate: Rate, slot: C) -> u64 {
         let rate = (rate.as_bps() as f64 / 8.0).max(1.0);
         let line = self.lines.entry(name).or_insert_with(|| UserLine {
             rate,
@@ -75,7 +80,7 @@ impl UserLines {
     }
 
     /// Counts what a connection has passed on, and gives it another turn later if it `wants` more.
-    pub fn passed(&mut self, now: Time, name: LineName, slot: usize, bytes: u64, wants: bool) {
+    pub fn passed(&mut self, now: Time, name: LineName<U>, slot: C, bytes: u64, wants: bool) {
         let Some(line) = self.lines.get_mut(&name) else { return };
         line.saved -= bytes as f64;
         line.turn.take_if(|turn| *turn == slot);
@@ -86,7 +91,7 @@ impl UserLines {
     }
 
     /// Forgets a connection that has ended.
-    pub fn forget(&mut self, now: Time, user: IpAddr, slot: usize) {
+    pub fn forget(&mut self, now: Time, user: U, slot: C) {
         for name in [(user, 0), (user, 1)] {
             if let Some(line) = self.lines.get_mut(&name) {
                 line.turn.take_if(|turn| *turn == slot);
@@ -97,7 +102,7 @@ impl UserLines {
     }
 
     /// Sets the time of a line's next turn.
-    fn arm(&mut self, now: Time, name: LineName) {
+    fn arm(&mut self, now: Time, name: LineName<U>) {
         let Some(line) = self.lines.get_mut(&name) else { return };
         if line.due.is_some() || line.turn.is_some() || line.waiting.is_empty() {
             return;
@@ -110,7 +115,7 @@ impl UserLines {
     }
 
     /// The next connection whose turn has come.
-    pub fn take_due(&mut self, now: Time) -> Option<usize> {
+    pub fn take_due(&mut self, now: Time) -> Option<C> {
         self.sweep(now);
         while let Some((at, name)) = self.due.first().copied().filter(|(at, _)| *at <= now) {
             self.due.remove(&(at, name));
@@ -148,9 +153,10 @@ impl UserLines {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::net::IpAddr;
 
     /// Connections of users, each with data without end, for `span`. Returns the bytes of each.
-    fn run(lines: &mut UserLines, rate: Rate, flows: &[IpAddr], span: Span) -> Vec<u64> {
+    fn run(lines: &mut UserLines<IpAddr, usize>, rate: Rate, flows: &[IpAddr], span: Span) -> Vec<u64> {
         let (begun, mut passed) = (Time::from_nanos(1), vec![0; flows.len()]);
         let mut now = begun;
         let mut turns: VecDeque<usize> = (0..flows.len()).collect();
