@@ -57,7 +57,7 @@ fn the_documents_frames_read_as_it_says() {
     let (whole, alone): (Vec<_>, Vec<_>) = shown.into_iter().partition(|bytes| is_packet(bytes));
     assert_eq!((alone.len(), whole.len()), (12, 3));
     let read = |bytes: &Vec<u8>| Frames::parse(bytes).expect("frames").map(|data| Raw(data.to_vec())).0;
-    let packets: Vec<_> = alone.iter().map(|bytes| sd(1, read(bytes))).collect();
+    let packets: Vec<_> = alone.iter().map(|bytes| sd(1, read(bytes).into_vec())).collect();
     assert_frames("document", &[vec![opening(1, VERSION_STREAMS)], packets].concat());
 
     let mut capture = Capture::new();
@@ -243,7 +243,7 @@ fn sd(instance: u16, frames: Vec<Frame<Raw>>) -> Packet<Frames<Raw>> {
         instance,
         seq: 3,
         poll: None,
-        data: Some(Frames(frames)),
+        data: Some(Frames(frames.into())),
         control: None,
     }
 }

@@ -443,7 +443,7 @@ impl Liar {
             instance: 12,
             seq: self.next,
             poll: None,
-            data: data.map(Frames),
+            data: data.map(|frames| Frames(frames.into())),
             control: control.map(Box::new),
         }
     }

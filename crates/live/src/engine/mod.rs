@@ -292,7 +292,7 @@ impl Engine {
         let Some(link) = self.links.get_mut(&id) else { return false };
         link.reply_from = to.filter(|_| !link.initiator);
         link.traffic.received(len);
-        link.trunk.handle_arrival(now, &packet, field);
+        link.trunk.handle_owned(now, packet, field);
         link.recount();
         self.settle(id);
         self.turns.touch(id);

@@ -422,6 +422,11 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
 
     /// Handles a packet from the peer, with the ECN field of its network header.
     pub fn handle_arrival(&mut self, now: Time, packet: &Packet<P>, field: Ecn) {
+        self.handle_parts(now, packet, packet.data.clone(), field);
+    }
+
+    /// Handles a packet whose data are passed separately, so that they need not be copied.
+    pub(super) fn handle_parts(&mut self, now: Time, packet: &Packet<P>, data: Option<P>, field: Ecn) {
         if self.closed {
             return;
         }
@@ -443,7 +448,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
         }
         self.timers.heard(now);
         if let Some(begin) = begin {
-            self.handle_begin(now, packet, begin);
+            self.handle_begin(now, packet, begin, data.is_some());
         }
         if let Some(answer) = control.and_then(|control| control.begin_ack) {
             self.handle_begin_ack(now, answer);
@@ -454,21 +459,20 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
         if let Some(control) = control {
             self.handle_reports(now, control);
         }
-        self.handle_data(now, packet, field);
+        self.handle_data(now, packet, data, field);
         self.report();
         self.linger(now);
         self.arm(now);
     }
 
-    fn handle_begin(&mut self, now: Time, packet: &Packet<P>, begin: Begin) {
+    fn handle_begin(&mut self, now: Time, packet: &Packet<P>, begin: Begin, has_data: bool) {
         if self.initiator {
             self.sender.stats.ignored += 1;
             return;
         }
         if self.receiver.is_some() {
             // A copy: it is answered if its sender waits for an answer.
-            self.answer_begin |=
-                begin.count == self.ends.count && (packet.poll.is_some() || packet.data.is_none());
+            self.answer_begin |= begin.count == self.ends.count && (packet.poll.is_some() || !has_data);
             return;
         }
         self.ends.instance = packet.instance;
@@ -588,11 +592,12 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
         self.spread(now);
     }
 
-    fn handle_data(&mut self, now: Time, packet: &Packet<P>, field: Ecn) {
+    fn handle_data(&mut self, now: Time, packet: &Packet<P>, data: Option<P>, field: Ecn) {
         let Some(receiver) = &mut self.receiver else { return };
-        if let Some(data) = &packet.data {
+        let behind = (packet.seq + u32::from(data.is_some())) & SEQUENCE_MASK;
+        if let Some(data) = data {
             let received = match expand(packet.seq, receiver.next) {
-                Some(number) => receiver.on_data(now, number, data.clone(), field),
+                Some(number) => receiver.on_data(now, number, data, field),
                 None => 0,
             };
             if received > 0 {
@@ -602,7 +607,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
                 }
             }
         }
-        let behind = expand(packet.behind(), receiver.next);
+        let behind = expand(behind, receiver.next);
         if packet.kind() & kind::END != 0
             && let Some(end) = behind
         {

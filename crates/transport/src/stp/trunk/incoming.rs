@@ -166,7 +166,9 @@ impl<P: Payload> Incoming<P> {
             let already = more.iter().rev().find(|(other, _)| *other == id).map_or(high, |(_, upto)| *upto);
             if upto > already {
                 seen += upto - already;
-                more.push((id, upto));
+                if nth + 1 < frames.0.len() {
+                    more.push((id, upto));
+                }
             }
             let limit = match known {
                 Some(stream) => stream.limit,

@@ -371,14 +371,21 @@ impl<P: Payload> Trunk<P> {
 
     /// Handles a packet from the peer, with the ECN field of its network header.
     pub fn handle_arrival(&mut self, now: Time, packet: &Packet<Frames<P>>, field: Ecn) {
-        let refused = packet.data.as_ref().is_some_and(|frames| !self.incoming.takes(frames));
-        if refused {
-            self.stats.refused += 1;
-            // A POLL in it then asks for packets before it.
-            self.path.handle_arrival(now, &Packet { data: None, ..packet.clone() }, field);
-        } else {
-            self.path.handle_arrival(now, packet, field);
-        }
+        self.handle_parts(now, packet, packet.data.clone(), field);
+    }
+
+    /// Like [`Self::handle_arrival`], without a copy of the data.
+    pub fn handle_owned(&mut self, now: Time, mut packet: Packet<Frames<P>>, field: Ecn) {
+        let data = packet.data.take();
+        self.handle_parts(now, &packet, data, field);
+    }
+
+    fn handle_parts(&mut self, now: Time, packet: &Packet<Frames<P>>, data: Option<Frames<P>>, field: Ecn) {
+        let came = data.is_some();
+        let data = data.filter(|frames| self.incoming.takes(frames));
+        // A POLL in a refused packet then asks for packets before it.
+        self.stats.refused += u64::from(came && data.is_none());
+        self.path.handle_parts(now, packet, data, field);
         while let Some(frames) = self.path.take() {
             frames.0.into_iter().for_each(|frame| self.receive(frame));
         }

@@ -14,12 +14,12 @@ pub(super) struct Packing<P> {
     room: usize,
     /// Bytes of the frames so far, if another one follows.
     len: usize,
-    frames: Vec<Frame<P>>,
+    frames: Frames<P>,
 }
 
 impl<P: Contents> Packing<P> {
     pub fn new(room: usize) -> Self {
-        Self { room, len: 0, frames: Vec::new() }
+        Self { room, len: 0, frames: Frames::default() }
     }
 
     /// Bytes left for a frame that would be the last.
@@ -28,7 +28,7 @@ impl<P: Contents> Packing<P> {
     }
 
     pub fn is_empty(&self) -> bool {
-        self.frames.is_empty()
+        self.frames.0.is_empty()
     }
 
     pub fn fits(&self, frame: &Frame<P>) -> bool {
@@ -43,12 +43,12 @@ impl<P: Contents> Packing<P> {
 
     pub fn push(&mut self, frame: Frame<P>) {
         self.len += frame.wire_len(false);
-        self.frames.push(frame);
+        self.frames.0.push(frame);
     }
 
     /// Adds a stream that ends without data. Returns false if there is no room.
     pub fn push_end(&mut self, id: u64) -> bool {
-        if let Some(Frame::Ends { ids }) = self.frames.last_mut()
+        if let Some(Frame::Ends { ids }) = self.frames.0.last_mut()
             && let Some(last) = ids.last()
             && id > *last
         {
@@ -70,6 +70,6 @@ impl<P: Contents> Packing<P> {
     }
 
     pub fn done(self) -> Frames<P> {
-        Frames(self.frames)
+        self.frames
     }
 }

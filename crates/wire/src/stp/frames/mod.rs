@@ -10,6 +10,7 @@ mod parse;
 
 use super::payload::Contents;
 pub use parse::FrameError;
+use smallvec::SmallVec;
 
 /// The largest number that a frame can hold (RFC 9000 §16).
 pub const MOST: u64 = (1 << 62) - 1;
@@ -138,12 +139,14 @@ pub enum Frame<P> {
 }
 
 /// The data of one packet. A packet without frames has one byte of padding.
+///
+/// Most packets have one frame, which needs no memory of its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Frames<P>(pub Vec<Frame<P>>);
+pub struct Frames<P>(pub SmallVec<[Frame<P>; 1]>);
 
 impl<P> Default for Frames<P> {
     fn default() -> Self {
-        Self(Vec::new())
+        Self(SmallVec::new())
     }
 }
 

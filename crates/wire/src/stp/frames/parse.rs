@@ -5,6 +5,7 @@
 //! Leaves out whether a frame is valid in the state of its stream.
 
 use super::{Class, Frame, Frames, MOST, PRIORITY_LAST, kind};
+use smallvec::SmallVec;
 use std::fmt;
 
 /// The error for data that are not frames.
@@ -41,7 +42,7 @@ impl<'a> Frames<&'a [u8]> {
     /// Reads the data of one packet; the frames borrow from `bytes`.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, FrameError> {
         let mut reader = FrameReader(bytes);
-        let mut frames = Vec::new();
+        let mut frames = SmallVec::new();
         while let Some(kind) = reader.kind() {
             if kind != kind::PAD {
                 frames.push(reader.frame(kind)?);
