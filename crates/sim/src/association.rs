@@ -8,6 +8,7 @@ use crate::carried::{CarriedDatagram, CarriedFate, DatagramSide};
 use crate::ids::ConversationId;
 use crate::stp::{Envelope, StpCarrier};
 use crate::stream::{SendPhase, StreamEnd, StreamEnding};
+use crate::user_turns::UserTurns;
 use skyhop_chance::Stream;
 use skyhop_network::{Account, Slot};
 use skyhop_results::AssociationResult;
@@ -128,6 +129,8 @@ pub(crate) struct AssociationState {
     pub opens_early: bool,
     /// Users of each side's streams, if it joins gateways: the two ends of the flows.
     pub users: [Users<[Ipv4Addr; 2]>; 2],
+    /// Users of each side with rates of their own, if it joins gateways.
+    pub turns: [UserTurns; 2],
     /// Datagrams that each side sends, if it joins gateways.
     pub datagrams: [DatagramSide; 2],
     counted: Counted,
@@ -149,6 +152,7 @@ impl AssociationState {
             waiting: Default::default(),
             opens_early: false,
             users: Default::default(),
+            turns: Default::default(),
             datagrams: Default::default(),
             counted: Counted::default(),
         }
@@ -404,9 +408,12 @@ impl AssociationState {
         }
     }
 
-    /// Time of the next timeout of either side.
+    /// Time of the next timeout of either side, or of the next turn of a connection there.
     pub fn timeouts(&self) -> [Option<Time>; 2] {
-        self.ends.as_ref().map_or([None; 2], |ends| ends.each_ref().map(|end| end.trunk.poll_timeout()))
+        [0, 1].map(|side| {
+            let trunk = self.ends.as_ref().and_then(|ends| ends[side].trunk.poll_timeout());
+            [trunk, self.turns[side].poll_timeout()].into_iter().flatten().min()
+        })
     }
 
     /// Informs both ends that there is a path, or that there is none.

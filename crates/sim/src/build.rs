@@ -419,11 +419,13 @@ impl<'a> FlowBuilder<'a> {
         let (name, inner) = (splice.association.as_deref()?, crossing.inner?);
         let number = self.associations.iter().position(|(other, _)| *other == name)?;
         let ([first, _], _) = self.associations[number].1.gateways?;
+        let user = self.plan.ends(&self.plan.routes[self.index])[usize::from(inner != 1)];
         Some(GatewayPlace {
             association: number as u32,
             side: u8::from(first.at != splice.at),
             role: if inner == 1 { EndRole::Opener } else { EndRole::Acceptor },
             ipv6: flow_is_ipv6(self.flow),
+            rates: splice.user(user).map_or([None; 2], |user| [user.up, user.down]),
         })
     }
 

@@ -8,6 +8,7 @@ use skyhop_chance::Stream;
 use skyhop_splice::gateway_end::{EndConfig, EndRole, GatewayEnd};
 use skyhop_splice::preamble::{Carries, Destination, Preamble};
 use skyhop_splice::{Config, Protocol};
+use skyhop_units::Rate;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4};
 
 /// Number of connections for which the daemon has memory, unless its file says otherwise.
@@ -22,6 +23,8 @@ pub(crate) struct GatewayPlace {
     pub role: EndRole,
     /// True if the flow uses IPv6.
     pub ipv6: bool,
+    /// Highest rates of the user at the gateway's own side, from the user and to it.
+    pub rates: [Option<Rate>; 2],
 }
 
 /// A connection at a gateway.
@@ -38,6 +41,8 @@ pub(crate) struct GatewayJoint {
     pub shares: bool,
     pub carried: [u64; 2],
     pub held_max: [u64; 2],
+    /// Highest rates of the user at the gateway's own side, from the user and to it.
+    pub rates: [Option<Rate>; 2],
 }
 
 impl GatewayPlace {
@@ -78,6 +83,7 @@ impl GatewayPlace {
             shares: false,
             carried: [0; 2],
             held_max: [0; 2],
+            rates: self.rates,
         }
     }
 

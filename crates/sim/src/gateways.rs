@@ -9,6 +9,7 @@ use crate::flow::{App, FlowState};
 use crate::ids::{Actor, ConversationId};
 use crate::simulation::Simulation;
 use crate::splice::{Divider, Joint};
+use crate::user_turns::Turned;
 use skyhop_splice::gateway::{priority, unsent_max};
 use skyhop_splice::gateway_end::{EndEvent, EndRole};
 use skyhop_transport::stp::{Class, Reason, TrunkEvent};
@@ -44,17 +45,21 @@ impl Simulation {
             let association = &mut self.associations[number as usize];
             let streams = association.trunk(side).map_or(0, |trunk| trunk.streams() as u64);
             let mut read = 0;
+            let most = association.turns[side].allowed(self.now, own, (owner, leg));
+            let before = own.end.carried();
             if let Some(trunk) = association.trunk(side) {
-                read = own.end.pump(trunk, unsent_max(own.memory, streams));
+                read = own.end.pump(trunk, unsent_max(own.memory, streams), most);
             } else {
                 own.end.wait();
             }
+            let carried = own.end.carried();
+            let passed = [0, 1].map(|way| carried[way] - before[way]);
+            association.turns[side].passed(self.now, own, (owner, leg), [most, passed]);
             association.count_delivered(read);
             let place = &mut self.places[joint.place as usize];
             let held = own.end.held(association.trunk(side).map(|trunk| &*trunk));
             own.held_max = [0, 1].map(|way| own.held_max[way].max(held[way]));
             place.holds(&mut joint.held, held.iter().sum(), own.held_max);
-            let carried = own.end.carried();
             place.result.forward_bytes += carried[0] - own.carried[0];
             place.result.return_bytes += carried[1] - own.carried[1];
             own.carried = carried;
@@ -197,18 +202,22 @@ impl Simulation {
         self.touch_gateway(owner, leg);
     }
 
-    fn touch_gateway(&mut self, (flow, id): Owned, leg: u8) {
+    pub(crate) fn touch_gateway(&mut self, (flow, id): Owned, leg: u8) {
         self.touched.push((id, Actor::Splice(leg)));
         self.drive_touched(flow as usize);
         self.settle(flow as usize);
     }
 
-    /// Ends the stream of a connection that is forgotten, unless it has ended cleanly.
-    pub(crate) fn leave_association(&mut self, joint: &Joint) {
+    /// Ends the turns of a connection that is forgotten, and its stream unless that has ended cleanly.
+    pub(crate) fn leave_association(&mut self, of: Turned, joint: &Joint) {
         let Divider::Gateway(own) = &joint.divider else { return };
         let association = &mut self.associations[own.association as usize];
         let side = usize::from(own.side);
+        if association.turns[side].forget(self.now, own, of) {
+            self.mark_due(own.association);
+        }
         let Some(id) = own.end.stream() else { return };
+        let association = &mut self.associations[own.association as usize];
         if own.shares
             && let Some(weight) = association.users[side].remove(own.user, (0, id))
         {

@@ -381,9 +381,9 @@ impl Simulation {
     pub(crate) fn forget(&mut self, index: usize, id: ConversationId) {
         let App::Stream(stream) = &mut self.flows[index].app else { return };
         let Some(conversation) = stream.conversations.forget(id, self.now) else { return };
-        for joint in &conversation.joints {
+        for (leg, joint) in conversation.joints.iter().enumerate() {
             self.places[joint.place as usize].held -= joint.held;
-            self.leave_association(joint);
+            self.leave_association(((index as u32, id), leg as u8), joint);
         }
         for slot in conversation.slots.into_iter().chain(conversation.joints.iter().map(|j| j.slot)) {
             self.agenda.cancel(slot);

@@ -34,6 +34,7 @@ mod streams;
 mod told;
 mod twins;
 mod unfinished;
+mod user_turns;
 
 pub use app::{Exchanges, application_of, datagrams_of};
 pub use config::{stp as stp_config, tcp as tcp_config};

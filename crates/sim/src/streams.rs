@@ -89,6 +89,11 @@ impl Simulation {
             association.begin(self.now, side, !self.network.is_out(association.route));
         }
         association.handle_timeout(self.now, usize::from(side));
+        while let Some((owner, leg)) =
+            self.associations[number as usize].turns[usize::from(side)].take_due(self.now)
+        {
+            self.touch_gateway(owner, leg);
+        }
         self.drive(number);
     }
 

@@ -3,7 +3,7 @@
 //! Follows docs/stp.md §16 and the daemon of docs/gateway.md, whose [`Join`] it drives: the client's handshake is completed at once,
 //! a preamble opens the stream, the server's side is opened when it has arrived, and an answer of one byte follows.
 //! Differs: payload is its length, so a server that refuses resets the stream, where a host's answer says why.
-//! Leaves out datagrams, marks, quotas, and refusals of the far gateway.
+//! Leaves out datagrams, marks, quotas, and refusals of the far gateway. The rate of a user is the owner's (`user_rates`).
 
 use crate::gateway::{BULK, StreamSide, WRITE_MAX};
 use crate::join::{Input, Join, Progress, SplitSide};
@@ -306,9 +306,9 @@ impl GatewayEnd {
         self.take_events();
     }
 
-    /// Carries data as far as both sides allow. `unsent_max` is the number of bytes that may wait in the stream. Returns the number
-    /// of bytes read from the stream.
-    pub fn pump(&mut self, trunk: &mut Trunk<PayloadLength>, unsent_max: u64) -> u64 {
+    /// Carries data as far as both sides allow, with at most `most` bytes from the client to the server, and back. `unsent_max` is the
+    /// number of bytes that may wait in the stream. Returns the number of bytes read from the stream.
+    pub fn pump(&mut self, trunk: &mut Trunk<PayloadLength>, unsent_max: u64, most: [u64; 2]) -> u64 {
         self.take_events();
         let mut read = 0;
         if self.is_over() {
@@ -346,10 +346,12 @@ impl GatewayEnd {
         let unanswered = self.phase == EndPhase::Opening;
         let before = self.join.carried();
         let progress = loop {
+            let carried = self.join.carried();
+            let most = [0, 1].map(|way| most[way] - (carried[way] - before[way]).min(most[way]));
             let mut stream = StreamSide { trunk, id, unsent_max, finished: self.finished, unanswered };
             let progress = match self.config.role {
-                EndRole::Opener => self.join.pump(side, &mut stream, [u64::MAX; 2]),
-                EndRole::Acceptor => self.join.pump(&mut stream, side, [u64::MAX; 2]),
+                EndRole::Opener => self.join.pump(side, &mut stream, most),
+                EndRole::Acceptor => self.join.pump(&mut stream, side, most),
             };
             if progress != Progress::More {
                 break progress;

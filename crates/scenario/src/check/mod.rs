@@ -21,6 +21,7 @@ mod tcp;
 mod track;
 mod traps;
 mod uplinks;
+mod users;
 
 use crate::finding::{Finding, FindingList};
 use crate::model::{Scenario, Traffic};
@@ -56,6 +57,7 @@ pub fn check(scenario: &Scenario) -> (Vec<Finding>, usize) {
     nodes::check(scenario, &mut out);
     splices::check(scenario, &mut out);
     gateways::check(scenario, &mut out);
+    users::check(scenario, &mut out);
     match crate::network::resolve_into(scenario, &mut out) {
         Some(network) if out.list.is_empty() => {
             links::check_fit(scenario, &network, &mut out);
@@ -63,6 +65,7 @@ pub fn check(scenario: &Scenario) -> (Vec<Finding>, usize) {
             splices::check_places(scenario, &network, &mut out);
             association::check_ways(scenario, &network, &mut out);
             gateways::check_ways(scenario, &network, &mut out);
+            users::check_ways(scenario, &network, &mut out);
         }
         _ => {}
     }

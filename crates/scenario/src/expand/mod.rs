@@ -6,7 +6,7 @@
 
 mod flows;
 mod links;
-mod pattern;
+pub(crate) mod pattern;
 mod places;
 mod terminals;
 

@@ -8,7 +8,7 @@ use std::cmp::Ordering;
 
 /// A name with one star.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Pattern<'a> {
+pub(crate) struct Pattern<'a> {
     before: &'a str,
     behind: &'a str,
 }

@@ -5,9 +5,10 @@
 //! Leaves out a gateway's costs in memory and computing, except the bytes that it holds.
 
 use super::{Scenario, Transport};
+use crate::expand::pattern::Pattern;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use skyhop_units::{Bytes, Span};
+use skyhop_units::{Bytes, Rate, Span};
 
 /// A gateway that splits connections.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -34,6 +35,10 @@ pub struct Splice {
     /// of the two has it, as in the file of a terminal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub udp: Option<SpliceUdp>,
+    /// Highest rates of users, which are the hosts that flows have on the side of this splice away from the association; the first
+    /// entry with a host holds. Only one of the two splices of an association has them, as in the file of a terminal.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub users: Vec<SpliceUser>,
     /// Transport of the connection back to the flow's `from`; the flow's own if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transport_back: Option<Transport>,
@@ -50,6 +55,32 @@ pub struct Splice {
     /// their path then leads through the terminal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flows: Option<Vec<String>>,
+}
+
+/// Highest rates of users of a gateway. Each host has them for itself, and all of its connections together.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SpliceUser {
+    /// Names of hosts, or patterns of names such as "user-*"; all if left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hosts: Option<Vec<String>>,
+    /// Highest rate of the data from the user, without headers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub up: Option<Rate>,
+    /// Highest rate of the data to the user, without headers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub down: Option<Rate>,
+}
+
+impl SpliceUser {
+    /// Returns true if the entry has a host.
+    pub fn has(&self, host: &str) -> bool {
+        let is = |name: &String| match Pattern::of(name) {
+            Some(pattern) => pattern.stem(host).is_some(),
+            None => name == host,
+        };
+        self.hosts.as_ref().is_none_or(|hosts| hosts.iter().any(is))
+    }
 }
 
 /// The kind of a splice.
@@ -101,6 +132,11 @@ fn default_give_up() -> Span {
 }
 
 impl Splice {
+    /// The limits of a user: those of the first entry that has the host.
+    pub fn user(&self, host: &str) -> Option<&SpliceUser> {
+        self.users.iter().find(|entry| entry.has(host))
+    }
+
     /// The key that sets the transport of a side, if one does; otherwise the flow's own does.
     pub fn key_of(&self, side: usize, inner: Option<usize>) -> Option<&'static str> {
         let onwards = self.transport.as_ref().map(|_| "transport");

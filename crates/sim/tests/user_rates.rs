@@ -1,0 +1,228 @@
+//! Rates of single users of a gateway with an association.
+//!
+//! Follows docs/gateway.md, whose daemon has the same rule (`splice::user_rates`), and docs/splice.md for the keys.
+//! Differs from the daemon's tests: the rate is measured at the user's host, behind the gateway's TCP.
+//! Leaves out quotas, which are not simulated.
+
+use skyhop_results::{FlowKind, RunResult};
+use skyhop_scenario::Loaded;
+use skyhop_sim::Simulation;
+
+/// 10 and 1 Mbit/s, 580 ms, then a LAN. What exceeds a rate fills the gateways' memory first, which is small here. `users` are keys of
+/// the terminal's gateway, `more` those of the satellite link.
+fn path(duration_s: u32, more: &str, users: &str) -> String {
+    let gateway = |name: &str| {
+        format!(
+            "[splices.{name}]\nat = \"{name}\"\nassociation = \"sky\"\nbuffer = \"4 MB\"\n\
+             transport = {{ kind = \"stp\", over = \"sealed-udp\", silence = \"60 s\" }}\n"
+        )
+    };
+    format!(
+        r#"
+        duration = "{duration_s} s"
+        record = {{ sample_interval = "100 ms" }}
+        [links.internet]
+        between = ["server", "hub"]
+        rate = "100 Mbit/s"
+        delay = "10 ms"
+        [links.satellite]
+        between = ["hub", "terminal"]
+        rate = "10 Mbit/s"
+        delay = "290 ms"
+        queue = {{ kind = "drop-tail", limit = "500 packets" }}
+        reverse = {{ rate = "1 Mbit/s" }}
+        {more}
+        {}{}{users}
+        "#,
+        gateway("hub"),
+        gateway("terminal"),
+    )
+}
+
+fn lan(user: &str) -> String {
+    format!(
+        "[links.lan-{user}]\nbetween = [\"terminal\", \"{user}\"]\nrate = \"100 Mbit/s\"\ndelay = \"1 ms\"\n"
+    )
+}
+
+fn limit(hosts: &str, rates: &str) -> String {
+    format!("[[splices.terminal.users]]\nhosts = {hosts}\n{rates}\n")
+}
+
+fn flow(name: &str, [from, to]: [&str; 2], traffic: &str) -> String {
+    format!("[[flows]]\nname = \"{name}\"\nfrom = \"{from}\"\nto = \"{to}\"\ntraffic = {{ {traffic} }}\n")
+}
+
+const BULK: &str = "kind = \"bulk\"";
+
+fn loaded(text: &str) -> Loaded {
+    skyhop_scenario::parse(text.as_bytes(), "test.toml", &[]).unwrap_or_else(|e| panic!("{e}"))
+}
+
+fn run(text: &str, seed: u64) -> RunResult {
+    let loaded = loaded(text);
+    let mut simulation = Simulation::new(&loaded.scenario, &loaded.files, seed).unwrap();
+    simulation.run_until(simulation.end());
+    simulation.check_conservation().unwrap();
+    simulation.finish()
+}
+
+/// Bytes that have arrived, every 100 ms.
+fn arrived(result: &RunResult, flow: &str) -> Vec<f64> {
+    let entity = format!("flow/{flow}");
+    let series =
+        result.series.iter().find(|series| series.entity == entity && series.metric == "bytes_delivered");
+    series.unwrap().samples.iter().map(|(_, value)| *value).collect()
+}
+
+/// Mean rate between two times, Mbit/s.
+fn mbps(arrived: &[f64], [from, to]: [usize; 2]) -> f64 {
+    (arrived[(10 * to).min(arrived.len() - 1)] - arrived[10 * from]) * 8.0 / 1e6 / (to - from) as f64
+}
+
+/// The most that arrives in a second, bytes.
+fn largest_second(arrived: &[f64]) -> f64 {
+    arrived.windows(11).map(|second| second[10] - second[0]).fold(0.0, f64::max)
+}
+
+#[test]
+fn a_user_has_its_rate_and_the_other_has_the_rest() {
+    for (rate, seed) in [(0.1, 7), (1.0, 7), (1.0, 8), (4.0, 7)] {
+        let text = path(90, "", &limit("[\"ann\"]", &format!("down = \"{rate} Mbit/s\"")))
+            + &lan("ann")
+            + &lan("bob")
+            + &flow("one", ["server", "ann"], BULK)
+            + &flow("other", ["server", "bob"], BULK);
+        let result = run(&text, seed);
+        let [one, other] = ["one", "other"].map(|name| arrived(&result, name));
+        let [of_one, of_other] = [&one, &other].map(|arrived| mbps(arrived, [30, 90]));
+        println!("{rate}: {of_one:.4} and {of_other:.4} Mbit/s, {} B in a second", largest_second(&one));
+        assert!((0.95 * rate..=1.005 * rate).contains(&of_one), "{rate}: {of_one}");
+        assert!((9.0..9.55).contains(&(of_one + of_other)), "{rate}: {of_one} and {of_other}");
+        // What an idle user saves up, a turn, and a packet.
+        let most = rate * 125e3 + (rate * 12.5e3).max(16384.0) + 16384.0 + 1500.0;
+        assert!(largest_second(&one) <= most, "{rate}: {} of {most}", largest_second(&one));
+    }
+}
+
+/// A user's connections in both directions, opened by either end: the rate is of all in one direction together.
+#[test]
+fn the_connections_of_a_user_share_its_rate_whichever_end_opens_them() {
+    let rates = "up = \"200 kbit/s\"\ndown = \"2 Mbit/s\"";
+    let page = "kind = \"request-response\", reply = { kind = \"fixed\", value = \"3 MB\" }";
+    let text = path(120, "", &limit("[\"ann\"]", rates))
+        + &lan("ann")
+        + &lan("bob")
+        + &flow("bulk", ["server", "ann"], BULK)
+        + &flow("also", ["server", "ann"], BULK)
+        + &flow("asked", ["ann", "server"], page)
+        + &flow("up", ["ann", "server"], BULK)
+        + &flow("free", ["bob", "server"], BULK);
+    let result = run(&text, 7);
+    let of = |name: &str| mbps(&arrived(&result, name), [30, 120]);
+    let FlowKind::Completions(asked) = &result.flows[2].kind else { panic!("no completions") };
+    let replies = asked.completed as f64 * 3e6 * 8.0 / 1e6 / 120.0;
+    let [bulk, also, up, free] = ["bulk", "also", "up", "free"].map(of);
+    println!("down {bulk:.3} {also:.3} and about {replies:.3}, up {up:.4}, of another {free:.3}");
+    assert!((0.9..1.1).contains(&(bulk / also)), "{bulk} {also}");
+    assert!((1.8..=2.1).contains(&(bulk + also + replies)), "{bulk} {also} {replies}");
+    assert!((0.19..=0.201).contains(&up), "{up}");
+    assert!(free > 0.6, "{free}");
+}
+
+#[test]
+fn a_rate_holds_through_loss_and_an_outage() {
+    for seed in [1, 2, 3] {
+        let more = "loss = { kind = \"packets\", probability = 0.01 }\n\
+                    schedule = [{ from = \"40 s\", to = \"75 s\", outage = \"lose\" }]";
+        let text = path(120, more, &limit("[\"ann\"]", "down = \"1 Mbit/s\""))
+            + &lan("ann")
+            + &flow("one", ["server", "ann"], BULK);
+        let result = run(&text, seed);
+        let one = arrived(&result, "one");
+        let [before, during, after] = [[15, 40], [65, 75], [80, 120]].map(|span| mbps(&one, span));
+        println!("{before:.3}, {during:.3}, {after:.3} Mbit/s, {} B in a second", largest_second(&one));
+        assert!((0.93..=1.005).contains(&before) && during < 0.1, "{before}, then {during}");
+        assert!((0.93..=1.005).contains(&after), "{after}");
+        let most = 125e3 + 2.0 * 16384.0 + 1500.0;
+        assert!(largest_second(&one) <= most, "{} of {most}", largest_second(&one));
+    }
+}
+
+#[test]
+fn a_thousand_users_have_a_rate_each() {
+    let text = path(300, "", &limit("[\"user-*\"]", "down = \"8 kbit/s\""))
+        + "[links.\"lan-*\"]\nbetween = [\"terminal\", \"user-*\"]\ncount = 1000\nrate = \"100 Mbit/s\"\ndelay = \"1 ms\"\n"
+        + &flow("each", ["server", "user-*"], BULK).replace("traffic", "count = 1000\ntraffic");
+    let result = run(&text.replace("sample_interval = \"100 ms\"", ""), 7);
+    let bytes: Vec<u64> = result
+        .flows
+        .iter()
+        .map(|flow| match &flow.kind {
+            FlowKind::Transfer(transfer) => transfer.bytes_delivered,
+            _ => panic!("no transfer"),
+        })
+        .collect();
+    let (least, most) = (*bytes.iter().min().unwrap(), *bytes.iter().max().unwrap());
+    println!("{} users: {least} to {most} B", bytes.len());
+    // 8 kbit/s for 300 s are 300 kB, and 16 KiB each are what is saved up, and a turn. The first turns of all take 15 s.
+    assert_eq!(bytes.len(), 1000);
+    assert!(most <= 300_000 + 2 * 16384, "{most}");
+    assert!(least >= 260_000, "{least}");
+}
+
+#[test]
+fn the_first_entry_with_a_host_holds() {
+    let entries = limit("[\"bob\"]", "") + "[[splices.terminal.users]]\ndown = \"1 Mbit/s\"\n";
+    let text = path(60, "", &entries)
+        + &lan("ann")
+        + &lan("bob")
+        + &flow("one", ["server", "ann"], BULK)
+        + &flow("other", ["server", "bob"], BULK);
+    let result = run(&text, 7);
+    let [one, other] = ["one", "other"].map(|name| mbps(&arrived(&result, name), [20, 60]));
+    println!("{one:.3} and {other:.3} Mbit/s");
+    assert!((0.95..=1.005).contains(&one) && other > 8.0, "{one} and {other}");
+}
+
+/// Connections that come and go: none keeps a turn that it does not use.
+#[test]
+fn short_connections_of_a_user_have_its_rate() {
+    let files = "kind = \"request-response\", reply = { kind = \"fixed\", value = \"40 kB\" }";
+    let text = path(120, "", &limit("[\"ann\"]", "down = \"1 Mbit/s\""))
+        + &lan("ann")
+        + &(0..13).map(|n| flow(&format!("files-{n}"), ["ann", "server"], files)).collect::<String>();
+    let result = run(&text, 7);
+    let completed: u64 = result
+        .flows
+        .iter()
+        .map(|flow| match &flow.kind {
+            FlowKind::Completions(all) => all.completed,
+            _ => panic!("no completions"),
+        })
+        .sum();
+    let rate = completed as f64 * 40_000.0 * 8.0 / 1e6 / 120.0;
+    println!("{completed} replies, {rate:.3} Mbit/s");
+    assert!((0.9..=1.01).contains(&rate), "{rate}");
+}
+
+/// The user's data are sent until the memory for them is full, as at a daemon, and until then the other user has half the link.
+#[test]
+fn what_exceeds_a_rate_waits_in_the_terminals_memory() {
+    let mut until = Vec::new();
+    for memory in ["4 MB", "64 MB"] {
+        let text = path(90, "", &limit("[\"ann\"]", "down = \"1 Mbit/s\"")).replace("4 MB", memory)
+            + &lan("ann")
+            + &lan("bob")
+            + &flow("one", ["server", "ann"], BULK)
+            + &flow("other", ["server", "bob"], BULK);
+        let result = run(&text, 7);
+        let other = arrived(&result, "other");
+        let second = (1..89).find(|second| mbps(&other, [*second, *second + 1]) > 8.0).unwrap();
+        let terminal = result.splices.iter().find(|splice| splice.name == "terminal").unwrap();
+        println!("{memory}: {second} s, {} B held", terminal.connection_held_max_bytes);
+        until.push((second, terminal.connection_held_max_bytes));
+    }
+    assert!(until[0].0 < 25 && until[0].1 < 4_000_000, "{until:?}");
+    assert!(until[1].0 < 60 && until[1].1 < 32_000_000, "{until:?}");
+}
