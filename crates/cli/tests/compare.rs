@@ -227,6 +227,37 @@ fn several_flows_through_gateways_have_a_row_each() {
     std::fs::remove_dir_all(folder).unwrap();
 }
 
+/// The daemon's rule and the simulated gateway's: a user with 1 of 10 Mbit/s.
+#[test]
+fn a_users_rate_is_that_of_the_daemons() {
+    let links = &THROUGH[..THROUGH.find("[[flows]]\nname = \"second\"").unwrap()];
+    let users = |splice: &str, host: &str, key: &str| {
+        format!("{links}[[splices.{splice}.users]]\nhosts = [\"{host}\"]\n{key} = \"1 Mbit/s\"\n")
+    };
+    let folder = std::env::temp_dir().join(format!("skyhop-compare-user-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let file = folder.join("user.toml");
+    std::fs::write(&file, users("terminal", "user", "down")).unwrap();
+    let done = compare(&[], std::slice::from_ref(&file));
+    let said = String::from_utf8_lossy(&done.stderr).into_owned();
+    let told = "splices.terminal.users: user does not open the compared connections";
+    assert!(done.status.code() == Some(2) && said.contains(told), "{said}");
+    if let Some(why) = no_hosts().cloned().or_else(no_gateways) {
+        println!("skipped: {why}");
+    } else {
+        std::fs::write(&file, users("hub", "server", "up")).unwrap();
+        let done = compare(&["--json", "--quiet", "--transport", "cubic"], std::slice::from_ref(&file));
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        let rows: Vec<Value> = serde_json::from_slice(&done.stdout).unwrap();
+        let [simulated, emulated] = ["simulated", "emulated"].map(|side| rows[0][side].as_f64().unwrap());
+        println!("{simulated} and {emulated} s");
+        // 8 s at 1 Mbit/s, and 0.9 s without it.
+        assert!((7.0..9.0).contains(&simulated), "{simulated}");
+        assert!((emulated / simulated - 1.0).abs() < 0.1, "{simulated} and {emulated}");
+    }
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
 /// A call through the gateways of [`THROUGH`], which carry it, from the side where its path begins.
 const CALL: &str = r#"
 [[flows]]

@@ -20,7 +20,7 @@ use skyhop_emulate::clock::RunClock;
 use skyhop_emulate::namespace::set_parameter;
 use skyhop_emulate::plan::real_flows;
 use skyhop_scenario::network::{Direction, RoutePlan, resolve};
-use skyhop_scenario::{Loaded, Real, Scenario, Splice, SpliceKind, SpliceUdp, Stp, Transport};
+use skyhop_scenario::{Loaded, Real, Scenario, Splice, SpliceKind, SpliceUdp, SpliceUser, Stp, Transport};
 use skyhop_sim::stp_config;
 use skyhop_units::Time;
 use std::fmt::Write as _;
@@ -111,6 +111,15 @@ pub fn split_path(loaded: &Loaded) -> Result<Option<SplitPath<'_>>, Failure> {
         if splice.kind != SpliceKind::Split {
             let message = "no gateway does this; expected kind \"split\", or another scenario to compare";
             return Err(wrong(format!("splices.{name}.kind"), message));
+        }
+        let user = network.ends(&network.routes[flow])[1];
+        if crossing.inner == Some(0) && splice.user(user).is_some_and(|user| user.up.or(user.down).is_some())
+        {
+            let message = format!(
+                "{user} does not open the compared connections, and a daemon limits users who do; expected users at the \
+                 first gateway of the path, or no compared flow to {user}"
+            );
+            return Err(wrong(format!("splices.{name}.users"), &message));
         }
         splices.push((splice, crossing.inner));
     }
@@ -326,6 +335,9 @@ fn gateways(lab: &mut LabHosts, path: &SplitPath<'_>) -> Result<(), Failure> {
         if onwards && path.carries {
             tables = tables.replacen("[intercept]", "[intercept]\nudp = \"carry\"", 1);
         }
+        if let Some(user) = splice.user(&path.legs[0].ends[0]).filter(|_| onwards) {
+            limit(user, &mut tables);
+        }
         lab.write(file, &format!("{}\n{lines}{tables}\n", head.join("\n")))?;
     }
     lab.start(far, "hub", &["gateway", "run", "hub.toml"])?;
@@ -334,6 +346,16 @@ fn gateways(lab: &mut LabHosts, path: &SplitPath<'_>) -> Result<(), Failure> {
         let said = lab.skyhop(near, &["gateway", "status", "home.toml", "--json"]);
         Ok(said.is_ok_and(|said| said.contains("\"up\": true")))
     })
+}
+
+/// The rates of the compared connections' user, as a terminal's file has them.
+fn limit(user: &SpliceUser, tables: &mut String) {
+    let _ = write!(tables, "\n[[users]]\naddresses = [\"{}/32\"]\n", HostRow::address(0, 1));
+    for (key, rate) in [("up", user.up), ("down", user.down)] {
+        if let Some(rate) = rate {
+            let _ = writeln!(tables, "{key} = \"{rate}\"");
+        }
+    }
 }
 
 /// The rate at which STP sends, as a gateway's file has it.
