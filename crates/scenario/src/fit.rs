@@ -231,6 +231,9 @@ fn unknown_key(
                 kinds.into_iter().flatten().flat_map(|(_, other)| other.iter().map(|f| f.name.as_str()));
             format!("unknown key {}; this kind has no other keys{}", quoted(key), hint(key, all))
         }
+        _ if key == "dscp" && fields.iter().any(|f| f.name == "udp") => {
+            format!("unknown key {}: a gateway's table is not simulated, as no queue reads DSCP", quoted(key))
+        }
         _ if key.starts_with("quota") && fields.iter().any(|f| f.name == "hosts") => {
             format!(
                 "unknown key {}: a gateway's quotas are not simulated{}",
