@@ -10,7 +10,7 @@
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use skyhop_emulate::namespace::Namespace;
 use skyhop_emulate::netlink::Netlink;
-use skyhop_emulate::offload::Offload;
+use skyhop_emulate::offload::{LEN, Offload};
 use skyhop_emulate::serve::Servers;
 use skyhop_emulate::tun::Tun;
 use skyhop_emulate::{Error, inside};
@@ -45,7 +45,7 @@ fn relay(tuns: [Tun; 2], rate_bps: f64, delay: Duration) {
     unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameters) };
     let mut queues = [VecDeque::new(), VecDeque::new()];
     let mut free_at = [Instant::now(); 2];
-    let mut packet = vec![0; 65_536];
+    let mut packet = vec![0; LEN + 65_536];
     while !OVER.load(Ordering::Relaxed) {
         let now = Instant::now();
         for (way, queue) in queues.iter_mut().enumerate() {
@@ -70,7 +70,7 @@ fn relay(tuns: [Tun; 2], rate_bps: f64, delay: Duration) {
                 PACKETS.fetch_add(1, Ordering::Relaxed);
                 let now = Instant::now();
                 free_at[way] = free_at[way].max(now) + Duration::from_secs_f64(len as f64 * 8.0 / rate_bps);
-                queues[way].push_back((free_at[way] + delay, packet[..len].to_vec()));
+                queues[way].push_back((free_at[way] + delay, packet[LEN..LEN + len].to_vec()));
             }
         }
     }
