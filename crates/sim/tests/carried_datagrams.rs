@@ -5,6 +5,9 @@
 //! Differs from `gateways`, whose flows are connections.
 //! Leaves out real hosts, whose daemon `crates/gateway/tests` have.
 
+mod common;
+
+use common::{between_gateways, lan};
 use skyhop_results::{DatagramResult, FlowKind, RunResult};
 use skyhop_sim::Simulation;
 
@@ -38,34 +41,15 @@ fn path(duration_s: u32, rates: Rates, udp: &str, more: &str) -> String {
              transport = {{ kind = \"stp\", over = \"sealed-udp\", silence = \"60 s\"{rate} }}\n"
         )
     };
-    let lan = |user: &str| {
-        format!(
-            "[links.lan-{user}]\nbetween = [\"terminal\", \"{user}\"]\nrate = \"100 Mbit/s\"\ndelay = \"1 ms\"\n"
-        )
-    };
-    format!(
-        r#"
-        duration = "{duration_s} s"
-        record = {{ sample_interval = "5 ms" }}
-        [links.internet]
-        between = ["server", "hub"]
-        rate = "100 Mbit/s"
-        delay = "10 ms"
-        queue = {{ kind = "drop-tail", limit = "2000 packets" }}
-        [links.satellite]
-        between = ["hub", "terminal"]
-        rate = "10 Mbit/s"
-        delay = "290 ms"
-        queue = {{ kind = "drop-tail", limit = "500 packets" }}
-        reverse = {{ rate = "1 Mbit/s" }}
-        {more}
-        {}{}{}{}
-        "#,
+    let internet = "queue = { kind = \"drop-tail\", limit = \"2000 packets\" }";
+    [
+        between_gateways(duration_s, "record = { sample_interval = \"5 ms\" }", internet, more),
         gateway("hub", "10 Mbit/s", ""),
         gateway("terminal", "1 Mbit/s", udp),
         lan("ann"),
-        lan("bob")
-    )
+        lan("bob"),
+    ]
+    .concat()
 }
 
 const CARRY: &str = "udp = \"carry\"";

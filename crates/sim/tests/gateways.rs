@@ -4,6 +4,9 @@
 //! Differs from `splices`, whose gateways have a connection each between them.
 //! Leaves out the kernel's TCP: `skyhop compare` has that.
 
+mod common;
+
+use common::{between_gateways, lan};
 use skyhop_results::{
     AssociationResult, CompletionsResult, FlowKind, RunResult, SpliceResult, TransferResult,
 };
@@ -18,32 +21,8 @@ fn path(duration_s: u32, memory: &str, more: &str) -> String {
              transport = {{ kind = \"stp\", over = \"sealed-udp\", silence = \"30 s\" }}\n"
         )
     };
-    let lan = |user: &str| {
-        format!(
-            "[links.lan-{user}]\nbetween = [\"terminal\", \"{user}\"]\nrate = \"100 Mbit/s\"\ndelay = \"1 ms\"\n"
-        )
-    };
-    format!(
-        r#"
-        duration = "{duration_s} s"
-        [links.internet]
-        between = ["server", "hub"]
-        rate = "100 Mbit/s"
-        delay = "10 ms"
-        [links.satellite]
-        between = ["hub", "terminal"]
-        rate = "10 Mbit/s"
-        delay = "290 ms"
-        queue = {{ kind = "drop-tail", limit = "500 packets" }}
-        reverse = {{ rate = "1 Mbit/s" }}
-        {more}
-        {}{}{}{}
-        "#,
-        gateway("hub"),
-        gateway("terminal"),
-        lan("ann"),
-        lan("bob")
-    )
+    [between_gateways(duration_s, "", "", more), gateway("hub"), gateway("terminal"), lan("ann"), lan("bob")]
+        .concat()
 }
 
 fn flow(name: &str, [from, to]: [&str; 2], traffic: &str) -> String {

@@ -4,6 +4,9 @@
 //! Differs from the daemon's tests: the rate is measured at the user's host, behind the gateway's TCP.
 //! Leaves out quotas, which are not simulated.
 
+mod common;
+
+use common::{between_gateways, lan};
 use skyhop_results::{FlowKind, RunResult};
 use skyhop_scenario::Loaded;
 use skyhop_sim::Simulation;
@@ -17,32 +20,9 @@ fn path(duration_s: u32, more: &str, users: &str) -> String {
              transport = {{ kind = \"stp\", over = \"sealed-udp\", silence = \"60 s\" }}\n"
         )
     };
-    format!(
-        r#"
-        duration = "{duration_s} s"
-        record = {{ sample_interval = "100 ms" }}
-        [links.internet]
-        between = ["server", "hub"]
-        rate = "100 Mbit/s"
-        delay = "10 ms"
-        [links.satellite]
-        between = ["hub", "terminal"]
-        rate = "10 Mbit/s"
-        delay = "290 ms"
-        queue = {{ kind = "drop-tail", limit = "500 packets" }}
-        reverse = {{ rate = "1 Mbit/s" }}
-        {more}
-        {}{}{users}
-        "#,
-        gateway("hub"),
-        gateway("terminal"),
-    )
-}
-
-fn lan(user: &str) -> String {
-    format!(
-        "[links.lan-{user}]\nbetween = [\"terminal\", \"{user}\"]\nrate = \"100 Mbit/s\"\ndelay = \"1 ms\"\n"
-    )
+    let record = "record = { sample_interval = \"100 ms\" }";
+    [between_gateways(duration_s, record, "", more), gateway("hub"), gateway("terminal"), users.into()]
+        .concat()
 }
 
 fn limit(hosts: &str, rates: &str) -> String {
