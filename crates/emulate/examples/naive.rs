@@ -66,11 +66,12 @@ fn relay(tuns: [Tun; 2], rate_bps: f64, delay: Duration) {
             if !ready[way] {
                 continue;
             }
-            if let Ok(Some((_, len))) = tuns[way].read(&mut packet) {
+            if let Ok(Some((_, place))) = tuns[way].read(&mut packet) {
                 PACKETS.fetch_add(1, Ordering::Relaxed);
                 let now = Instant::now();
-                free_at[way] = free_at[way].max(now) + Duration::from_secs_f64(len as f64 * 8.0 / rate_bps);
-                queues[way].push_back((free_at[way] + delay, packet[LEN..LEN + len].to_vec()));
+                free_at[way] =
+                    free_at[way].max(now) + Duration::from_secs_f64(place.len() as f64 * 8.0 / rate_bps);
+                queues[way].push_back((free_at[way] + delay, packet[place].to_vec()));
             }
         }
     }

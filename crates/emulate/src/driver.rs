@@ -10,7 +10,7 @@ use crate::ahead::Ahead;
 use crate::beside::Beside;
 use crate::bursts::{Bursts, Tag};
 use crate::clock::RunClock;
-use crate::offload::{FrameShape, LEN, Offload};
+use crate::offload::{FrameShape, Offload};
 use crate::pace::{Pace, Wait};
 use crate::paths::PathTraces;
 use crate::port::{FRAME, Io, Port, Tap};
@@ -25,6 +25,7 @@ use skyhop_units::{Span, Time};
 use skyhop_wire::{Observed, Packet, Transport, observe};
 use std::io;
 use std::net::Ipv4Addr;
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
@@ -261,7 +262,7 @@ impl EmulationLoop {
     /// Records how wrong the time of a packet would be that was sent when the last wake-up was due.
     fn look(&mut self, now: Time) {
         if now >= self.next_look {
-            let sent = Time::ZERO + now.since(Time::ZERO + self.pace.read_after());
+            let sent = now.before(self.pace.read_after());
             self.lateness.wake.add(sent.since(self.next_look).max(self.next_look.since(sent)), 1);
             let missed = now.since(self.next_look).as_nanos() / LOOK.as_nanos();
             self.next_look += Span::from_nanos((missed + 1) * LOOK.as_nanos());
@@ -342,28 +343,29 @@ impl EmulationLoop {
             counts.read_packets - before + counts.elsewhere - elsewhere >= MOST_PACKETS
         };
         while !most(&self.ports[index].counts) {
-            let Some((offload, len)) = self.ports[index].tun.read(&mut self.frame)? else { return Ok(()) };
+            let Some((offload, place)) = self.ports[index].tun.read(&mut self.frame)? else { return Ok(()) };
             let read = self.clock.now();
             self.ports[index].last_read = read;
             // Time does not go back before events that were handled.
-            let sent = Time::ZERO + read.since(Time::ZERO + self.pace.read_after());
+            let sent = read.before(self.pace.read_after());
             let now = came.take().unwrap_or(sent).min(read).max(self.simulation.now());
             self.beside.run_until(&mut self.simulation, &mut self.bursts, now);
-            self.take(index, offload, len, now);
+            self.take(index, offload, place, now);
         }
         Ok(())
     }
 
     /// Sends the packets of a frame into the network, one by one.
-    fn take(&mut self, index: usize, offload: Offload, len: usize, now: Time) {
+    fn take(&mut self, index: usize, offload: Offload, place: Range<usize>, now: Time) {
         let counts = &mut self.ports[index].counts;
-        let Ok(Observed { packet, flow: stream }) = observe(&self.frame[LEN..LEN + len]) else {
+        let Ok(Observed { packet, flow: stream }) = observe(&self.frame[place.clone()]) else {
             counts.malformed += 1;
             return;
         };
         // Bytes after a packet are padding; a frame of many packets has none.
         let whole = packet.wire_len();
-        let frame = &self.frame[LEN..LEN + len.min(whole as usize)];
+        let len = place.len();
+        let frame = &self.frame[place][..len.min(whole as usize)];
         let shape = FrameShape::of(offload, frame).filter(|shape| len == frame.len() || !shape.joins());
         let Some(shape) = shape else {
             counts.malformed += 1;

@@ -127,15 +127,12 @@ impl Pace {
         let more = Span::from_nanos(now.since(self.counted).as_nanos() / AWAKE_SHARE);
         (self.awake, self.counted) = ((self.awake + more).min(AWAKE_MOST), now);
         if self.busy {
-            let until = other.min(Time::ZERO + due.since(Time::ZERO + EARLY));
+            let until = other.min(due.before(EARLY));
             self.waited = until > now;
             return Wait::Asleep(until);
         }
         match due < other && self.awake >= AWAKE {
-            true => Wait::Awake(
-                Time::ZERO + due.since(Time::ZERO + AWAKE),
-                Time::ZERO + due.since(Time::ZERO + READY),
-            ),
+            true => Wait::Awake(due.before(AWAKE), due.before(READY)),
             false => Wait::Asleep(due.min(other)),
         }
     }

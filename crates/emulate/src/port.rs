@@ -134,7 +134,7 @@ impl Port {
         let Some(run) = self.run.take() else { return };
         let packets = run.last - run.first + 1;
         let lead = Span::from_nanos(self.writing / 2).min(MOST_LEAD);
-        let began = io.now_or(self.dues.first().map(|due| Time::ZERO + due.since(Time::ZERO + lead)));
+        let began = io.now_or(self.dues.first().map(|due| due.before(lead)));
         let done = self.write(run, io);
         let took = io.clock.now().since(began);
         let now = began + Span::from_nanos(took.as_nanos() / 2);

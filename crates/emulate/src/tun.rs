@@ -9,6 +9,7 @@ use crate::offload::{self, Offload};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use std::io::{self, IoSlice};
+use std::ops::Range;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 const TUN: &str = "/dev/net/tun";
@@ -122,12 +123,12 @@ impl Tun {
         self.offloads
     }
 
-    /// Reads a frame into `buffer`, after the offload header of `offload::LEN` bytes; `None` if none waits.
-    pub fn read(&self, buffer: &mut [u8]) -> io::Result<Option<(Offload, usize)>> {
+    /// Reads an offload header and a frame into `buffer`, and returns the frame's place there; `None` if none waits.
+    pub fn read(&self, buffer: &mut [u8]) -> io::Result<Option<(Offload, Range<usize>)>> {
         match rustix::io::read(&self.fd, &mut *buffer) {
             Ok(len) => {
                 let header = buffer.first_chunk().filter(|_| len >= offload::LEN);
-                Ok(header.map(|header| (Offload::read(header), len - offload::LEN)))
+                Ok(header.map(|header| (Offload::read(header), offload::LEN..len)))
             }
             Err(Errno::AGAIN | Errno::INTR) => Ok(None),
             Err(why) => Err(why.into()),

@@ -54,6 +54,11 @@ impl Time {
     pub const fn since(self, earlier: Time) -> Span {
         Span(self.0.saturating_sub(earlier.0))
     }
+
+    /// The time by `span` earlier; time zero at the earliest.
+    pub const fn before(self, span: Span) -> Time {
+        Time(self.0.saturating_sub(span.0))
+    }
 }
 
 impl Span {
