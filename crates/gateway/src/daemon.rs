@@ -7,7 +7,7 @@
 use crate::admin::Admin;
 use crate::config::{Config, Role, SourceAddress};
 use crate::gateway::{FIRST_FLOW, FIRST_UDP, Gateway, UDP_LISTENERS};
-use crate::kernel::{Listener, congestion_controls, raise_file_limit};
+use crate::kernel::{Listener, congestion_controls, keep_freed_memory, raise_file_limit};
 use crate::rule_counters::RuleCounters;
 use crate::usage::UsageFile;
 use crate::{routing, rules};
@@ -109,6 +109,7 @@ pub fn run(
     // Before any thread is started, so that all threads inherit it.
     let signals = block_signals().map_err(|e| DaemonError::Run(format!("signals: {e}")))?;
     let files = raise_file_limit();
+    keep_freed_memory();
     let mut daemon = Daemon::start(path, config, signals, log)?;
     let most = usize::try_from(files).unwrap_or(usize::MAX).saturating_sub(FILES_BESIDE);
     if most < daemon.gateway.config.connections {

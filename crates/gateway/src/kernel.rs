@@ -21,6 +21,8 @@ const BACKLOG: i32 = 4096;
 const READ_MIN: usize = 16 << 10;
 /// The size of an allocation, which several reads share, bytes.
 const ARENA: usize = 256 << 10;
+/// Freed memory that the process keeps, bytes.
+const KEPT_MAX: libc::c_int = 16 << 20;
 
 /// A non-blocking listener.
 #[derive(Debug)]
@@ -358,6 +360,17 @@ pub fn set_integer(
 pub fn congestion_controls() -> Vec<String> {
     let text = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control");
     text.unwrap_or_default().split_whitespace().map(str::to_owned).collect()
+}
+
+/// Lets the allocator keep freed memory for the next reads: returning it to the kernel after each turn, and zeroed pages again, cost 6 % of a
+/// hub's processor time. Memory beyond that is returned as before.
+pub fn keep_freed_memory() {
+    #[cfg(target_env = "gnu")]
+    // SAFETY: the calls change two limits of the allocator.
+    unsafe {
+        libc::mallopt(libc::M_TRIM_THRESHOLD, KEPT_MAX);
+        libc::mallopt(libc::M_MMAP_THRESHOLD, 2 * ARENA as libc::c_int);
+    }
 }
 
 /// Raises the limit of open descriptors to the hard limit, and returns it.

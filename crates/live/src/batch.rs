@@ -21,8 +21,8 @@ pub struct Batch {
 
 /// Largest size of a part: the kernel accepts at most a datagram's largest length in one call.
 const PART_MAX: usize = 65_000;
-/// Size at which the batch is full.
-const FULL: usize = 256 << 10;
+/// Size at which the batch is full: four parts. With a few more packets they would need a call of their own.
+const FULL: usize = 4 * PART_MAX - 12_000;
 
 impl Batch {
     /// An empty batch.
