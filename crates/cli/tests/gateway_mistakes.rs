@@ -71,6 +71,16 @@ fn mistakes_are_told_with_their_lines() {
         ("role = \"alone\"\nkey = \"hub.key\"\n".into(), "key: ", "no far gateway"),
         ("role = \"alone\"\nlisten = \"0.0.0.0:1\"\n".into(), "listen: ", "no far gateway"),
         ("role = \"alone\"\n".into(), "a hub alone needs [intercept]", ""),
+        (
+            "role = \"alone\"\n[intercept]\ninterfaces = [\"sat0\"]\nhandshake = \"after-server\"\n".into(),
+            "intercept.handshake: ",
+            "a hub alone answers at once",
+        ),
+        (
+            home.clone() + "\n[intercept]\ninterfaces = [\"lan\"]\nhandshake = \"after\"\n",
+            "unknown variant `after`",
+            "`at-once` or `after-server`",
+        ),
         (hub.replace("key = \"hub.key\"", ""), "a hub and a terminal need `key`", ""),
         (format!("{hub}[[dscp]]\nclient = [\"eff\"]\n"), "dscp.client: ", "\"af41\""),
         (

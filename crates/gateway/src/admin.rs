@@ -174,6 +174,18 @@ fn metrics(now: Time, gateway: &Gateway, rules: Option<&RuleCounts>) -> String {
     rule_metrics(rules, &mut out);
     let dns = &gateway.name_servers.cache;
     for (name, kind, help, value) in [
+        (
+            "handshakes_held",
+            "gauge",
+            "Clients' handshakes that wait for servers.",
+            gateway.handshakes.len() as u64,
+        ),
+        (
+            "handshakes_ignored_total",
+            "counter",
+            "SYNs that were not held, as too many were; clients repeat them.",
+            gateway.handshakes.ignored,
+        ),
         ("udp_flows", "gauge", "Flows of UDP now.", gateway.udp.flows.len() as u64),
         ("dns_kept", "gauge", "Answers of name servers in the cache.", dns.len() as u64),
         ("dns_known_total", "counter", "Questions answered out of the cache.", dns.counters.known),

@@ -69,6 +69,17 @@ pub enum Quic {
     Refuse,
 }
 
+/// The time at which a client's handshake is completed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Handshake {
+    /// At once, before the server is asked: a connection costs no round trip over the link.
+    #[default]
+    AtOnce,
+    /// After the server's answer: a connection that the server refuses is refused to the client.
+    AfterServer,
+}
+
 /// Treatment of users' UDP, except QUIC and DNS.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -121,6 +132,8 @@ pub struct Intercept {
     pub except_marks: Vec<u32>,
     /// Treatment of new connections while they cannot be split.
     pub fail: Fail,
+    /// The time at which clients' handshakes are completed.
+    pub handshake: Handshake,
     /// Treatment of users' QUIC.
     pub quic: Quic,
     /// Limit of QUIC in each direction, if any.
@@ -273,6 +286,7 @@ struct InterceptFile {
     except_marks: Vec<Spanned<i64>>,
     #[serde(default)]
     fail: Fail,
+    handshake: Option<Spanned<Handshake>>,
     #[serde(default)]
     quic: Quic,
     quic_rate: Option<Spanned<String>>,
@@ -683,6 +697,12 @@ fn intercept(text: &Text<'_>, role: Role, from: &InterceptFile) -> Result<Interc
             return Err(text.error(at, "intercept.quic: \"carry\" is of a terminal only"));
         }
     }
+    let handshake = from.handshake.as_ref().map_or(Handshake::default(), |handshake| *handshake.get_ref());
+    if let (Role::Alone, Handshake::AfterServer, Some(value)) = (role, handshake, &from.handshake) {
+        let message =
+            "intercept.handshake: \"after-server\" is for a pair of gateways; a hub alone answers at once";
+        return Err(text.error(value.span().start, message));
+    }
     let quic_rate =
         from.quic_rate.as_ref().map(|rate| text.value::<Rate>("intercept.quic_rate", rate)).transpose()?;
     let at = from.quic_rate.as_ref().unwrap_or(&from.interfaces.get_ref()[0]).span().start;
@@ -709,6 +729,7 @@ fn intercept(text: &Text<'_>, role: Role, from: &InterceptFile) -> Result<Interc
         marks: marks("intercept.marks", &from.marks)?,
         except_marks: marks("intercept.except_marks", &from.except_marks)?,
         fail: from.fail,
+        handshake,
         quic: from.quic,
         quic_rate,
         udp: from.udp.as_ref().map_or(UdpRule::default(), |udp| *udp.get_ref()),

@@ -5,10 +5,12 @@
 //! Leaves out a second thread.
 
 use crate::admin::Admin;
-use crate::config::{Config, Role, SourceAddress};
+use crate::config::{Config, Handshake, Role, SourceAddress};
 use crate::gateway::{FIRST_FLOW, FIRST_UDP, Gateway, UDP_LISTENERS};
 use crate::kernel::{Listener, congestion_controls, keep_freed_memory, raise_file_limit};
 use crate::rule_counters::RuleCounters;
+use crate::syn_device::SynDevice;
+use crate::syn_log::SynLog;
 use crate::usage::UsageFile;
 use crate::{routing, rules};
 use polling::{Event, Events, PollMode, Poller};
@@ -44,6 +46,7 @@ impl fmt::Display for DaemonError {
 
 const SOCKET: usize = 1;
 const SIGNALS: usize = 2;
+const SYNS: usize = 3;
 const ADMIN: usize = 16;
 const LISTENERS: usize = ADMIN + Admin::KEYS;
 /// File descriptors reserved for purposes other than connections.
@@ -71,6 +74,12 @@ struct Listening {
     purpose: Purpose,
 }
 
+/// The way of held SYNs out of the kernel and back.
+struct SynPath {
+    log: SynLog,
+    device: SynDevice,
+}
+
 struct Daemon {
     path: PathBuf,
     gateway: Gateway,
@@ -81,6 +90,8 @@ struct Daemon {
     signals: OwnedFd,
     admin: Option<Admin>,
     listeners: Vec<Option<Listening>>,
+    /// If clients' handshakes wait for servers.
+    syns: Option<SynPath>,
     /// False at the limit of connections.
     accepting: bool,
     waits_for_room: bool,
@@ -196,6 +207,7 @@ impl Daemon {
             signals,
             admin,
             listeners: Vec::new(),
+            syns: None,
             accepting: true,
             waits_for_room: false,
             heard_at: Time::ZERO,
@@ -346,9 +358,10 @@ impl Daemon {
     }
 
     fn install_rules(&mut self) -> Result<(), String> {
-        let config = &self.gateway.config;
-        let Some(ruleset) = rules::ruleset(config) else { return Ok(()) };
-        let mark = mark(config);
+        let config = self.gateway.config.clone();
+        let Some(ruleset) = rules::ruleset(&config) else { return Ok(()) };
+        let mark = mark(&config);
+        self.open_syns(holds_syns(&config))?;
         rules::apply(&ruleset).map_err(|e| e.to_string())?;
         self.rules = true;
         if let Some(admin) = &mut self.admin {
@@ -365,6 +378,47 @@ impl Daemon {
             }
         }
         Ok(())
+    }
+
+    /// Opens the way of held SYNs, before there are rules for them, or closes it, after there were.
+    fn open_syns(&mut self, open: bool) -> Result<(), String> {
+        let failed = |e: io::Error| format!("intercept.handshake: {e}");
+        if !open {
+            if let Some(syns) = self.syns.take() {
+                self.poller.delete(&syns.log).map_err(failed)?;
+            }
+        } else if self.syns.is_none() {
+            let device = SynDevice::open().map_err(failed)?;
+            let log = SynLog::open().map_err(|e| failed(in_use(e)))?;
+            // SAFETY: the log is removed from the poller before it is closed.
+            unsafe {
+                self.poller.add_with_mode(&log, Event::readable(SYNS), PollMode::Level).map_err(failed)?
+            };
+            self.syns = Some(SynPath { log, device });
+        }
+        Ok(())
+    }
+
+    /// Reads new SYNs, a bounded number before other work gets its turn.
+    fn read_syns(&mut self) {
+        let now = self.now();
+        let Some(syns) = &mut self.syns else { return };
+        for _ in 0..ACCEPTS {
+            match syns.log.read(|packet| self.gateway.hold(now, packet)) {
+                Ok(true) => {}
+                Ok(false) => return,
+                Err(e) => return (self.log)(&format!("the log of SYNs: {e}")),
+            }
+        }
+    }
+
+    /// Gives SYNs back to the kernel.
+    fn return_syns(&mut self) {
+        while let Some(packet) = self.gateway.handshakes.poll_transmit() {
+            if let Some(syns) = &self.syns {
+                syns.device.send(&packet);
+            }
+        }
     }
 
     fn remove_rules(&mut self) {
@@ -444,6 +498,7 @@ impl Daemon {
         match event.key {
             SOCKET => {}
             SIGNALS => self.handle_signals(),
+            SYNS => self.read_syns(),
             key if key >= FIRST_UDP => {
                 let now = self.now();
                 self.gateway.handle_server_datagrams(now, key - FIRST_UDP);
@@ -485,6 +540,7 @@ impl Daemon {
             }
         }
         more |= self.gateway.work(now);
+        self.return_syns();
         while let Some(line) = self.gateway.log.pop_front() {
             (self.log)(&line);
         }
@@ -542,7 +598,7 @@ impl Daemon {
 
     /// Opens and closes listeners according to the association and the limit of connections.
     fn adjust(&mut self) {
-        let room = self.gateway.has_room() && self.ends_at.is_none();
+        let room = self.gateway.may_accept() && self.ends_at.is_none();
         if room != self.accepting {
             self.accepting = room;
             for (place, listening) in self.listeners.iter().enumerate() {
@@ -563,7 +619,7 @@ impl Daemon {
         let purpose = listening.purpose.clone();
         for _ in 0..ACCEPTS {
             let Some(Some(listening)) = self.listeners.get(place) else { return };
-            if !self.gateway.has_room() {
+            if !self.gateway.may_accept() {
                 return;
             }
             let (socket, client, to) = match listening.listener.accept() {
@@ -580,6 +636,7 @@ impl Daemon {
                 Purpose::Intercept
                     if listening.listener.local_addr().is_ok_and(|own| own.port() == to.port()) => {}
                 Purpose::Intercept => {
+                    let Some(socket) = self.gateway.take_held(now, socket, (client, to)) else { continue };
                     self.gateway.accept(now, socket, client, Destination::Address(to), true);
                 }
             }
@@ -642,10 +699,15 @@ impl Daemon {
             let message = format!("not reloaded: {} need a restart", fixed.join(", "));
             return (self.log)(&message);
         }
-        if let Some(ruleset) = rules::ruleset(&config)
-            && let Err(e) = rules::apply(&ruleset)
-        {
-            return (self.log)(&format!("not reloaded: {e}"));
+        if let Some(ruleset) = rules::ruleset(&config) {
+            let holds = holds_syns(&config);
+            let opened = if holds { self.open_syns(true) } else { Ok(()) };
+            if let Err(e) = opened.and_then(|()| rules::apply(&ruleset).map_err(|e| e.to_string())) {
+                return (self.log)(&format!("not reloaded: {e}"));
+            }
+            if !holds && let Err(e) = self.open_syns(false) {
+                (self.log)(&e);
+            }
         }
         self.gateway.reload(config);
         if let Err(e) = self.open_usage() {
@@ -676,6 +738,11 @@ fn in_use(e: io::Error) -> io::Error {
         ),
         _ => e,
     }
+}
+
+/// Returns true if clients' handshakes wait for servers.
+fn holds_syns(config: &Config) -> bool {
+    config.intercept.as_ref().is_some_and(|intercept| intercept.handshake == Handshake::AfterServer)
 }
 
 fn mark(config: &Config) -> u32 {

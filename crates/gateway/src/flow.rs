@@ -26,6 +26,8 @@ pub enum Phase {
     Intercepted(SocketAddr),
     /// The preamble is sent, followed by the client's data; the far gateway has not answered.
     Opening,
+    /// The server has answered, and the client's handshake is being completed, until this time at most.
+    Completing(Time),
     /// The far gateway's preamble is incomplete.
     Reading(Vec<u8>),
     /// The server's name is being resolved.
@@ -44,6 +46,7 @@ impl Phase {
             Phase::Waiting(_) => "waiting",
             Phase::Intercepted(_) => "intercepted",
             Phase::Opening => "opening",
+            Phase::Completing(_) => "completing",
             Phase::Reading(_) => "reading",
             Phase::Resolving => "resolving",
             Phase::Connecting(_) => "connecting",
@@ -86,6 +89,11 @@ impl SplitConnection {
     /// A client's connection.
     pub fn opened(now: Time, phase: Phase, socket: KernelSocket, client: SocketAddr) -> Self {
         SplitConnection { socket: Some(socket), opener: true, client: Some(client), ..Self::new(now, phase) }
+    }
+
+    /// The connection of a client whose handshake is not completed yet.
+    pub fn held(now: Time, phase: Phase, client: SocketAddr) -> Self {
+        SplitConnection { opener: true, client: Some(client), ..Self::new(now, phase) }
     }
 
     /// The priority of its stream: the table's, or the one by age.

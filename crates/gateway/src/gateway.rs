@@ -9,6 +9,7 @@ use crate::counters::GatewayCounters;
 use crate::dscp::Dscp;
 use crate::flow::{Phase, SplitConnection};
 use crate::flows::Flows;
+use crate::handshakes::Handshakes;
 use crate::kernel::KernelSocket;
 use crate::name_streams::NameServers;
 use crate::names::Names;
@@ -93,6 +94,8 @@ pub struct Gateway {
     refused: VecDeque<(Time, u32, u64)>,
     /// Connections that wait for a port of this host towards their server.
     pub(crate) port_waits: PortWaits,
+    /// Handshakes of clients that wait for the server's answer.
+    pub(crate) handshakes: Handshakes,
     /// Connections that wait until the peer's limit of streams allows one more.
     waiting: VecDeque<usize>,
     /// Connections for which this process has file descriptors.
@@ -147,6 +150,7 @@ impl Gateway {
             user_quotas: UserQuotas::default(),
             refused: VecDeque::new(),
             port_waits: PortWaits::default(),
+            handshakes: Handshakes::default(),
             waiting: VecDeque::new(),
             files_max: usize::MAX,
             poller,
@@ -179,6 +183,11 @@ impl Gateway {
     /// Returns true if there is room for one more connection.
     pub fn has_room(&self) -> bool {
         self.flows.len() < self.config.connections.min(self.files_max)
+    }
+
+    /// Returns true if connections may be accepted: handshakes that were held have their room already.
+    pub fn may_accept(&self) -> bool {
+        self.has_room() || self.handshakes.len() > 0
     }
 
     /// Accepts a client's connection to `to`, intercepted or forwarded.
@@ -336,7 +345,9 @@ impl Gateway {
                     let to = vec![*to];
                     self.connect(now, slot, flow, to)
                 }
-                Phase::Opening => self.hear(flow),
+                Phase::Opening => self.hear(now, slot, flow),
+                Phase::Completing(until) if now >= *until => Err(End::Refused(Answer::TimedOut)),
+                Phase::Completing(_) => Ok(false),
                 Phase::Reading(_) => self.read_preamble(now, slot, flow),
                 Phase::Resolving => Ok(false),
                 Phase::Connecting(_) => self.connected(now, slot, flow),
@@ -349,7 +360,7 @@ impl Gateway {
             }
         }
         match flow.phase {
-            Phase::Opening | Phase::Open => self.pump(now, slot, flow),
+            Phase::Opening | Phase::Open if flow.socket.is_some() => self.pump(now, slot, flow),
             _ => Fate::Stays,
         }
     }
@@ -456,7 +467,7 @@ impl Gateway {
     }
 
     /// Reads the far gateway's answer.
-    fn hear(&mut self, flow: &mut SplitConnection) -> Result<bool, End> {
+    fn hear(&mut self, now: Time, slot: usize, flow: &mut SplitConnection) -> Result<bool, End> {
         let (link, id) = flow.stream.ok_or(End::Reset)?;
         let trunk = self.engine.trunk(link).ok_or(End::Lost)?;
         let Some(answer) = trunk.read(id, 1) else {
@@ -465,6 +476,10 @@ impl Gateway {
         let answer = Answer::from_number(answer[0]);
         if answer != Answer::Connected {
             return Err(End::Refused(answer));
+        }
+        if flow.socket.is_none() {
+            self.complete(now, slot, flow);
+            return Ok(false);
         }
         if let (true, Some(socket)) = (flow.replies, &mut flow.socket) {
             socket.write(Bytes::copy_from_slice(&socks::reply(answer)));
@@ -565,6 +580,7 @@ impl Gateway {
         {
             self.leave_ports(now, *to, flow.since, slot);
         }
+        self.give_up_held(now, &flow, end);
         if let Some(user) = flow.user_here() {
             self.lines.forget(now, user, slot);
         }

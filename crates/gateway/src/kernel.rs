@@ -362,8 +362,8 @@ pub fn congestion_controls() -> Vec<String> {
     text.unwrap_or_default().split_whitespace().map(str::to_owned).collect()
 }
 
-/// Lets the allocator keep freed memory for the next reads: returning it to the kernel after each turn, and zeroed pages again, cost 6 % of a
-/// hub's processor time. Memory beyond that is returned as before.
+/// Lets the allocator keep freed memory for the next reads, up to a limit: returned to the kernel after each turn it comes again as zeroed
+/// pages, which cost 6 % of a hub's processor time.
 pub fn keep_freed_memory() {
     #[cfg(target_env = "gnu")]
     // SAFETY: the calls change two limits of the allocator.

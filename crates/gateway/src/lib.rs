@@ -12,6 +12,11 @@
 //! | `rules` | the firewall's table that intercepts connections |
 //! | `routing` | the route of intercepted packets |
 //! | `kernel` | sockets of the kernel |
+//! | `syn` | a client's SYN, and what the firewall does with it |
+//! | `syn_log` | SYNs that the firewall has logged |
+//! | `syn_device` | the device through which they come back |
+//! | `handshakes` | handshakes that wait for the server's answer |
+//! | `holding` | their connections |
 //! | `sides` | a socket and a stream as the sides of a join |
 //! | `flow` | one connection |
 //! | `flows` | all connections |
@@ -56,6 +61,8 @@ mod file_text;
 mod flow;
 mod flows;
 mod gateway;
+mod handshakes;
+mod holding;
 mod kernel;
 mod name_servers;
 mod name_streams;
@@ -69,6 +76,9 @@ mod rule_counters;
 mod rules;
 mod sides;
 mod socks;
+mod syn;
+mod syn_device;
+mod syn_log;
 mod udp;
 mod udp_flows;
 mod udp_loads;
@@ -77,7 +87,9 @@ mod user_counters;
 mod user_limits;
 mod user_quotas;
 
-pub use config::{Config, Dns, Fail, Forward, Intercept, Quic, Role, SourceAddress, Terminal, UdpRule};
+pub use config::{
+    Config, Dns, Fail, Forward, Handshake, Intercept, Quic, Role, SourceAddress, Terminal, UdpRule,
+};
 pub use daemon::{DaemonError, run};
 pub use dscp::{Dscp, DscpRow, DscpTable};
 pub use file_text::ConfigError;

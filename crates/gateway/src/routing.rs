@@ -28,7 +28,8 @@ pub fn remove(mark: u32) {
     }
 }
 
-fn ip(args: &[&str]) -> io::Result<()> {
+/// Runs the program ip.
+pub fn ip(args: &[&str]) -> io::Result<()> {
     let output = Command::new("ip").args(args).output().map_err(|e| match e.kind() {
         io::ErrorKind::NotFound => io::Error::new(e.kind(), "there is no program ip: install iproute2"),
         _ => e,

@@ -4,8 +4,10 @@
 //! Differs from iptables scripts: it reads and writes only the table `inet skyhop`, and a killed gateway leaves at most that behind.
 //! Leaves out routes (`routing`).
 
-use crate::config::{Config, Dns, Fail, Intercept, Quic, Role, SourceAddress, UdpRule};
+use crate::config::{Config, Dns, Fail, Handshake, Intercept, Quic, Role, SourceAddress, UdpRule};
 use crate::prefix::{Prefix, SPECIAL};
+use crate::syn::SynVerdict;
+use crate::{syn_device, syn_log};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
@@ -26,8 +28,14 @@ pub fn ruleset(config: &Config) -> Option<String> {
         "    meta l4proto tcp socket transparent 1 meta mark set {mark:#x} counter accept comment \"split\""
     );
     if let Some(intercept) = &config.intercept {
+        if intercept.handshake == Handshake::AfterServer {
+            answered(intercept, &mut out);
+        }
         selection(config, intercept, &mut out);
         datagrams(intercept, &mut out);
+        if intercept.handshake == Handshake::AfterServer {
+            held(intercept, &mut out);
+        }
         let (port, refused) = (intercept.port, intercept.fail == Fail::Closed);
         for family in ["ip", "ip6"] {
             let version = if family == "ip" { "ipv4" } else { "ipv6" };
@@ -51,6 +59,51 @@ pub fn ruleset(config: &Config) -> Option<String> {
     }
     out.push_str("}\n");
     Some(out)
+}
+
+/// Rules for SYNs that were held, and that the daemon writes to its device once the server has answered. The hop limit says how.
+fn answered(intercept: &Intercept, out: &mut String) {
+    let (port, mark, device) = (intercept.port, intercept.mark, syn_device::NAME);
+    let reject = |verdict: SynVerdict| match verdict {
+        SynVerdict::Accept => None,
+        SynVerdict::Reset => Some("tcp reset"),
+        SynVerdict::Unreachable => Some("icmpx host-unreachable"),
+        SynVerdict::Prohibited => Some("icmpx admin-prohibited"),
+    };
+    for verdict in SynVerdict::ALL {
+        let Some(with) = reject(verdict) else { continue };
+        for limit in ["ip ttl", "ip6 hoplimit"] {
+            let _ = writeln!(
+                out,
+                "    iifname \"{device}\" meta l4proto tcp {limit} {} counter reject with {with} comment \"refused by the far end\"",
+                verdict.hop_limit()
+            );
+        }
+    }
+    for (family, version) in [("ip", "ipv4"), ("ip6", "ipv6")] {
+        let _ = writeln!(
+            out,
+            "    iifname \"{device}\" meta nfproto {version} meta l4proto tcp tproxy {family} to :{port} meta mark set {mark:#x} \
+             counter accept comment \"answered, {version}\""
+        );
+    }
+    let _ = writeln!(out, "    iifname \"{device}\" drop");
+}
+
+/// Rules that give new SYNs to the daemon instead of the kernel, if it listens: without a listener `tproxy` ends the rule. SYNs behind
+/// extension headers are answered at once.
+fn held(intercept: &Intercept, out: &mut String) {
+    let port = intercept.port;
+    for (family, version, plain) in [("ip", "ipv4", "meta nfproto ipv4"), ("ip6", "ipv6", "ip6 nexthdr tcp")]
+    {
+        let _ = writeln!(
+            out,
+            "    {plain} tcp flags & (fin | syn | rst | ack) == syn tproxy {family} to :{port} log group {} snaplen {} counter drop \
+             comment \"held, {version}\"",
+            syn_log::GROUP,
+            syn_log::LENGTH
+        );
+    }
 }
 
 /// Rules for QUIC that passes beside the association.
