@@ -126,8 +126,8 @@ def test_a_flood_of_syns_leaves_room_for_others(path):
     path.run("user", "nft", "delete table inet quiet")
     # Another user of the same terminal is not kept waiting.
     path.run("user", "ip", "address", "add", "10.1.0.3/24", "dev", "eth0")
-    words = ["curl", "-gso", "/dev/null", "-m", "20", "--interface", "10.1.0.3", "-w", "%{size_download}", f"http://{lab.SERVER}/bytes/100000"]
-    assert path.run("user", *words) == "100000"
+    words = ["curl", "-gso", "/dev/null", "-m", "20", "--interface", "10.1.0.3", "-w", "%{size_download}"]
+    assert path.run("user", *words, f"http://{lab.SERVER}/bytes/100000") == "100000"
     path.run("user", "ip", "address", "del", "10.1.0.3/24", "dev", "eth0")
     lab.wait(lambda: metric(path, "handshakes_held") == 0, "handshakes stay", 60)
 

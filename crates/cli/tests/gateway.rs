@@ -45,13 +45,17 @@ struct Running(Child);
 
 impl Running {
     fn start(folder: &Path, file: &str) -> Self {
+        Self::command(folder, file, &["gateway", "run", file])
+    }
+
+    fn command(folder: &Path, file: &str, words: &[&str]) -> Self {
         let log = fs::OpenOptions::new()
             .create(true)
             .append(true)
             .open(folder.join(format!("{file}.log")))
             .unwrap();
         let mut command = Command::new(SKYHOP);
-        command.args(["gateway", "run", file]).current_dir(folder).stderr(log).stdout(Stdio::null());
+        command.args(words).current_dir(folder).stderr(log).stdout(Stdio::null());
         Running(command.spawn().unwrap())
     }
 
@@ -376,6 +380,49 @@ fn a_proxy_says_what_has_become_of_the_connection() {
     let mut got = Vec::new();
     stream.read_to_end(&mut got).unwrap();
     assert_eq!(got, [5, 255]);
+}
+
+#[test]
+fn a_hosts_programs_need_a_terminals_file_and_no_privileges() {
+    let mut lab = Lab::new("proxy");
+    lab.terminal.signal("-TERM");
+    assert_eq!(lab.terminal.wait(PATIENCE), Some(0));
+    let at = lab.folder.0.clone();
+    let text = fs::read_to_string(at.join("home.toml")).unwrap();
+    // A file of a router of the users' network.
+    let (head, tail) = text.split_once("[socks]").unwrap();
+    let (_, forward) = tail.split_once("[[forward]]").unwrap();
+    let text = format!("{head}[intercept]\ninterfaces = [\"lan0\"]\nudp = \"carry\"\n\n[[forward]]{forward}");
+    fs::write(at.join("home.toml"), text).unwrap();
+    let (local, to) = (free_port(false), lab.server.local_addr().unwrap());
+    let (socks, forwards) = (format!("127.0.0.1:{}", lab.socks), format!("{local}={to}"));
+    let told = skyhop(&at, &["stp", "proxy", "home.toml", "--socks", "0.0.0.0:1080"]);
+    let said = String::from_utf8_lossy(&told.stderr).into_owned();
+    assert!(told.status.code() == Some(2) && said.contains("open to everybody"), "{told:?}");
+    let told = skyhop(&at, &["stp", "proxy", "hub.toml"]);
+    assert!(
+        told.status.code() == Some(2) && String::from_utf8_lossy(&told.stderr).contains("the file of a hub")
+    );
+    let told = skyhop(&at, &["stp", "proxy", "home.toml", "--forward", "80:www.example"]);
+    assert!(
+        told.status.code() == Some(2)
+            && String::from_utf8_lossy(&told.stderr).contains("8080=www.example:80")
+    );
+    lab.terminal = Running::command(
+        &at,
+        "home.toml",
+        &["stp", "proxy", "home.toml", "--socks", &socks, "--forward", &forwards],
+    );
+    lab.wait_until_up();
+    for port in [local, lab.forward] {
+        let mut client = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).unwrap();
+        client.write_all(b"hello").unwrap();
+        let mut got = [0; 5];
+        lab.accept().read_exact(&mut got).unwrap();
+        assert_eq!(&got, b"hello");
+    }
+    let (_client, reply) = lab.socks_to(to);
+    assert_eq!(reply[..2], [5, 0]);
 }
 
 #[test]

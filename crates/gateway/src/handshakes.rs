@@ -16,7 +16,7 @@ const HELD_PER_USER: usize = 256;
 const GONE: Span = Span::from_secs(70);
 
 /// Client and server.
-pub type Pair = (SocketAddr, SocketAddr);
+pub type ClientAndServer = (SocketAddr, SocketAddr);
 
 #[derive(Debug)]
 struct HeldSyn {
@@ -40,9 +40,9 @@ pub enum Accepted {
 /// The handshakes.
 #[derive(Debug, Default)]
 pub struct Handshakes {
-    held: BTreeMap<Pair, HeldSyn>,
+    held: BTreeMap<ClientAndServer, HeldSyn>,
     by_user: BTreeMap<IpAddr, usize>,
-    gone: BTreeMap<Pair, Time>,
+    gone: BTreeMap<ClientAndServer, Time>,
     out: VecDeque<Vec<u8>>,
     /// SYNs that were not held for lack of room.
     pub ignored: u64,
@@ -78,7 +78,7 @@ impl Handshakes {
     }
 
     /// Lets the kernel answer.
-    pub fn answer(&mut self, pair: Pair) {
+    pub fn answer(&mut self, pair: ClientAndServer) {
         if let Some(held) = self.held.get_mut(&pair) {
             held.answered = true;
             self.out.push_back(held.syn.with(SynVerdict::Accept));
@@ -86,7 +86,7 @@ impl Handshakes {
     }
 
     /// Gives up a handshake. Without a verdict the client hears nothing, and repeats its SYN.
-    pub fn give_up(&mut self, now: Time, pair: Pair, verdict: Option<SynVerdict>) {
+    pub fn give_up(&mut self, now: Time, pair: ClientAndServer, verdict: Option<SynVerdict>) {
         let Some(held) = self.release(pair) else { return };
         if held.answered {
             self.gone.retain(|_, since| now.since(*since) < GONE);
@@ -97,7 +97,7 @@ impl Handshakes {
     }
 
     /// Finds the handshake of a connection that the kernel has accepted.
-    pub fn accepted(&mut self, pair: Pair) -> Accepted {
+    pub fn accepted(&mut self, pair: ClientAndServer) -> Accepted {
         match self.release(pair) {
             Some(held) => Accepted::Held(held.slot),
             None if self.gone.remove(&pair).is_some() => Accepted::Gone,
@@ -110,7 +110,7 @@ impl Handshakes {
         self.out.pop_front()
     }
 
-    fn release(&mut self, pair: Pair) -> Option<HeldSyn> {
+    fn release(&mut self, pair: ClientAndServer) -> Option<HeldSyn> {
         let held = self.held.remove(&pair)?;
         if let Some(count) = self.by_user.get_mut(&pair.0.ip()) {
             *count -= 1;
@@ -134,7 +134,7 @@ mod tests {
         Syn::parse(&packet).expect("a SYN")
     }
 
-    fn pair(client: u8, port: u16) -> Pair {
+    fn pair(client: u8, port: u16) -> ClientAndServer {
         let syn = syn(client, port, 0);
         (syn.client, syn.server)
     }

@@ -6,12 +6,11 @@
 use crate::dscp::Dscp;
 use crate::flow::{Phase, SplitConnection};
 use crate::gateway::{End, FAR, Gateway};
-use crate::handshakes::{Accepted, Pair};
+use crate::handshakes::{Accepted, ClientAndServer};
 use crate::kernel::KernelSocket;
 use crate::syn::{Syn, SynVerdict};
 use skyhop_splice::preamble::{Answer, Destination, Preamble};
 use skyhop_units::{Span, Time};
-use std::net::SocketAddr;
 
 /// Time for which an answered handshake may take: the client repeats its SYN and the kernel its answer.
 const COMPLETION_MAX: Span = Span::from_secs(10);
@@ -43,9 +42,14 @@ impl Gateway {
         self.flows.set_timer(slot, Some(until));
     }
 
-    /// Takes the socket of a client whose handshake was held, and resets that of one whose connection has ended. Returns the socket if it is
-    /// of a new connection.
-    pub fn take_held(&mut self, now: Time, socket: KernelSocket, pair: Pair) -> Option<KernelSocket> {
+    /// Takes the socket of a client whose handshake was held, and resets that of one whose connection has ended. Returns that of a new
+    /// connection.
+    pub fn take_held(
+        &mut self,
+        now: Time,
+        socket: KernelSocket,
+        pair: ClientAndServer,
+    ) -> Option<KernelSocket> {
         let slot = match self.handshakes.accepted(pair) {
             Accepted::Held(slot) => slot,
             Accepted::Gone => return None,
@@ -82,7 +86,7 @@ impl Gateway {
 }
 
 /// Client and server of a connection whose client has no socket yet.
-fn held_pair(flow: &SplitConnection) -> Option<(SocketAddr, SocketAddr)> {
+fn held_pair(flow: &SplitConnection) -> Option<ClientAndServer> {
     match (&flow.socket, flow.opener, flow.client, &flow.destination) {
         (None, true, Some(client), Some(Destination::Address(server))) => Some((client, *server)),
         _ => None,

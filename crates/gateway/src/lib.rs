@@ -89,6 +89,7 @@ mod user_quotas;
 
 pub use config::{
     Config, Dns, Fail, Forward, Handshake, Intercept, Quic, Role, SourceAddress, Terminal, UdpRule,
+    host_and_port,
 };
 pub use daemon::{DaemonError, run};
 pub use dscp::{Dscp, DscpRow, DscpTable};

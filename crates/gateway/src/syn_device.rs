@@ -22,7 +22,7 @@ const ADDRESS: &str = "192.0.0.8/32";
 const FILTER: &str = "/proc/sys/net/ipv4/conf";
 
 #[repr(C)]
-struct TunRequest {
+struct InterfaceRequest {
     name: [u8; libc::IFNAMSIZ],
     flags: i16,
     rest: [u8; 22],
@@ -49,7 +49,8 @@ impl SynDevice {
             ),
             _ => io::Error::new(e.kind(), format!("{TUN}: {e} (modprobe tun)")),
         })?;
-        let mut request = TunRequest { name: [0; libc::IFNAMSIZ], flags: IFF_TUN | IFF_NO_PI, rest: [0; 22] };
+        let mut request =
+            InterfaceRequest { name: [0; libc::IFNAMSIZ], flags: IFF_TUN | IFF_NO_PI, rest: [0; 22] };
         request.name[..NAME.len()].copy_from_slice(NAME.as_bytes());
         // SAFETY: the request is as long as the kernel's `struct ifreq`, and lives through the call.
         if unsafe { libc::ioctl(file.as_raw_fd(), TUNSETIFF as _, &raw mut request) } < 0 {

@@ -14,6 +14,8 @@ mod run;
 mod status;
 pub mod through;
 
+pub use run::daemon;
+
 use crate::failure::Failure;
 use clap::Subcommand;
 use std::path::PathBuf;

@@ -6,6 +6,7 @@ use super::capture;
 use crate::failure::Failure;
 use clap::Args;
 use skyhop_gateway::{Config, DaemonError, Dns, Fail, Quic, Role, SourceAddress, UdpRule, ruleset};
+use skyhop_live::engine::PacketTap;
 use skyhop_units::Bytes;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -37,9 +38,19 @@ pub fn run(args: &GatewayRun) -> Result<(), Failure> {
         return check(&args.file);
     }
     let tap = args.capture.as_deref().map(|path| capture::tap(path, args.capture_size)).transpose()?;
-    let log = Box::new(|line: &str| eprintln!("skyhop gateway: {line}"));
-    skyhop_gateway::run(args.file.clone(), config, tap, log).map_err(|e| match e {
-        DaemonError::Config(message) => Failure::Scenario(format!("{}: {message}", args.file.display())),
+    daemon(&args.file, config, tap, "skyhop gateway")
+}
+
+/// Runs the daemon with this configuration; its log names the command.
+pub fn daemon(
+    file: &Path,
+    config: Config,
+    tap: Option<PacketTap>,
+    command: &'static str,
+) -> Result<(), Failure> {
+    let log = Box::new(move |line: &str| eprintln!("{command}: {line}"));
+    skyhop_gateway::run(file.to_path_buf(), config, tap, log).map_err(|e| match e {
+        DaemonError::Config(message) => Failure::Scenario(format!("{}: {message}", file.display())),
         DaemonError::Run(message) => Failure::Run(message),
     })
 }

@@ -10,6 +10,7 @@ mod names;
 mod options;
 mod parts;
 mod places;
+mod proxy;
 mod receive;
 mod report;
 mod send;
@@ -37,6 +38,9 @@ pub enum StpCommand {
     /// Receive a file from a serving host.
     #[command(after_help = RECEIVE_EXAMPLES)]
     Receive(receive::Receive),
+    /// Carry connections of this host's programs to a hub: a SOCKS5 proxy and forwarded ports, without privileges.
+    #[command(after_help = PROXY_EXAMPLES)]
+    Proxy(proxy::Proxy),
     /// Measure the speed: to a serving host, or with both ends on this one.
     #[command(after_help = BENCH_EXAMPLES)]
     Bench(bench::Bench),
@@ -49,6 +53,7 @@ pub fn run(what: &StpCommand) -> Result<(), Failure> {
         StpCommand::Serve(serve) => serve::run(serve),
         StpCommand::Send(send) => send::run(send),
         StpCommand::Receive(receive) => receive::run(receive),
+        StpCommand::Proxy(proxy) => proxy::run(proxy),
         StpCommand::Bench(bench) => bench::run(bench),
     }
 }
@@ -100,6 +105,15 @@ Examples:
 
 Exit code: 0 the file is there, unaltered; 1 not so, and why; 2 wrong usage, key or address, or --resume of another file;
 130 interrupted.";
+
+const PROXY_EXAMPLES: &str = "\
+Examples:
+  skyhop gateway add laptop --hub hub.toml --at 203.0.113.1    at the hub; bring laptop.toml and laptop.key here
+  skyhop stp proxy laptop.toml
+  curl --proxy socks5h://127.0.0.1:1080 https://example.org
+  skyhop stp proxy laptop.toml --forward 8080=www.example:80 --forward 2222=ground.example:22
+
+What the file intercepts is left out. Exit code: 0 told to end, 1 the network failed, 2 wrong usage, file, key or address.";
 
 const BENCH_EXAMPLES: &str = "\
 Examples:
