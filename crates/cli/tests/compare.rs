@@ -254,6 +254,24 @@ fn a_users_rate_is_that_of_the_daemons() {
         // 8 s at 1 Mbit/s, and 0.9 s without it.
         assert!((7.0..9.0).contains(&simulated), "{simulated}");
         assert!((emulated / simulated - 1.0).abs() < 0.1, "{simulated} and {emulated}");
+        // A download of the user's over 600 ms, whose stream has credit for two round trips.
+        let page = "kind = \"request-response\", reply = { kind = \"fixed\", value = \"4 MB\" }, count = 1";
+        let download = format!(
+            "{}[[flows]]\nfrom = \"user\"\nto = \"server\"\nreal = true\ntraffic = {{ {page} }}\n",
+            users("terminal", "user", "down").replace("\"1 Mbit/s\"", "\"4 Mbit/s\"")
+        );
+        let begins = download.find("[[flows]]\nname = \"first\"").unwrap();
+        let ends = download.find("[[splices.terminal.users]]").unwrap();
+        let download = format!("{}{}", &download[..begins], &download[ends..]).replace("20 ms", "290 ms");
+        std::fs::write(&file, download).unwrap();
+        let done = compare(&["--json", "--quiet", "--transport", "cubic"], std::slice::from_ref(&file));
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        let rows: Vec<Value> = serde_json::from_slice(&done.stdout).unwrap();
+        let [simulated, emulated] = ["simulated", "emulated"].map(|side| rows[0][side].as_f64().unwrap());
+        println!("{simulated} and {emulated} s");
+        // 8 s at 4 Mbit/s, and slow start.
+        assert!((8.0..11.5).contains(&simulated), "{simulated}");
+        assert!((emulated / simulated - 1.0).abs() < 0.1, "{simulated} and {emulated}");
     }
     std::fs::remove_dir_all(folder).unwrap();
 }

@@ -558,6 +558,53 @@ fn a_user_with_a_rate_has_no_more_by_several_connections_and_others_have_theirs(
     assert!(free.iter().all(|took| *took < 30.0), "{free:?} s");
 }
 
+/// The rate comes with a reload, while one download of the slow user runs already and three more begin: the hub sends no more for it
+/// than the rate, so the other user has the rest of the link.
+#[test]
+fn a_user_with_a_rate_leaves_the_rest_of_the_link_to_others() {
+    let rate = "rate = \"10 Mbit/s\"\npromised = true\n";
+    let lab = Lab::with_rate("user-rest", &format!("allow = [\"127.0.0.0/8\"]\n{rate}"), rate);
+    let counts = [(); 2].map(|()| Arc::new(AtomicU64::new(0)));
+    let downloads = |user: usize| {
+        let mut client = connect_from([127, 0, 0, 2 + user as u8], lab.forward);
+        let mut server = lab.accept();
+        thread::spawn(move || while server.write_all(&[0; 16_384]).is_ok() {});
+        let count = counts[user].clone();
+        thread::spawn(move || {
+            let mut buffer = vec![0; 65_536];
+            while let Ok(read @ 1..) = client.read(&mut buffer) {
+                count.fetch_add(read as u64, Ordering::Relaxed);
+            }
+        });
+    };
+    downloads(0);
+    let file = lab.folder.0.join("home.toml");
+    let text = fs::read_to_string(&file).unwrap();
+    let limit = "[[users]]\naddresses = [\"127.0.0.2/32\"]\ndown = \"1 Mbit/s\"\n";
+    fs::write(&file, format!("{text}{limit}")).unwrap();
+    lab.terminal.signal("-HUP");
+    lab.wait(|lab| lab.log("home.toml").contains("reloaded"), "no reload");
+    // What was promised before the reload still comes.
+    thread::sleep(Duration::from_secs(2));
+    (0..3).for_each(|_| downloads(0));
+    downloads(1);
+    let now = || counts.each_ref().map(|count| count.load(Ordering::Relaxed));
+    // A busy machine sends less than the rate: three tries, of which one has to be undisturbed.
+    let mut found = String::new();
+    for _ in 0..3 {
+        let (begin, before) = (Instant::now(), now());
+        thread::sleep(Duration::from_secs(5));
+        let (took, after) = (begin.elapsed().as_secs_f64(), now());
+        let [slow, other] = [0, 1].map(|user| (after[user] - before[user]) as f64 * 8.0 / took / 1e6);
+        found = format!("{slow:.3} Mbit/s with a rate of 1, and {other:.3} of the rest, within {took:.2} s");
+        println!("{found}");
+        if slow < 1.1 && (0.85 * 9.0..9.5).contains(&other) {
+            return;
+        }
+    }
+    panic!("three times {found}");
+}
+
 #[test]
 fn a_user_with_a_quota_that_is_used_up_opens_no_more_and_others_do() {
     let mut lab = Lab::new("user-quotas");

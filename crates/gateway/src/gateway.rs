@@ -31,7 +31,7 @@ use skyhop_splice::preamble::{Answer, Destination, Preamble};
 use skyhop_splice::user_rates::UserLines;
 use skyhop_splice::users::Users;
 use skyhop_transport::stp::{Class, Congestion, Reason, TrunkEvent};
-use skyhop_units::{Span, Time};
+use skyhop_units::{Rate, Span, Time};
 use std::collections::VecDeque;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -495,15 +495,15 @@ impl Gateway {
         }
         let most = allowed(&mut self.lines, &self.config, now, slot, flow);
         let before = flow.join.carried();
-        let (Some((link, id)), Some(socket)) = (flow.stream, &mut flow.socket) else {
-            return Fate::Over(End::Reset);
-        };
+        let Some((link, id)) = flow.stream else { return Fate::Over(End::Reset) };
         let unsent_max = gateway::unsent_max(self.config.memory, self.flows.len() as u64);
         let Some(trunk) = self.engine.trunk(link) else { return Fate::Over(End::Lost) };
+        let window = window(&self.lines, &self.config, slot, flow, trunk.srtt());
+        let Some(socket) = &mut flow.socket else { return Fate::Over(End::Reset) };
         let unanswered = matches!(flow.phase, Phase::Opening);
         let (finished, opener) = (flow.finished, flow.opener);
         let mut kernel = KernelSide { socket, arena: &mut self.arenas[0] };
-        let mut stream = StreamSide { trunk, id, unsent_max, finished, unanswered };
+        let mut stream = StreamSide { trunk, id, unsent_max, finished, window, unanswered };
         let progress = if opener {
             flow.join.pump(&mut kernel, &mut stream, most)
         } else {
@@ -746,6 +746,12 @@ impl Gateway {
     }
 }
 
+/// The rates of a connection's user, to the server and back.
+fn rates_of(config: &Config, flow: &SplitConnection) -> Option<(IpAddr, [Option<Rate>; 2])> {
+    let user = flow.user_here().filter(|_| !config.users.is_empty())?;
+    limits_of(&config.users, user).map(|limits| (user, limits.rates))
+}
+
 /// Bytes that a connection may pass on in its turn, to the server and back, by its user's rates.
 pub(crate) fn allowed(
     lines: &mut UserLines<IpAddr, usize>,
@@ -754,7 +760,18 @@ pub(crate) fn allowed(
     slot: usize,
     flow: &SplitConnection,
 ) -> [u64; 2] {
-    let Some(user) = flow.user_here().filter(|_| !config.users.is_empty()) else { return [u64::MAX; 2] };
-    let rates = limits_of(&config.users, user).map_or([None; 2], |limits| limits.rates);
+    let Some((user, rates)) = rates_of(config, flow) else { return [u64::MAX; 2] };
     [0, 1].map(|way| rates[way].map_or(u64::MAX, |rate| lines.allowed(now, (user, way), rate, slot)))
+}
+
+/// Bytes of a connection's stream that may be here or on their way, by its user's rate from servers.
+fn window(
+    lines: &UserLines<IpAddr, usize>,
+    config: &Config,
+    slot: usize,
+    flow: &SplitConnection,
+    rtt: Option<Span>,
+) -> u64 {
+    let Some((user, [_, Some(rate)])) = rates_of(config, flow) else { return u64::MAX };
+    lines.window((user, 1), rate, rtt, slot)
 }

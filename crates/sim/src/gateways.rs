@@ -46,9 +46,11 @@ impl Simulation {
             let streams = association.trunk(side).map_or(0, |trunk| trunk.streams() as u64);
             let mut read = 0;
             let most = association.turns[side].allowed(self.now, own, (owner, leg));
+            let rtt = association.trunk(side).and_then(|trunk| trunk.srtt());
+            let window = association.turns[side].window(own, (owner, leg), rtt);
             let before = own.end.carried();
             if let Some(trunk) = association.trunk(side) {
-                read = own.end.pump(trunk, unsent_max(own.memory, streams), most);
+                read = own.end.pump(trunk, [unsent_max(own.memory, streams), window], most);
             } else {
                 own.end.wait();
             }

@@ -8,7 +8,7 @@ use crate::gateway_joint::GatewayJoint;
 use crate::ids::ConversationId;
 use skyhop_splice::gateway_end::EndRole;
 use skyhop_splice::user_rates::UserLines;
-use skyhop_units::{Rate, Time};
+use skyhop_units::{Rate, Span, Time};
 use std::net::Ipv4Addr;
 
 /// A connection: its flow and conversation, and its leg at the gateway.
@@ -51,6 +51,13 @@ impl UserTurns {
             Some(rate) => self.lines.allowed(now, joint.line(way), rate, of),
             None => u64::MAX,
         })
+    }
+
+    /// Bytes of a connection's stream that may be here or on their way.
+    pub fn window(&self, joint: &GatewayJoint, of: Turned, rtt: Option<Span>) -> u64 {
+        let from_stream = usize::from(joint.role == EndRole::Opener);
+        let rate = joint.rate(from_stream);
+        rate.map_or(u64::MAX, |rate| self.lines.window(joint.line(from_stream), rate, rtt, of))
     }
 
     /// Counts what a connection has passed on of what it was allowed, or forgets it if it has ended.

@@ -67,6 +67,8 @@ pub struct StreamSide<'a, P> {
     pub unsent_max: u64,
     /// The peer has ended its direction.
     pub finished: bool,
+    /// Bytes of it that may wait here or be on their way: less than the memory allows for a user with a rate (`user_rates`).
+    pub window: u64,
     /// The far gateway has not answered yet, so its data are not the server's.
     pub unanswered: bool,
 }
@@ -76,6 +78,7 @@ impl<P: Payload> SplitSide<P> for StreamSide<'_, P> {
         if self.unanswered {
             return Input::Nothing;
         }
+        self.trunk.limit_window(self.id, self.window);
         let mut left = usize::try_from(most).unwrap_or(usize::MAX).min(WRITE_MAX);
         let before = pieces.len();
         pieces.reserve(left.min(self.trunk.readable(self.id) as usize).div_ceil(PIECE).min(PIECES_MAX));

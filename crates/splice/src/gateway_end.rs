@@ -307,8 +307,14 @@ impl GatewayEnd {
     }
 
     /// Carries data as far as both sides allow, with at most `most` bytes from the client to the server, and back. `unsent_max` is the
-    /// number of bytes that may wait in the stream. Returns the number of bytes read from the stream.
-    pub fn pump(&mut self, trunk: &mut Trunk<PayloadLength>, unsent_max: u64, most: [u64; 2]) -> u64 {
+    /// number of bytes that may wait in the stream, and `window` that of those which may come from it ([`StreamSide`]). Returns the
+    /// number of bytes read from the stream.
+    pub fn pump(
+        &mut self,
+        trunk: &mut Trunk<PayloadLength>,
+        [unsent_max, window]: [u64; 2],
+        most: [u64; 2],
+    ) -> u64 {
         self.take_events();
         let mut read = 0;
         if self.is_over() {
@@ -348,7 +354,8 @@ impl GatewayEnd {
         let progress = loop {
             let carried = self.join.carried();
             let most = [0, 1].map(|way| most[way] - (carried[way] - before[way]).min(most[way]));
-            let mut stream = StreamSide { trunk, id, unsent_max, finished: self.finished, unanswered };
+            let mut stream =
+                StreamSide { trunk, id, unsent_max, finished: self.finished, window, unanswered };
             let progress = match self.config.role {
                 EndRole::Opener => self.join.pump(side, &mut stream, most),
                 EndRole::Acceptor => self.join.pump(&mut stream, side, most),

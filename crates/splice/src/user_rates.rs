@@ -2,7 +2,9 @@
 //!
 //! Follows the token bucket of RFC 2697 (without colours). A user's connections take turns, as in a round robin, so that none takes all.
 //! Differs from a policer, which drops: what exceeds the rate is not read, so that the sender's own window stops it.
-//! Leaves out datagrams, and what is in flight: the rate is that of the data passed on here.
+//! The rate is that of the data passed on here. Data that the far gateway sends for a slower user would take the link from others
+//! until the memory for them is full, so a stream's credit is bounded by what the rate drains in two round trips.
+//! Leaves out datagrams.
 
 use skyhop_units::{Rate, Span, Time};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -11,6 +13,13 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 const TURN: u64 = 16 << 10;
 /// The time at the rate that an idle user saves up.
 const SAVED: f64 = 0.1;
+/// Round trips of data at the rate that may be here or on their way: a lost packet is then repeated before the rest are drained.
+const ROUND_TRIPS: f64 = 2.0;
+/// The round trip where none is known, and the longest that counts.
+const RTT_UNKNOWN: Span = Span::from_millis(600);
+const RTT_MAX: Span = Span::from_secs(2);
+/// Least credit of a user: some turns, of which one waits for its time and another for news of credit.
+const WINDOW_MIN: f64 = 4.0 * TURN as f64;
 /// The interval of searches for users who have been idle.
 const SWEEP: Span = Span::from_secs(10);
 
@@ -77,6 +86,18 @@ impl<U: Ord + Copy, C: PartialEq + Copy> UserLines<U, C> {
         line.save_up(now);
         let its_turn = line.turn.map_or(line.waiting.is_empty(), |other| other == slot);
         if its_turn && line.saved >= TURN as f64 { TURN } else { 0 }
+    }
+
+    /// Bytes of a connection that may be here or on their way from a far gateway, `rtt` away: a part of its user's for each connection
+    /// that has data, but a turn at least.
+    pub fn window(&self, (user, way): LineName<U>, rate: Rate, rtt: Option<Span>, slot: C) -> u64 {
+        let rtt = rtt.unwrap_or(RTT_UNKNOWN).min(RTT_MAX).as_secs_f64();
+        let all = (rate.as_bps() as f64 / 8.0 * ROUND_TRIPS * (rtt + SAVED)).max(WINDOW_MIN);
+        let with_data = self.lines.get(&(user, way)).map_or(1, |line| {
+            let others = line.waiting.iter().chain(&line.turn).filter(|other| **other != slot);
+            others.count() + 1
+        });
+        ((all / with_data as f64) as u64).max(TURN)
     }
 
     /// Counts what a connection has passed on, and gives it another turn later if it `wants` more.
@@ -190,6 +211,30 @@ mod tests {
             let (least, most) = (passed[..4].iter().min().unwrap(), passed[..4].iter().max().unwrap());
             assert!(most - least <= more as u64, "{mbps}: {passed:?}");
         }
+    }
+
+    #[test]
+    fn the_credit_of_a_user_is_what_the_rate_drains_in_two_round_trips() {
+        let (user, other) = ((IpAddr::from([10, 1, 0, 1]), 1), (IpAddr::from([10, 1, 0, 2]), 1));
+        let [slow, fast] = [100_000, 8_000_000].map(|bps| Rate::from_bps(bps).unwrap());
+        let mut lines = UserLines::default();
+        let rtt = |ms| Some(Span::from_millis(ms));
+        // A rate that is unknown here, or changed by a reload, counts from the next call on.
+        assert_eq!(lines.window(user, fast, rtt(500), 0), 1_200_000);
+        assert_eq!(lines.window(user, fast, None, 0), lines.window(user, fast, rtt(600), 0));
+        assert_eq!(lines.window(user, fast, rtt(60_000), 0), lines.window(user, fast, rtt(2_000), 0));
+        assert_eq!(lines.window(user, slow, rtt(500), 0), 64 << 10);
+        let now = Time::from_nanos(1);
+        for (number, slot) in [3, 4, 5].into_iter().enumerate() {
+            assert_eq!(lines.window(user, fast, rtt(500), slot), 1_200_000 / (number as u64 + 1));
+            let allowed = lines.allowed(now, user, fast, slot);
+            lines.passed(now, user, slot, allowed, true);
+        }
+        assert_eq!(lines.window(user, fast, rtt(500), 4), 400_000, "one that waits counts once");
+        assert_eq!(lines.window(user, slow, rtt(500), 6), TURN, "a turn at least");
+        assert_eq!(lines.window(other, fast, rtt(500), 4), 1_200_000);
+        lines.forget(now, user.0, 5);
+        assert_eq!(lines.window(user, fast, rtt(500), 4), 600_000);
     }
 
     #[test]

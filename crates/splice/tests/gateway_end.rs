@@ -102,11 +102,11 @@ impl Path {
                 }
             }
             end.handle_timeout(now);
-            end.pump(trunk, unsent_max(MEMORY, 1), [u64::MAX; 2]);
+            end.pump(trunk, [unsent_max(MEMORY, 1), u64::MAX], [u64::MAX; 2]);
             if end.wants_stream() {
                 let id = trunk.open(Class::default()).expect("room for a stream");
                 end.set_stream(trunk, id);
-                end.pump(trunk, unsent_max(MEMORY, 1), [u64::MAX; 2]);
+                end.pump(trunk, [unsent_max(MEMORY, 1), u64::MAX], [u64::MAX; 2]);
             }
             while let Some(packet) = end.poll_transmit(now) {
                 match own {
@@ -192,7 +192,7 @@ fn a_client_that_does_not_read_holds_no_more_than_the_memory() {
             while let Some(packet) = path.trunks[own].poll_transmit(now) {
                 path.trunks[1 - own].handle_packet(now, &packet);
             }
-            path.ends[own].pump(&mut path.trunks[own], unsent_max(MEMORY, 1), [u64::MAX; 2]);
+            path.ends[own].pump(&mut path.trunks[own], [unsent_max(MEMORY, 1), u64::MAX], [u64::MAX; 2]);
             while let Some(packet) = path.ends[own].poll_transmit(now) {
                 if own == 1 {
                     path.server.handle_packet(now, &packet);

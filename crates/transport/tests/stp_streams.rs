@@ -228,6 +228,43 @@ fn those_who_stop_reading_leave_room_for_those_who_read() {
 }
 
 #[test]
+fn a_stream_with_a_limited_window_has_no_more_and_goes_on_when_the_limit_changes() {
+    let small = Budgets { stream_window: 900_000, first_window: 16_384, ..Budgets::default() };
+    let equal = Budgets { stream_window: 900_000, first_window: 900_000, ..Budgets::default() };
+    for budgets in [small, equal] {
+        let config = || Config { window: 1_000_000, ..Config::default() };
+        let mut pair = Pair::met([(config(), budgets), (config(), budgets)]);
+        let id = pair.ends[0].open(Class::default()).expect("it may");
+        pair.ends[0].write(id, bytes(5_000_000));
+        pair.run(200, |_, _| false);
+        let (mut read, mut rounds) = (0, 0);
+        // Less than any end must take counts as that.
+        for (limit, holds) in
+            [(50_000, 50_000), (1, 16_384), (200_000, 200_000), (30_000, 30_000), (u64::MAX, 900_000)]
+        {
+            pair.ends[1].limit_window(id, limit);
+            // What was promised before is read first.
+            for _ in 0..4 {
+                read += pair.read(1, id);
+                pair.run(300, |_, _| false);
+            }
+            rounds += 1;
+            let held = pair.ends[1].readable(id);
+            assert!(
+                held <= holds && (limit == u64::MAX || held >= holds / 2),
+                "{held} with a limit of {limit}"
+            );
+        }
+        while rounds < 100 && read < 5_000_000 {
+            read += pair.read(1, id);
+            pair.run(300, |_, _| false);
+            rounds += 1;
+        }
+        assert_eq!((read, pair.ends[0].unacknowledged(id)), (5_000_000, 0));
+    }
+}
+
+#[test]
 fn the_window_is_used_up_to_the_end_beside_streams_that_nobody_reads() {
     let budgets = Budgets { stream_window: 4_000_000, ..Budgets::default() };
     let config = || Config { window: 1_000_000, ..Config::default() };

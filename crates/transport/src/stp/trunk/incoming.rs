@@ -298,19 +298,27 @@ impl<P: Payload> Incoming<P> {
         promised_beyond(self.first_window, stream)
     }
 
+    /// Sets the largest window of a stream. What has been announced stays, until that much was read.
+    pub fn limit_window(&mut self, id: u64, most: u64) {
+        if let Some(stream) = self.streams.get_mut(&id) {
+            stream.most = most;
+        }
+    }
+
     /// Window of a stream, given the data read so far, and the part of it that is worth a frame. As in switches with shared memory
     /// (Choudhury and Hahne 1998) each stream has at most as much as is then left for others: a single stream that is no longer
     /// read takes a half, two of them two thirds.
     fn window(&self, stream: &Reassembly<P>) -> (u64, u64) {
         if self.first_window == self.stream_window {
-            return (self.stream_window, self.stream_window.div_ceil(2));
+            let window = self.stream_window.min(stream.most);
+            return (window, window.div_ceil(2));
         }
         if stream.consumed() < self.first_window / 2 {
             return (0, 0);
         }
         let others = self.promised - self.promised_to(stream);
         let free = (self.all.budget / 8 * 7).saturating_sub(others);
-        let window = (free / 2).clamp(self.first_window, self.stream_window);
+        let window = (free / 2).clamp(self.first_window, self.stream_window).min(stream.most);
         (window, window.div_ceil(4))
     }
 

@@ -271,6 +271,12 @@ impl<P: Payload> Trunk<P> {
         Some(data)
     }
 
+    /// Bounds the data of a stream that may wait here or be on their way, for a reader that is slower than the path: `most` bytes, at
+    /// least 16 KiB, from the next read on. Credit is not withdrawn: what has been announced may still arrive.
+    pub fn limit_window(&mut self, id: u64, most: u64) {
+        self.incoming.limit_window(id, most.max(Budgets::LEAST.first_window));
+    }
+
     /// Closes a stream for writing; data already written are still sent.
     pub fn shutdown(&mut self, id: u64) {
         self.path.source_mut().end(id);

@@ -32,6 +32,8 @@ pub(super) struct Reassembly<P> {
     behind: BTreeMap<u64, P>,
     /// The first byte that is not accepted, as announced or about to be announced.
     pub limit: u64,
+    /// Largest window, whatever memory is left.
+    pub most: u64,
     /// Offset at which the direction ends.
     pub end: Option<u64>,
     /// True if the application knows that it has ended.
@@ -47,6 +49,7 @@ impl<P: Payload> Reassembly<P> {
             high: 0,
             behind: BTreeMap::new(),
             limit,
+            most: u64::MAX,
             end: None,
             finished: false,
         }
