@@ -43,12 +43,16 @@ def both_ways(lab, work):
 
 def thesis():
     """The thesis's case (HT figures 4.13 to 4.22): 50 MB over 10 Mbit/s and 600 ms, behind 20 ms with a competing flow."""
-    size, rate, seconds = 50_000_000, 10e6, 120
+    size, rate, seconds, starts = 50_000_000, 10e6, 60, 5
     internet = link_scenario("100 Mbit/s", "100 Mbit/s", 10, queue=200, flows=COMPETING)
     rows = []
     with Lab(link_scenario("10 Mbit/s", "1 Mbit/s", 290, queue=500), internet) as lab:
         serve(lab)
-        for variant in ("reno", "cubic", "bbr"):
+        # Reno depends on whether the competing flow's queue drops a packet of its slow start: in the median it does.
+        runs = sorted(both_ways(lab, lambda: fetch_for(lab, seconds, "reno")) for _ in range(starts))
+        rows.append((f"end to end, reno, {seconds} s, median of {starts}", *runs[starts // 2]))
+        print("end to end, reno, Mbit/s:", ", ".join(f"{goodput / 1e6:.2f}" for goodput, *_ in runs), flush=True)
+        for variant in ("cubic", "bbr"):
             rows.append((f"end to end, {variant}, {seconds} s", *both_ways(lab, lambda v=variant: fetch_for(lab, seconds, v))))
         lab.gateways(hub=ALLOW)
         for name in ("rate learnt in this one", "rate learnt before"):
@@ -64,7 +68,7 @@ def thesis():
     for name, goodput, down, up in rows:
         print(f"| {name} | {goodput / 1e6:.2f} | {100 * goodput / rate:.0f} % | {100 * up / down:.2f} % |", flush=True)
     by_name = {name: (goodput, up / down) for name, goodput, down, up in rows}
-    reno, split = by_name[f"end to end, reno, {seconds} s"], by_name["split, rate promised"]
+    reno, split = by_name[rows[0][0]], by_name["split, rate promised"]
     hold(split[0] >= 0.90 * rate, "rate promised: at least 90 % of the satellite's")
     hold(by_name["split, rate learnt before"][0] >= 0.90 * rate, "rate learnt before: at least 90 % of the satellite's")
     hold(split[0] >= 3 * reno[0], "at least 3 times end-to-end reno")
