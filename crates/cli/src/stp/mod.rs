@@ -108,12 +108,11 @@ Exit code: 0 the file is there, unaltered; 1 not so, and why; 2 wrong usage, key
 
 const PROXY_EXAMPLES: &str = "\
 Examples:
-  skyhop gateway add laptop --hub hub.toml --at 203.0.113.1    at the hub; bring laptop.toml and laptop.key here
   skyhop stp proxy laptop.toml
   curl --proxy socks5h://127.0.0.1:1080 https://example.org
-  skyhop stp proxy laptop.toml --forward 8080=www.example:80 --forward 2222=ground.example:22
+  skyhop stp proxy laptop.toml --forward 8080=www.example:80
 
-What the file intercepts is left out. Exit code: 0 told to end, 1 the network failed, 2 wrong usage, file, key or address.";
+The file is what `skyhop gateway add` writes at the hub, with a key beside it. What it intercepts is left out. Exit code: 0 told to end, 1 the network failed, 2 wrong usage, file, key or address.";
 
 const BENCH_EXAMPLES: &str = "\
 Examples:
