@@ -448,11 +448,12 @@ def test_ends_of_connections_pass_as_without_a_gateway(path):
 
 
 def test_a_simulated_gateway_takes_as_long_as_a_real_one():
-    """scenarios/gateway.toml, shortened: at most 10 % apart, which `compare` judges. A busy machine only adds time: one more try."""
+    """scenarios/gateway.toml, shortened: at most 10 % apart, which `compare` judges. A busy machine only adds time (beside other tests
+    10.9 and 13.5 s for 8.4 were seen, of an earlier version too): up to three more tries."""
     keys = ('flows.download.traffic.size="8 MB"', 'flows.download.start="6 s"', 'duration="40 s"')
     words = ["compare", ROOT / "scenarios/gateway.toml", "--transport", "cubic", "--quiet", "--json"]
     words += [word for key in keys for word in ("--set", key)]
-    for _ in range(2):
+    for _ in range(4):
         done = subprocess.run([lab.SKYHOP, *words], capture_output=True, text=True)
         [row] = json.loads(done.stdout)
         assert row["least"] == pytest.approx(0.9 * row["simulated"]) and row["most"] == pytest.approx(1.1 * row["simulated"])

@@ -112,7 +112,8 @@ Examples:
   curl --proxy socks5h://127.0.0.1:1080 https://example.org
   skyhop stp proxy laptop.toml --forward 8080=www.example:80
 
-The file is what `skyhop gateway add` writes at the hub, with a key beside it. What it intercepts is left out. Exit code: 0 told to end, 1 the network failed, 2 wrong usage, file, key or address.";
+The file is what `skyhop gateway add` writes at the hub, with a key beside it. What it intercepts is left out.
+Exit code: 0 told to end, 1 the network failed, 2 wrong usage, file, key or address.";
 
 const BENCH_EXAMPLES: &str = "\
 Examples:
