@@ -26,7 +26,7 @@ struct HeldSyn {
     answered: bool,
 }
 
-/// What becomes of a connection that the kernel has accepted.
+/// The owner of a connection that the kernel has accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Accepted {
     /// It belongs to the connection in this slot.

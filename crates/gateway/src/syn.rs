@@ -7,7 +7,7 @@
 use crate::dscp::Dscp;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-/// What the firewall does with a SYN that the daemon gives back.
+/// The treatment of a SYN that the daemon gives back to the firewall.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SynVerdict {
     /// The kernel's listener answers it.

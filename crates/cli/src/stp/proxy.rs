@@ -43,7 +43,7 @@ pub fn run(args: &Proxy) -> Result<(), Failure> {
     if config.role != Role::Terminal {
         return Err(wrong(format!("role: a proxy is a terminal, and this is the file of a {}", config.role)));
     }
-    // What needs privileges.
+    // Interception and clients' addresses need privileges.
     (config.intercept, config.source) = (None, SourceAddress::Own);
     let password = config.socks.take().map(|(address, password)| (Some(address), password));
     let (named, password) = password.unwrap_or_default();
