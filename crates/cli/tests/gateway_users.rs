@@ -100,6 +100,83 @@ fn users_share_the_link_and_not_their_connections() {
 }
 
 #[test]
+fn a_user_who_does_not_read_uses_up_a_part_of_the_memory_and_others_go_on() {
+    let memory = "memory = \"2 MB\"\n";
+    let lab = Lab::with_rate(
+        "user-memory",
+        &format!("allow = [\"127.0.0.0/8\"]\n{memory}"),
+        &format!("{memory}connect_timeout = \"20 s\"\n"),
+    );
+    let accepted = Arc::new(AtomicU64::new(0));
+    let (server, counter) = (lab.server.try_clone().unwrap(), accepted.clone());
+    thread::spawn(move || {
+        for stream in server.incoming() {
+            let Ok(mut stream) = stream else { return };
+            counter.fetch_add(1, Ordering::Relaxed);
+            thread::spawn(move || while stream.write_all(&[0; 16_384]).is_ok() {});
+        }
+    });
+    let download = |user: u8, bytes: u64| {
+        let mut client = connect_from([127, 0, 0, user], lab.forward);
+        client.set_read_timeout(Some(PATIENCE)).unwrap();
+        let read = std::io::copy(&mut (&mut client).take(bytes), &mut std::io::sink());
+        assert_eq!(read.unwrap(), bytes, "of user {user}");
+    };
+    let count = |lab: &Lab, name: &str| {
+        let text = lab.get(lab.metrics, "/metrics");
+        let name = format!("skyhop_gateway_{name} ");
+        let value = text.lines().find_map(|line| line.strip_prefix(&name));
+        value.and_then(|count| count.parse::<u64>().ok()).unwrap_or(0)
+    };
+    // The kernel's buffers take the first data of each, so that the memory here is used up slowly.
+    let mut hoarded = Vec::new();
+    while count(&lab, "memory_waits_total") == 0 && hoarded.len() < 200 {
+        hoarded.extend((0..10).map(|_| connect_from([127, 0, 0, 2], lab.forward)));
+        thread::sleep(Duration::from_millis(500));
+    }
+    hoarded.extend((0..100).map(|_| connect_from([127, 0, 0, 2], lab.forward)));
+    thread::sleep(Duration::from_secs(1));
+    let (open, held) = (accepted.load(Ordering::Relaxed), held_bytes(&lab));
+    assert!(open < hoarded.len() as u64 - 90, "{open} connections of a user who does not read");
+    assert!((1_400_000..1_800_000).contains(&held), "{held} bytes of 2 MB for a user who does not read");
+    for user in [3, 4, 3] {
+        download(user, 3_000_000);
+    }
+    assert_eq!(accepted.load(Ordering::Relaxed), open + 3, "the user's others wait");
+    assert!(
+        lab.log("home.toml").contains("127.0.0.2: connections that do not read"),
+        "{}",
+        lab.log("home.toml")
+    );
+    // Those that wait are opened when others end.
+    let ended = open / 2;
+    hoarded.drain(..ended as usize);
+    lab.wait(|_| accepted.load(Ordering::Relaxed) >= open + 3 + ended / 2, "those that wait are not opened");
+    // The rest are refused when they have waited long enough, unless there was room for all of them.
+    let refused = |lab: &Lab| count(lab, "refused_total{reason=\"full\"}");
+    let begun = accepted.load(Ordering::Relaxed);
+    lab.wait(
+        |lab| refused(lab) + accepted.load(Ordering::Relaxed) >= begun.max(open + 3 + 100),
+        "those that wait are neither opened nor refused",
+    );
+    drop(hoarded);
+    // So many at once that all are open before the memory is used up: those of the user who holds most are reset.
+    let paused = connect_from([127, 0, 0, 5], lab.forward);
+    let hoarded: Vec<_> = (0..400).map(|_| connect_from([127, 0, 0, 2], lab.forward)).collect();
+    lab.wait(|lab| count(lab, "memory_resets_total") > 0, "no connection is reset");
+    download(3, 3_000_000);
+    let held = held_bytes(&lab);
+    assert!(held < (2 << 20) / 8 * 7, "{held} bytes of 2 MB are held");
+    drop(hoarded);
+    let mut paused = paused.take(3_000_000);
+    assert_eq!(
+        std::io::copy(&mut paused, &mut std::io::sink()).unwrap(),
+        3_000_000,
+        "the user who holds little"
+    );
+}
+
+#[test]
 fn a_user_with_a_rate_has_no_more_by_several_connections_and_others_have_theirs() {
     let lab = Lab::new("user-rates");
     let file = lab.folder.0.join("home.toml");

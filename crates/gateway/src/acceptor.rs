@@ -62,6 +62,12 @@ impl Gateway {
         if self.flows.len() > self.config.connections.min(self.files_max) {
             return Err(End::Answered(Answer::Full));
         }
+        if let Some(user) = flow.client.map(|client| client.ip()) {
+            if !self.has_memory(link, user) {
+                return Err(End::Answered(Answer::Full));
+            }
+            self.own_memory(flow, user);
+        }
         match preamble.destination {
             Destination::Address(address) => self.connect(now, slot, flow, vec![address]),
             Destination::Name(name, port) => {
@@ -214,6 +220,7 @@ impl Gateway {
             if let Some((link, id)) = flow.stream {
                 let trunk = self.engine.trunk(link).ok_or(End::Lost)?;
                 trunk.write(id, Bytes::copy_from_slice(&[Answer::Connected.number()]));
+                trunk.unreserve(id);
             }
             flow.phase = Phase::Open;
             self.flows.set_timer(slot, None);

@@ -35,6 +35,10 @@ pub struct GatewayCounters {
     pub refused: [u64; Answer::ALL.len()],
     /// Attempts to connect to a server for which no port of this host was free.
     pub port_waits: u64,
+    /// Attempts to open a connection for which its user had no memory.
+    pub memory_waits: u64,
+    /// Connections that were reset because nothing of them was read and the memory was used up.
+    pub memory_resets: u64,
     /// Bytes of finished connections, received from and sent to the satellite link.
     pub bytes: [u64; 2],
     /// UDP datagrams.
@@ -81,6 +85,16 @@ impl GatewayCounters {
             "port_waits_total",
             "Attempts to connect for which no port of this host was free; they are repeated.",
             &[("", self.port_waits)],
+        );
+        counter(
+            "memory_waits_total",
+            "Attempts to open a connection whose user's others hold that user's part of the memory; they are repeated.",
+            &[("", self.memory_waits)],
+        );
+        counter(
+            "memory_resets_total",
+            "Connections that were reset because they did not read while the memory was used up.",
+            &[("", self.memory_resets)],
         );
         counter(
             "connection_bytes_total",

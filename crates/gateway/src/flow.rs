@@ -20,7 +20,7 @@ pub use skyhop_splice::users::StreamName;
 pub enum Phase {
     /// A program has not yet sent its destination.
     Asking(Socks),
-    /// The peer's limit of streams is reached.
+    /// The peer's limit of streams, or the user's memory, is used up.
     Waiting(Preamble),
     /// There is no far gateway, and the connection to the server has not begun.
     Intercepted(SocketAddr),
@@ -79,8 +79,12 @@ pub struct SplitConnection {
     pub dscp: Dscp,
     /// The user whose share of the link the connection uses, if it was opened here.
     pub sharer: Option<IpAddr>,
+    /// The user whose memory the connection's stream uses.
+    pub owner: Option<IpAddr>,
     /// The connection's weight within that share.
     pub weight: u8,
+    /// The time at which the connection last took data from its stream.
+    pub read_at: Time,
     /// Consecutive checks of the socket without a new acknowledgment.
     pub looks: u32,
 }
@@ -138,7 +142,9 @@ impl SplitConnection {
             destination: None,
             dscp: Dscp::default(),
             sharer: None,
+            owner: None,
             weight: 16,
+            read_at: since,
             looks: 0,
         }
     }

@@ -20,6 +20,7 @@ use crate::sides::KernelSide;
 use crate::socks::{self, Asked, Socks};
 use crate::udp_flows::UdpState;
 use crate::user_limits::{limits_of, quota_of};
+use crate::user_memory::UserMemory;
 use crate::user_quotas::UserQuotas;
 use bytes::{Bytes, BytesMut};
 use polling::{Event as PollEvent, PollMode, Poller};
@@ -90,6 +91,8 @@ pub struct Gateway {
     pub(crate) lines: UserLines<IpAddr, usize>,
     /// Users who have a quota of their own.
     pub(crate) user_quotas: UserQuotas,
+    /// Users whose connections share the memory of an association.
+    pub(crate) user_memory: UserMemory,
     /// Refused streams, and the time at which each is reset if the far end has not done so.
     refused: VecDeque<(Time, u32, u64)>,
     /// Connections that wait for a port of this host towards their server.
@@ -148,6 +151,7 @@ impl Gateway {
             users: Users::default(),
             lines: UserLines::default(),
             user_quotas: UserQuotas::default(),
+            user_memory: UserMemory::default(),
             refused: VecDeque::new(),
             port_waits: PortWaits::default(),
             handshakes: Handshakes::default(),
@@ -288,6 +292,7 @@ impl Gateway {
             }
         }
         self.sweep_datagrams(now);
+        self.relieve_due(now);
         self.take_events(now);
     }
 
@@ -299,6 +304,7 @@ impl Gateway {
             self.flows.poll_timeout(),
             self.peers.poll_timeout(),
             self.lines.poll_timeout(),
+            self.user_memory.poll_timeout(),
             refused,
             self.udp.flows.poll_timeout(),
         ]
@@ -339,7 +345,7 @@ impl Gateway {
         loop {
             let went_on = match &flow.phase {
                 Phase::Asking(_) => self.ask(now, slot, flow),
-                Phase::Waiting(_) => self.open(slot, flow),
+                Phase::Waiting(_) => self.open(now, slot, flow),
                 Phase::Intercepted(_) if self.is_over_quota(flow) => Err(End::Refused(Answer::OverQuota)),
                 Phase::Intercepted(to) => {
                     let to = vec![*to];
@@ -404,7 +410,7 @@ impl Gateway {
     }
 
     /// Opens the stream of a client's connection.
-    fn open(&mut self, slot: usize, flow: &mut SplitConnection) -> Result<bool, End> {
+    fn open(&mut self, now: Time, slot: usize, flow: &mut SplitConnection) -> Result<bool, End> {
         let Phase::Waiting(preamble) = &flow.phase else { return Ok(false) };
         if self.is_over_quota(flow) {
             return Err(End::Refused(Answer::OverQuota));
@@ -417,6 +423,13 @@ impl Gateway {
             Destination::Name(..) => None,
         };
         let link = link.ok_or(End::Refused(Answer::Unreachable))?;
+        let user = match (&preamble.destination, self.config.role) {
+            (Destination::Address(to), Role::Hub) => Some(to.ip()),
+            _ => flow.client.map(|client| client.ip()),
+        };
+        if let Some(user) = user.filter(|user| !self.has_memory(link, *user)) {
+            return self.wait_for_memory(now, slot, flow, user);
+        }
         let trunk = self.engine.trunk(link).ok_or(End::Refused(Answer::Unreachable))?;
         let priority = flow.priority(&self.config.dscp);
         let Some(id) = trunk.open(Class { priority, ..Class::default() }) else {
@@ -427,14 +440,12 @@ impl Gateway {
         preamble.emit(&mut bytes);
         trunk.write(id, bytes.into());
         flow.stream = Some((link, id));
-        let user = match (&preamble.destination, self.config.role) {
-            (Destination::Address(to), Role::Hub) => Some(to.ip()),
-            _ => flow.client.map(|client| client.ip()),
-        };
         flow.sharer = user;
         flow.phase = Phase::Opening;
         self.flows.bind(slot, (link, id));
+        self.flows.set_timer(slot, None);
         if let Some(user) = user {
+            self.own_memory(flow, user);
             let (weight, others) = self.users.add(user, (link, id));
             flow.weight = weight;
             if let Some(trunk) = self.engine.trunk(link) {
@@ -473,6 +484,7 @@ impl Gateway {
         let Some(answer) = trunk.read(id, 1) else {
             return if flow.finished { Err(End::Refused(Answer::NotUnderstood)) } else { Ok(false) };
         };
+        trunk.unreserve(id);
         let answer = Answer::from_number(answer[0]);
         if answer != Answer::Connected {
             return Err(End::Refused(answer));
@@ -516,6 +528,10 @@ impl Gateway {
             flow.bulk = true;
             let priority = flow.priority(&self.config.dscp);
             trunk.prioritize(id, Class { priority, weight: flow.weight });
+        }
+        let from_stream = usize::from(opener);
+        if flow.join.carried()[from_stream] > before[from_stream] {
+            flow.read_at = now;
         }
         self.passed(now, slot, flow, most, before);
         self.fate(now, slot, flow, progress)
@@ -581,6 +597,7 @@ impl Gateway {
             self.leave_ports(now, *to, flow.since, slot);
         }
         self.give_up_held(now, &flow, end);
+        self.disown_memory(&flow);
         if let Some(user) = flow.user_here() {
             self.lines.forget(now, user, slot);
         }
@@ -718,8 +735,11 @@ impl Gateway {
                 return self.flows.set_timer(slot, Some(now + ASKING_MAX));
             }
             TrunkEvent::MayOpen => return self.try_waiting(),
-            TrunkEvent::Received(id, _)
-            | TrunkEvent::AllAcknowledged(id)
+            TrunkEvent::Received(id, _) => {
+                self.watch_memory(now, link);
+                id
+            }
+            TrunkEvent::AllAcknowledged(id)
             | TrunkEvent::Writable(id)
             | TrunkEvent::PeerFinished(id)
             | TrunkEvent::Reset(id, _) => id,

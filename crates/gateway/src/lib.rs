@@ -28,6 +28,7 @@
 //! | `usage` | the file of their usage |
 //! | `users` | users and their shares of the link |
 //! | `user_limits` | limits of single users in the file |
+//! | `user_memory` | users' shares of the memory, and connections that wait for it |
 //! | `user_quotas` | quotas of single users |
 //! | `socks` | requests of programs to the SOCKS5 proxy |
 //! | `names` | name resolution |
@@ -85,6 +86,7 @@ mod udp_loads;
 mod usage;
 mod user_counters;
 mod user_limits;
+mod user_memory;
 mod user_quotas;
 
 pub use config::{

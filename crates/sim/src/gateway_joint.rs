@@ -39,6 +39,8 @@ pub(crate) struct GatewayJoint {
     pub asked: bool,
     /// True if its stream counts among those of its user.
     pub shares: bool,
+    /// True if its stream's memory counts as its user's.
+    pub owned: bool,
     pub carried: [u64; 2],
     pub held_max: [u64; 2],
     /// Highest rates of the user at the gateway's own side, from the user and to it.
@@ -81,6 +83,7 @@ impl GatewayPlace {
             memory: config.buffer,
             asked: false,
             shares: false,
+            owned: false,
             carried: [0; 2],
             held_max: [0; 2],
             rates: self.rates,

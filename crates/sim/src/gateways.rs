@@ -4,8 +4,9 @@
 //! Differs: an association knows the connection of each of its streams, so that nothing is looked up by the preamble.
 //! Leaves out datagrams (`carrying`), and a gateway's limit of connections.
 
-use crate::association::Owned;
+use crate::association::{AssociationState, Owned};
 use crate::flow::{App, FlowState};
+use crate::gateway_joint::GatewayJoint;
 use crate::ids::{Actor, ConversationId};
 use crate::simulation::Simulation;
 use crate::splice::{Divider, Joint};
@@ -123,6 +124,7 @@ impl Simulation {
         let (weight, others) = association.users[side].add(own.user, (0, id));
         own.shares = true;
         let user = own.user;
+        own_memory(association, side, own, id);
         if let Some(trunk) = association.trunk(side) {
             own.end.set_stream(trunk, id);
             trunk.prioritize(id, Class { weight, ..class });
@@ -145,11 +147,14 @@ impl Simulation {
         }
     }
 
-    /// Takes the stream of a connection that has ended out of its user's share.
+    /// Takes the stream of a connection that has ended out of its user's share and memory.
     fn unshare(&mut self, number: u32, (side, owner): (usize, Owned)) {
         let Self { flows, associations, .. } = self;
         let Some((_, joint)) = joint_at(flows, number, (side, owner)) else { return };
         let Divider::Gateway(own) = &mut joint.divider else { return };
+        if std::mem::take(&mut own.owned) {
+            associations[number as usize].owners[side].leave(own.near());
+        }
         if !std::mem::take(&mut own.shares) {
             return;
         }
@@ -180,6 +185,7 @@ impl Simulation {
         let Divider::Gateway(own) = &mut joint.divider else { return };
         match event {
             Some(TrunkEvent::Opened(id)) => {
+                own_memory(&mut associations[number as usize], side, own, id);
                 if let Some(trunk) = associations[number as usize].trunk(side) {
                     own.end.set_stream(trunk, id);
                 }
@@ -218,8 +224,11 @@ impl Simulation {
         if association.turns[side].forget(self.now, own, of) {
             self.mark_due(own.association);
         }
-        let Some(id) = own.end.stream() else { return };
         let association = &mut self.associations[own.association as usize];
+        if own.owned {
+            association.owners[side].leave(own.near());
+        }
+        let Some(id) = own.end.stream() else { return };
         if own.shares
             && let Some(weight) = association.users[side].remove(own.user, (0, id))
         {
@@ -237,5 +246,14 @@ impl Simulation {
         if !std::mem::replace(&mut self.associations[number as usize].due, true) {
             self.due.push(number);
         }
+    }
+}
+
+/// Counts the memory of a connection's stream as that of the host on the gateway's own side.
+fn own_memory(association: &mut AssociationState, side: usize, own: &mut GatewayJoint, id: u64) {
+    own.owned = true;
+    let owner = association.owners[side].enter(own.near());
+    if let Some(trunk) = association.trunk(side) {
+        trunk.assign(id, owner);
     }
 }

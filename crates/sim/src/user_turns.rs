@@ -22,7 +22,7 @@ pub(crate) struct UserTurns {
 
 impl GatewayJoint {
     /// The host on the gateway's own side.
-    fn near(&self) -> Ipv4Addr {
+    pub fn near(&self) -> Ipv4Addr {
         self.user[usize::from(self.role == EndRole::Acceptor)]
     }
 

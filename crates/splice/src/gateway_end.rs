@@ -339,10 +339,12 @@ impl GatewayEnd {
         }
         if self.phase == EndPhase::Connecting && self.side.as_ref().is_some_and(|side| side.connected) {
             trunk.write(id, PayloadLength(ANSWER));
+            trunk.unreserve(id);
             self.phase = EndPhase::Open;
         }
         if self.phase == EndPhase::Opening && take(trunk, id, ANSWER) == ANSWER {
             read += ANSWER;
+            trunk.unreserve(id);
             self.phase = EndPhase::Open;
         }
         if !matches!(self.phase, EndPhase::Opening | EndPhase::Open) {

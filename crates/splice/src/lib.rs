@@ -57,6 +57,7 @@ pub mod gateway;
 pub mod gateway_end;
 pub mod join;
 mod leg;
+pub mod owners;
 pub mod preamble;
 mod splice;
 pub mod user_rates;

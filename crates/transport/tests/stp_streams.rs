@@ -227,6 +227,115 @@ fn those_who_stop_reading_leave_room_for_those_who_read() {
     assert!(sum < 1_000_000 && sum == pair.ends[1].held_bytes());
 }
 
+/// Bytes that 20 streams of one owner hold, of which twelve were read for a while, and those of a later stream that is read, in
+/// as many round trips as it has; `owners` are the numbers of both.
+fn beside_a_hoarder([hoarder, other]: [u32; 2]) -> (u64, usize, u64) {
+    let budgets = Budgets { stream_window: 1_500_000, first_window: 16_384, ..Budgets::default() };
+    let config = || Config { window: 2_000_000, ..Config::default() };
+    let mut pair = Pair::met([(config(), budgets), (config(), budgets)]);
+    for round in 0..20 {
+        let id = pair.ends[0].open(Class::default()).expect("it may");
+        pair.ends[0].write(id, bytes(2_000_000));
+        pair.run(80, |_, _| false);
+        pair.ends[1].assign(id, hoarder);
+        for _ in 0..30 {
+            pair.run(20, |_, _| false);
+            if round < 12 {
+                pair.read(1, id);
+            }
+        }
+        pair.ends[1].unreserve(id);
+        pair.run(500, |_, _| false);
+    }
+    let held = pair.ends[1].held_bytes();
+    let id = pair.ends[0].open(Class::default()).expect("it may");
+    pair.ends[0].write(id, bytes(20_000_000));
+    pair.run(100, |_, _| false);
+    pair.ends[1].assign(id, other);
+    let mut read = 0;
+    for _ in 0..500 {
+        pair.run(10, |_, _| false);
+        read += pair.read(1, id);
+    }
+    (held, read, pair.ends[1].held_by(hoarder))
+}
+
+#[test]
+fn an_owner_whose_streams_are_not_read_leaves_a_quarter_to_others() {
+    // Of 2 MB an eighth is for first windows; of the rest an owner has three quarters, and of what is left another one as much.
+    let (held, read, owned) = beside_a_hoarder([1, 2]);
+    assert_eq!(held, owned);
+    assert!((1_250_000..1_650_000).contains(&held), "{held}");
+    let round_trips = 50;
+    assert!((round_trips * 110_000..round_trips * 230_000).contains(&read), "{read}");
+    let (_, without, _) = beside_a_hoarder([0, 0]);
+    assert!(without < read / 5, "{without} read without owners, {read} with them");
+}
+
+#[test]
+fn an_owner_who_holds_three_quarters_may_open_no_more_and_others_may() {
+    let budgets = Budgets { stream_window: 1_500_000, first_window: 16_384, ..Budgets::default() };
+    let config = || Config { window: 2_000_000, ..Config::default() };
+    let mut pair = Pair::met([(config(), budgets), (config(), budgets)]);
+    let mut ids = Vec::new();
+    while pair.ends[1].admits(if ids.is_empty() { 0 } else { 1 }) {
+        let id = pair.ends[0].open(Class::default()).expect("it may");
+        pair.ends[0].write(id, bytes(100_000));
+        ids.push(id);
+        pair.run(200, |_, _| false);
+        pair.ends[1].assign(id, 1);
+    }
+    // Those that have not been answered count as much as those that hold their data.
+    assert_eq!((ids.len(), pair.ends[1].held_by(1)), (91, 91 * 16_384));
+    assert!(pair.ends[1].admits(2) && pair.ends[1].admits(0));
+    ids.iter().for_each(|id| pair.ends[1].unreserve(*id));
+    assert!(!pair.ends[1].admits(1), "all are full");
+    pair.read(1, ids[0]);
+    pair.read(1, ids[1]);
+    assert!(pair.ends[1].admits(1));
+    // What a stream holds goes with it to another owner.
+    for id in &ids[..90] {
+        pair.ends[1].assign(*id, 2);
+    }
+    assert_eq!([1, 2].map(|owner| pair.ends[1].held_by(owner)), [16_384, 90 * 16_384]);
+    assert!(pair.ends[1].admits(1) && !pair.ends[1].admits(2));
+    for id in &ids {
+        pair.ends[1].reset(*id, Reason::Aborted);
+    }
+    assert_eq!([1, 2].map(|owner| pair.ends[1].held_by(owner)), [0, 0]);
+    assert!(pair.ends[1].admits(1));
+}
+
+#[test]
+fn connections_of_one_owner_share_its_memory_alike() {
+    let budgets = Budgets { stream_window: 1_500_000, first_window: 16_384, ..Budgets::default() };
+    let config = || Config { window: 2_000_000, ..Config::default() };
+    let mut pair = Pair::met([(config(), budgets), (config(), budgets)]);
+    let mut ids = Vec::new();
+    // Each begins when those before it have taken all they may.
+    for _ in 0..8 {
+        let id = pair.ends[0].open(Class::default()).expect("it may");
+        pair.ends[0].write(id, bytes(200_000_000));
+        pair.run(100, |_, _| false);
+        pair.ends[1].assign(id, 1);
+        pair.ends[1].unreserve(id);
+        ids.push(id);
+        for _ in 0..200 {
+            pair.run(10, |_, _| false);
+            ids.iter().for_each(|id| _ = pair.read(1, *id));
+        }
+    }
+    let mut read = [0_u64; 8];
+    for _ in 0..500 {
+        pair.run(10, |_, _| false);
+        ids.iter().zip(&mut read).for_each(|(id, read)| *read += pair.read(1, *id) as u64);
+    }
+    let (sum, squares) =
+        (read.iter().sum::<u64>() as f64, read.iter().map(|r| (*r as f64).powi(2)).sum::<f64>());
+    assert!(sum * sum / 8.0 / squares > 0.95, "{read:?}");
+    assert!(sum / 50.0 > 1_000_000.0, "{sum} in 50 round trips");
+}
+
 #[test]
 fn a_stream_with_a_limited_window_has_no_more_and_goes_on_when_the_limit_changes() {
     let small = Budgets { stream_window: 900_000, first_window: 16_384, ..Budgets::default() };

@@ -6,6 +6,7 @@
 
 use super::budgets::{Budgets, LEAST_WINDOW, STREAM_COST};
 use super::datagrams::Arrivals;
+use super::owners::{Memory, NOBODY, Owners};
 use super::ranges::NumberRanges;
 use super::reassembly::Reassembly;
 use skyhop_wire::stp::{Contents, Frame, Frames, Payload};
@@ -63,8 +64,7 @@ pub(super) struct Incoming<P> {
     broken: BTreeMap<u64, u64>,
     stream_window: u64,
     first_window: u64,
-    /// Credit above the initial amount that streams have been promised and have not used up.
-    promised: u64,
+    owners: Owners,
     all: Allowed,
     /// Sum of the streams' highest bytes.
     seen: u64,
@@ -84,7 +84,7 @@ impl<P: Payload> Incoming<P> {
             broken: BTreeMap::new(),
             stream_window: budgets.stream_window,
             first_window: budgets.first_window,
-            promised: 0,
+            owners: Owners::default(),
             all: Allowed::new(window),
             seen: 0,
             allowed_streams: Allowed::new(budgets.streams),
@@ -122,6 +122,10 @@ impl<P: Payload> Incoming<P> {
     /// Bytes that streams hold, unread and behind gaps.
     pub fn held(&self) -> u64 {
         self.seen - self.all.used
+    }
+
+    pub fn holds_more_than(&self, eighths: u64) -> bool {
+        self.held() > self.all.budget / 8 * eighths
     }
 
     /// Bytes that streams and datagrams hold, with a cost for each of them.
@@ -213,7 +217,9 @@ impl<P: Payload> Incoming<P> {
             return Came::Contradiction;
         }
         let (high, pieces) = (stream.high, stream.pieces());
+        let before = memory_of(self.first_window, stream);
         let bytes = stream.insert(offset, data, end);
+        self.owners.change(stream.owner, before, memory_of(self.first_window, stream));
         self.seen += stream.high - high;
         self.pieces = self.pieces + stream.pieces() - pieces;
         if bytes > 0 { Came::InOrder(bytes) } else { Came::Nothing }
@@ -260,7 +266,7 @@ impl<P: Payload> Incoming<P> {
     fn drop_stream(&mut self, id: u64) -> Option<Reassembly<P>> {
         let stream = self.streams.remove(&id)?;
         self.pieces -= stream.pieces();
-        self.promised -= self.promised_to(&stream);
+        self.owners.change(stream.owner, self.memory_of(&stream), Memory::default());
         Some(stream)
     }
 
@@ -287,15 +293,42 @@ impl<P: Payload> Incoming<P> {
     pub fn read(&mut self, id: u64, most: usize) -> Option<P> {
         let first = self.first_window;
         let stream = self.streams.get_mut(&id)?;
-        let before = promised_beyond(first, stream);
+        let before = memory_of(first, stream);
         let data = stream.read(most)?;
-        self.promised = self.promised + promised_beyond(first, stream) - before;
+        self.owners.change(stream.owner, before, memory_of(first, stream));
         self.all.used += data.len() as u64;
         Some(data)
     }
 
-    fn promised_to(&self, stream: &Reassembly<P>) -> u64 {
-        promised_beyond(self.first_window, stream)
+    fn memory_of(&self, stream: &Reassembly<P>) -> Memory {
+        memory_of(self.first_window, stream)
+    }
+
+    /// Makes a stream one of an owner's, and reserves an initial window for it.
+    pub fn assign(&mut self, id: u64, owner: u32) {
+        self.recount(id, |stream| (stream.owner, stream.reserved) = (owner, owner != NOBODY));
+    }
+
+    /// Ends the reservation for a stream: what it holds counts from now on.
+    pub fn unreserve(&mut self, id: u64) {
+        self.recount(id, |stream| stream.reserved = false);
+    }
+
+    fn recount(&mut self, id: u64, change: impl FnOnce(&mut Reassembly<P>)) {
+        let Some(stream) = self.streams.get_mut(&id) else { return };
+        self.owners.change(stream.owner, memory_of(self.first_window, stream), Memory::default());
+        change(stream);
+        self.owners.change(stream.owner, Memory::default(), memory_of(self.first_window, stream));
+    }
+
+    /// Returns true if there is memory for another stream of an owner.
+    pub fn admits(&self, owner: u32) -> bool {
+        self.owners.admits(owner, self.first_window, self.all.budget)
+    }
+
+    /// Bytes that the streams of an owner hold.
+    pub fn held_by(&self, owner: u32) -> u64 {
+        self.owners.of(owner).held
     }
 
     /// Sets the largest window of a stream. What has been announced stays, until that much was read.
@@ -305,9 +338,7 @@ impl<P: Payload> Incoming<P> {
         }
     }
 
-    /// Window of a stream, given the data read so far, and the part of it that is worth a frame. As in switches with shared memory
-    /// (Choudhury and Hahne 1998) each stream has at most as much as is then left for others: a single stream that is no longer
-    /// read takes a half, two of them two thirds.
+    /// Window of a stream, given the data read so far, and the part of it that is worth a frame.
     fn window(&self, stream: &Reassembly<P>) -> (u64, u64) {
         if self.first_window == self.stream_window {
             let window = self.stream_window.min(stream.most);
@@ -316,9 +347,9 @@ impl<P: Payload> Incoming<P> {
         if stream.consumed() < self.first_window / 2 {
             return (0, 0);
         }
-        let others = self.promised - self.promised_to(stream);
-        let free = (self.all.budget / 8 * 7).saturating_sub(others);
-        let window = (free / 2).clamp(self.first_window, self.stream_window).min(stream.most);
+        let mine = self.memory_of(stream).promised;
+        let window = self.owners.window(stream.owner, mine, self.all.budget / 8 * 7);
+        let window = window.clamp(self.first_window, self.stream_window).min(stream.most);
         (window, window.div_ceil(4))
     }
 
@@ -327,11 +358,9 @@ impl<P: Payload> Incoming<P> {
         let mut frames = Vec::new();
         if let Some(stream) = self.streams.get(&id).filter(|stream| stream.end.is_none()) {
             let (window, worth) = self.window(stream);
-            let (limit, before) = (stream.consumed() + window, self.promised_to(stream));
+            let limit = stream.consumed() + window;
             if window > 0 && limit >= stream.limit.saturating_add(worth) {
-                let stream = self.streams.get_mut(&id).expect("seen above");
-                stream.limit = limit;
-                self.promised = self.promised + promised_beyond(self.first_window, stream) - before;
+                self.recount(id, |stream| stream.limit = limit);
                 frames.push(Frame::Credit { id, limit });
             }
         }
@@ -352,7 +381,11 @@ fn opens_before<P>(frames: &[Frame<P>], stream: u64) -> bool {
     frames.iter().any(|frame| matches!(frame, Frame::Stream { id, opening: Some(_), .. } if *id == stream))
 }
 
-/// Credit that a stream has been promised above the initial amount, and has not used up.
-fn promised_beyond<P: Payload>(first: u64, stream: &Reassembly<P>) -> u64 {
-    if stream.limit > first { stream.limit - stream.consumed() } else { 0 }
+/// Memory of a stream, with initial windows of `first`.
+fn memory_of<P: Payload>(first: u64, stream: &Reassembly<P>) -> Memory {
+    let (consumed, reserved) = (stream.consumed(), if stream.reserved { first } else { 0 });
+    Memory {
+        promised: if stream.limit > first { stream.limit - consumed } else { 0 },
+        held: (stream.high - consumed).max(reserved),
+    }
 }

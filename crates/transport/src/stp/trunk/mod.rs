@@ -8,6 +8,7 @@ mod budgets;
 mod datagrams;
 mod incoming;
 mod outgoing;
+mod owners;
 mod packing;
 mod ranges;
 mod reassembly;
@@ -205,6 +206,10 @@ impl<P: Payload> Trunk<P> {
     pub fn held_with_cost(&self) -> u64 {
         self.incoming.held_with_cost()
     }
+    /// Returns true if streams hold more than `eighths` of the memory for all of them.
+    pub fn holds_more_than(&self, eighths: u64) -> bool {
+        self.incoming.holds_more_than(eighths)
+    }
     /// Packets and pieces held by the sending half.
     pub fn held(&self) -> usize {
         self.path.held().0
@@ -275,6 +280,28 @@ impl<P: Payload> Trunk<P> {
     /// least 16 KiB, from the next read on. Credit is not withdrawn: what has been announced may still arrive.
     pub fn limit_window(&mut self, id: u64, most: u64) {
         self.incoming.limit_window(id, most.max(Budgets::LEAST.first_window));
+    }
+
+    /// Makes a stream one of an owner's, whose streams share what they receive here with each other first: three quarters at most of the
+    /// memory that other owners leave. An owner is a small number; 0 stands for none, and each stream then counts for itself. Until
+    /// [`Trunk::unreserve`] the stream counts as if it held its initial window.
+    pub fn assign(&mut self, id: u64, owner: u32) {
+        self.incoming.assign(id, owner);
+    }
+
+    /// Counts only what a stream holds from now on: its peer has answered.
+    pub fn unreserve(&mut self, id: u64) {
+        self.incoming.unreserve(id);
+    }
+
+    /// Returns true if the memory that other owners leave allows another stream of an owner.
+    pub fn admits(&self, owner: u32) -> bool {
+        self.incoming.admits(owner)
+    }
+
+    /// Bytes that the streams of an owner hold, unread and behind gaps.
+    pub fn held_by(&self, owner: u32) -> u64 {
+        self.incoming.held_by(owner)
     }
 
     /// Closes a stream for writing; data already written are still sent.

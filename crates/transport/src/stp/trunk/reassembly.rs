@@ -38,6 +38,10 @@ pub(super) struct Reassembly<P> {
     pub end: Option<u64>,
     /// True if the application knows that it has ended.
     pub finished: bool,
+    /// The owner of the stream's memory.
+    pub owner: u32,
+    /// True if an initial window counts as held.
+    pub reserved: bool,
 }
 
 impl<P: Payload> Reassembly<P> {
@@ -52,6 +56,8 @@ impl<P: Payload> Reassembly<P> {
             most: u64::MAX,
             end: None,
             finished: false,
+            owner: 0,
+            reserved: false,
         }
     }
 
