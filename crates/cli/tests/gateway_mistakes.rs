@@ -53,6 +53,8 @@ fn mistakes_are_told_with_their_lines() {
         (format!("{home}[[users]]\nup = \"1 kbit/s\"\n"), "users.up: 1 kbit/s is less than 8 kbit/s", ""),
         (format!("{home}[[users]]\nup = \"1 Mb/s\"\n"), "users.up: ", "Mbit/s"),
         (format!("{home}[[users]]\ndwon = \"1 Mbit/s\"\n"), "unknown field `dwon`", "did you mean \"down\"?"),
+        (format!("{home}[[users]]\nconnections = 0\n"), "users.connections: ", "1"),
+        (format!("{hub}[[users]]\nconnections = 5\n"), "users: of the users' side only", "a hub has"),
         (format!("{home}[[users]]\nquota = \"much\"\n"), "users.quota: ", "much"),
         (format!("{home}[[users]]\nquota_period = \"1 d\"\n"), "users.quota_period: ", "`quota`"),
         (

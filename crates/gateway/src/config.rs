@@ -267,6 +267,7 @@ struct UsersFile {
     down: Option<Spanned<String>>,
     quota: Option<Spanned<String>>,
     quota_period: Option<Spanned<String>>,
+    connections: Option<Spanned<i64>>,
 }
 
 #[derive(Deserialize)]
@@ -511,7 +512,8 @@ fn users(text: &Text<'_>, file: &File) -> Result<Vec<UserLimits>, ConfigError> {
     let mut entries: Vec<UserLimits> = Vec::new();
     for from in &file.users {
         let given = from.up.iter().chain(&from.down).chain(&from.quota).chain(&from.addresses).next();
-        let at = given.map_or(0, |value| value.span().start);
+        let given = given.map(Spanned::span).or(from.connections.as_ref().map(Spanned::span));
+        let at = given.map_or(0, |span| span.start);
         if file.role == Role::Hub {
             return Err(text.error(
                 at,
@@ -536,7 +538,9 @@ fn users(text: &Text<'_>, file: &File) -> Result<Vec<UserLimits>, ConfigError> {
         }
         let addresses = text.values("users.addresses", &from.addresses)?;
         let quota = quota(text, "users", &from.quota, &from.quota_period)?;
-        entries.push(UserLimits { addresses, rates, quota });
+        let connections =
+            text.number("users.connections", &from.connections, 1..=1_000_000, 1_000_000)? as usize;
+        entries.push(UserLimits { addresses, rates, quota, connections });
     }
     Ok(entries)
 }

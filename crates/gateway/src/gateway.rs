@@ -229,6 +229,7 @@ impl Gateway {
 
     pub(crate) fn insert(&mut self, now: Time, flow: SplitConnection) -> Option<usize> {
         self.counters.opened += 1;
+        self.user_memory.opened(&flow);
         let slot = self.flows.insert(flow);
         let flow = self.flows.take(slot)?;
         let watched = [(FAR, &flow.socket), (USER, &flow.user)].into_iter().try_for_each(|(end, socket)| {
@@ -347,6 +348,7 @@ impl Gateway {
                 Phase::Asking(_) => self.ask(now, slot, flow),
                 Phase::Waiting(_) => self.open(now, slot, flow),
                 Phase::Intercepted(_) if self.is_over_quota(flow) => Err(End::Refused(Answer::OverQuota)),
+                Phase::Intercepted(_) if self.has_too_many(flow) => Err(End::Refused(Answer::Full)),
                 Phase::Intercepted(to) => {
                     let to = vec![*to];
                     self.connect(now, slot, flow, to)
@@ -414,6 +416,9 @@ impl Gateway {
         let Phase::Waiting(preamble) = &flow.phase else { return Ok(false) };
         if self.is_over_quota(flow) {
             return Err(End::Refused(Answer::OverQuota));
+        }
+        if self.has_too_many(flow) {
+            return Err(End::Refused(Answer::Full));
         }
         let link = match &preamble.destination {
             Destination::Address(address) => self.peers.link_to(address.ip()),
@@ -598,6 +603,7 @@ impl Gateway {
         }
         self.give_up_held(now, &flow, end);
         self.disown_memory(&flow);
+        self.user_memory.ended(&flow);
         if let Some(user) = flow.user_here() {
             self.lines.forget(now, user, slot);
         }

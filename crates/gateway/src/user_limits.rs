@@ -1,7 +1,7 @@
-//! Limits of single users: highest rates, and quotas.
+//! Limits of single users: highest rates, quotas, and connections.
 //!
 //! Follows docs/gateway.md: the first entry that has a user's address holds, and each address of it has these limits for itself.
-//! Leaves out keeping them, which is done by `splice::user_rates` and `user_quotas`.
+//! Leaves out keeping them, which is done by `splice::user_rates`, `user_quotas` and `user_memory`.
 
 use crate::prefix::Prefix;
 use crate::quotas::Quota;
@@ -17,6 +17,8 @@ pub struct UserLimits {
     pub rates: [Option<Rate>; 2],
     /// Bytes in a period, to servers and from servers together.
     pub quota: Option<Quota>,
+    /// Open connections.
+    pub connections: usize,
 }
 
 /// The limits of a user: those of the first entry that has the address.
@@ -43,8 +45,9 @@ mod tests {
                 addresses: vec!["10.1.0.7/32".parse().unwrap()],
                 rates: [rate(1), None],
                 quota: None,
+                connections: 1,
             },
-            UserLimits { addresses: Vec::new(), rates: [rate(2), rate(3)], quota: None },
+            UserLimits { addresses: Vec::new(), rates: [rate(2), rate(3)], quota: None, connections: 2 },
         ];
         let rates = |entries, last| limits_of(entries, IpAddr::from([10, 1, 0, last])).map(|of| of.rates);
         assert_eq!(rates(&entries, 7), Some([rate(1), None]));

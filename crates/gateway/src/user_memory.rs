@@ -1,4 +1,5 @@
-//! Memory of single users: their share of an association's, new connections that wait for it, and the end of those that keep it.
+//! Memory and connections of single users: the share of an association's memory, new connections that wait for it, and the end of those
+//! that keep it.
 //!
 //! Follows docs/gateway.md, "Priorities and shares"; the rule of the shares is `stp::Trunk::assign`.
 //! Differs from the limit of an association, which stops all of its connections: a user whose data are not read stops alone. The first
@@ -8,11 +9,13 @@
 
 use crate::flow::{Phase, SplitConnection};
 use crate::gateway::{End, Gateway};
+use crate::user_limits::limits_of;
 use skyhop_live::engine::Link;
 use skyhop_splice::owners::Owners;
 use skyhop_splice::preamble::Answer;
 use skyhop_units::{Span, Time};
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::net::IpAddr;
 
 /// The pause before a connection for which its user has no memory is tried again.
@@ -31,11 +34,31 @@ const SEARCH: Span = Span::from_secs(1);
 #[derive(Debug, Default)]
 pub struct UserMemory {
     links: BTreeMap<u32, Owners<IpAddr>>,
+    /// Connections of each user here.
+    connections: BTreeMap<IpAddr, usize>,
     /// The time of the next search for connections that do not read, while an association's memory is nearly used up.
     search_at: Option<Time>,
 }
 
 impl UserMemory {
+    /// Counts a connection that a user here has opened.
+    pub fn opened(&mut self, flow: &SplitConnection) {
+        if let Some(user) = flow.user_here() {
+            *self.connections.entry(user).or_default() += 1;
+        }
+    }
+
+    /// Takes a connection that has ended out of the count.
+    pub fn ended(&mut self, flow: &SplitConnection) {
+        let Some(user) = flow.user_here() else { return };
+        if let Entry::Occupied(mut count) = self.connections.entry(user) {
+            *count.get_mut() -= 1;
+            if *count.get() == 0 {
+                count.remove();
+            }
+        }
+    }
+
     /// The number of a user in an association, 0 without a connection.
     pub fn number(&self, link: u32, user: IpAddr) -> u32 {
         self.links.get(&link).map_or(0, |owners| owners.number(user))
@@ -61,6 +84,13 @@ impl UserMemory {
 }
 
 impl Gateway {
+    /// Returns true if the user of a connection has more connections than the file allows.
+    pub(crate) fn has_too_many(&self, flow: &SplitConnection) -> bool {
+        let Some(user) = flow.user_here().filter(|_| !self.config.users.is_empty()) else { return false };
+        let count = self.user_memory.connections.get(&user).copied().unwrap_or(0);
+        limits_of(&self.config.users, user).is_some_and(|limits| count > limits.connections)
+    }
+
     /// Returns true if a user's share of an association's memory allows another connection.
     pub(crate) fn has_memory(&mut self, link: u32, user: IpAddr) -> bool {
         let number = self.user_memory.number(link, user);

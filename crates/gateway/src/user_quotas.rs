@@ -88,7 +88,7 @@ mod tests {
     fn entries(bytes: u64) -> Vec<UserLimits> {
         let quota = Some(Quota { bytes, period: Span::from_secs(100) });
         let addresses = vec!["10.1.0.0/24".parse().unwrap()];
-        vec![UserLimits { addresses, rates: [None; 2], quota }]
+        vec![UserLimits { addresses, rates: [None; 2], quota, connections: 1 }]
     }
 
     #[test]
