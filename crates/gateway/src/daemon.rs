@@ -78,6 +78,8 @@ struct Listening {
 struct SynPath {
     log: SynLog,
     device: SynDevice,
+    /// The time at which the log could not be read.
+    failed_at: Option<Time>,
 }
 
 struct Daemon {
@@ -394,22 +396,31 @@ impl Daemon {
             unsafe {
                 self.poller.add_with_mode(&log, Event::readable(SYNS), PollMode::Level).map_err(failed)?
             };
-            self.syns = Some(SynPath { log, device });
+            self.syns = Some(SynPath { log, device, failed_at: None });
         }
         Ok(())
     }
 
-    /// Reads new SYNs, a bounded number before other work gets its turn.
-    fn read_syns(&mut self) {
+    /// Reads new SYNs, a bounded number before other work gets its turn. If their log cannot be read twice within a second, the gateway
+    /// ends, so that connections pass by `fail` and do not wait for nothing.
+    fn read_syns(&mut self) -> Result<(), DaemonError> {
         let now = self.now();
-        let Some(syns) = &mut self.syns else { return };
+        let Some(syns) = &mut self.syns else { return Ok(()) };
         for _ in 0..ACCEPTS {
             match syns.log.read(|packet| self.gateway.hold(now, packet)) {
                 Ok(true) => {}
-                Ok(false) => return,
-                Err(e) => return (self.log)(&format!("the log of SYNs: {e}")),
+                Ok(false) => break,
+                Err(e) => {
+                    let message = format!("the log of SYNs: {e}");
+                    if syns.failed_at.replace(now).is_some_and(|at| now.since(at) < Span::from_secs(1)) {
+                        return Err(DaemonError::Run(message));
+                    }
+                    (self.log)(&message);
+                    break;
+                }
             }
         }
+        Ok(())
     }
 
     /// Gives SYNs back to the kernel.
@@ -474,7 +485,7 @@ impl Daemon {
                 .wait(&mut events, Some(timeout))
                 .map_err(|e| DaemonError::Run(format!("poller: {e}")))?;
             for event in events.iter() {
-                self.handle_event(&event);
+                self.handle_event(&event)?;
             }
         }
     }
@@ -494,11 +505,11 @@ impl Daemon {
         due.map_or(Duration::from_secs(60), |due| Duration::from_nanos(due.since(now).as_nanos()))
     }
 
-    fn handle_event(&mut self, event: &Event) {
+    fn handle_event(&mut self, event: &Event) -> Result<(), DaemonError> {
         match event.key {
             SOCKET => {}
             SIGNALS => self.handle_signals(),
-            SYNS => self.read_syns(),
+            SYNS => self.read_syns()?,
             key if key >= FIRST_UDP => {
                 let now = self.now();
                 self.gateway.handle_server_datagrams(now, key - FIRST_UDP);
@@ -516,6 +527,7 @@ impl Daemon {
                 }
             }
         }
+        Ok(())
     }
 
     /// Receives, works and sends once. Returns true if more work is ready.
