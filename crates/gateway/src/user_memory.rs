@@ -11,7 +11,7 @@ use crate::flow::{Phase, SplitConnection};
 use crate::gateway::{End, Gateway};
 use crate::user_limits::limits_of;
 use skyhop_live::engine::Link;
-use skyhop_splice::owners::Owners;
+use skyhop_splice::owners::OwnerNumbers;
 use skyhop_splice::preamble::Answer;
 use skyhop_units::{Span, Time};
 use std::collections::BTreeMap;
@@ -33,7 +33,7 @@ const SEARCH: Span = Span::from_secs(1);
 /// The users of all associations.
 #[derive(Debug, Default)]
 pub struct UserMemory {
-    links: BTreeMap<u32, Owners<IpAddr>>,
+    links: BTreeMap<u32, OwnerNumbers<IpAddr>>,
     /// Connections of each user here.
     connections: BTreeMap<IpAddr, usize>,
     /// The time of the next search for connections that do not read, while an association's memory is nearly used up.

@@ -13,7 +13,7 @@ use skyhop_chance::Stream;
 use skyhop_network::{Account, Slot};
 use skyhop_results::AssociationResult;
 use skyhop_splice::datagrams::{DatagramWay, send_datagram};
-use skyhop_splice::owners::Owners;
+use skyhop_splice::owners::OwnerNumbers;
 use skyhop_splice::users::Users;
 use skyhop_transport::stp::{Budgets, Class, Config, Ends, Frames, Packet, PayloadLength, Trunk, TrunkEvent};
 use skyhop_transport::tcp::RttSamples;
@@ -131,7 +131,7 @@ pub(crate) struct AssociationState {
     /// Users of each side's streams, if it joins gateways: the two ends of the flows.
     pub users: [Users<[Ipv4Addr; 2]>; 2],
     /// Users of each side's memory, if it joins gateways: the hosts there.
-    pub owners: [Owners<Ipv4Addr>; 2],
+    pub owners: [OwnerNumbers<Ipv4Addr>; 2],
     /// Users of each side with rates of their own, if it joins gateways.
     pub turns: [UserTurns; 2],
     /// Datagrams that each side sends, if it joins gateways.

@@ -11,7 +11,7 @@ use skyhop_results::RunResult;
 
 const BULK: &str = "traffic = { kind = \"bulk\" }";
 
-/// 10 Mbit/s over 580 ms. Behind the terminal, `ann` has 200 kbit/s and this number of downloads; 60 s later `bob`, with 100 Mbit/s, has one.
+/// 10 Mbit/s over 580 ms. Behind the terminal `ann` has 200 kbit/s and this number of downloads; 60 s later `bob` has one at 100 Mbit/s.
 fn path(memory: &str, downloads: usize) -> String {
     let gateway = |name: &str| {
         format!(

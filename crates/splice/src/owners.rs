@@ -14,18 +14,18 @@ struct Numbered {
 
 /// The users of one association. `U` names a user: an address.
 #[derive(Debug)]
-pub struct Owners<U> {
+pub struct OwnerNumbers<U> {
     users: BTreeMap<U, Numbered>,
     free: Vec<u32>,
 }
 
-impl<U> Default for Owners<U> {
+impl<U> Default for OwnerNumbers<U> {
     fn default() -> Self {
         Self { users: BTreeMap::new(), free: Vec::new() }
     }
 }
 
-impl<U: Ord + Copy> Owners<U> {
+impl<U: Ord + Copy> OwnerNumbers<U> {
     /// The number of a user, 0 if the user has no connection.
     pub fn number(&self, user: U) -> u32 {
         self.users.get(&user).map_or(0, |of| of.number)
@@ -64,7 +64,7 @@ mod tests {
 
     #[test]
     fn users_have_different_numbers_and_a_free_one_is_given_again() {
-        let mut owners = Owners::default();
+        let mut owners = OwnerNumbers::default();
         assert_eq!(owners.number('a'), 0);
         assert_eq!(['a', 'b', 'a', 'c'].map(|user| owners.enter(user)), [1, 2, 1, 3]);
         owners.leave('a');

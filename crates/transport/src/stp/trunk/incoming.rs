@@ -6,7 +6,7 @@
 
 use super::budgets::{Budgets, LEAST_WINDOW, STREAM_COST};
 use super::datagrams::Arrivals;
-use super::owners::{Memory, NOBODY, Owners};
+use super::owners::{NOBODY, SharedMemory, StreamMemory};
 use super::ranges::NumberRanges;
 use super::reassembly::Reassembly;
 use skyhop_wire::stp::{Contents, Frame, Frames, Payload};
@@ -64,7 +64,7 @@ pub(super) struct Incoming<P> {
     broken: BTreeMap<u64, u64>,
     stream_window: u64,
     first_window: u64,
-    owners: Owners,
+    owners: SharedMemory,
     all: Allowed,
     /// Sum of the streams' highest bytes.
     seen: u64,
@@ -84,7 +84,7 @@ impl<P: Payload> Incoming<P> {
             broken: BTreeMap::new(),
             stream_window: budgets.stream_window,
             first_window: budgets.first_window,
-            owners: Owners::default(),
+            owners: SharedMemory::default(),
             all: Allowed::new(window),
             seen: 0,
             allowed_streams: Allowed::new(budgets.streams),
@@ -266,7 +266,7 @@ impl<P: Payload> Incoming<P> {
     fn drop_stream(&mut self, id: u64) -> Option<Reassembly<P>> {
         let stream = self.streams.remove(&id)?;
         self.pieces -= stream.pieces();
-        self.owners.change(stream.owner, self.memory_of(&stream), Memory::default());
+        self.owners.change(stream.owner, self.memory_of(&stream), StreamMemory::default());
         Some(stream)
     }
 
@@ -300,7 +300,7 @@ impl<P: Payload> Incoming<P> {
         Some(data)
     }
 
-    fn memory_of(&self, stream: &Reassembly<P>) -> Memory {
+    fn memory_of(&self, stream: &Reassembly<P>) -> StreamMemory {
         memory_of(self.first_window, stream)
     }
 
@@ -316,9 +316,9 @@ impl<P: Payload> Incoming<P> {
 
     fn recount(&mut self, id: u64, change: impl FnOnce(&mut Reassembly<P>)) {
         let Some(stream) = self.streams.get_mut(&id) else { return };
-        self.owners.change(stream.owner, memory_of(self.first_window, stream), Memory::default());
+        self.owners.change(stream.owner, memory_of(self.first_window, stream), StreamMemory::default());
         change(stream);
-        self.owners.change(stream.owner, Memory::default(), memory_of(self.first_window, stream));
+        self.owners.change(stream.owner, StreamMemory::default(), memory_of(self.first_window, stream));
     }
 
     /// Returns true if there is memory for another stream of an owner.
@@ -382,10 +382,74 @@ fn opens_before<P>(frames: &[Frame<P>], stream: u64) -> bool {
 }
 
 /// Memory of a stream, with initial windows of `first`.
-fn memory_of<P: Payload>(first: u64, stream: &Reassembly<P>) -> Memory {
+fn memory_of<P: Payload>(first: u64, stream: &Reassembly<P>) -> StreamMemory {
     let (consumed, reserved) = (stream.consumed(), if stream.reserved { first } else { 0 });
-    Memory {
+    StreamMemory {
         promised: if stream.limit > first { stream.limit - consumed } else { 0 },
         held: (stream.high - consumed).max(reserved),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use skyhop_wire::stp::PayloadLength;
+
+    /// The memory of all streams of an owner, or of all, counted anew.
+    fn counted(incoming: &Incoming<PayloadLength>, owner: Option<u32>) -> StreamMemory {
+        let streams =
+            incoming.streams.values().filter(|stream| owner.is_none_or(|owner| stream.owner == owner));
+        streams.map(|stream| incoming.memory_of(stream)).fold(StreamMemory::default(), |sum, one| {
+            StreamMemory { promised: sum.promised + one.promised, held: sum.held + one.held }
+        })
+    }
+
+    #[test]
+    fn the_memory_of_owners_is_that_of_their_streams() {
+        for seed in 1..=50_u64 {
+            let budgets = Budgets { stream_window: 750_000, first_window: 16_384, ..Budgets::default() };
+            let mut incoming: Incoming<PayloadLength> = Incoming::new(&budgets, 1_000_000, 0);
+            let (mut state, mut promised) = (seed, 0);
+            let mut draw = |below: u64| {
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                (state >> 33) % below
+            };
+            for _ in 0..4000 {
+                let id = 2 * draw(12);
+                let owner = draw(4) as u32;
+                match draw(20) {
+                    0 => _ = incoming.accept(id + 24 * draw(20)),
+                    1 => incoming.assign(id, owner),
+                    2 => incoming.unreserve(id),
+                    3 if draw(60) == 0 => incoming.break_off(id),
+                    4 if draw(60) == 0 => {
+                        let end = incoming.stream(id).map_or(0, |stream| stream.high);
+                        _ = incoming.reset(id, end + draw(100));
+                    }
+                    5..=9 => {
+                        if incoming.read(id, 1 + draw(60_000) as usize).is_some() {
+                            incoming.credit(id);
+                            incoming.forget_if_over(id);
+                        }
+                    }
+                    10 => incoming.limit_window(id, 65_536 << draw(6)),
+                    _ => {
+                        let Some(stream) = incoming.stream(id) else { continue };
+                        let offset = stream.next + (draw(8) / 6) * draw(3000);
+                        let data = PayloadLength((1 + draw(3000)).min(stream.limit.saturating_sub(offset)));
+                        let end = draw(2000) == 0 && offset + data.0 >= stream.high;
+                        incoming.piece(id, offset, (data.0 > 0).then_some(data), end);
+                    }
+                }
+                for owner in 0..4 {
+                    assert_eq!(incoming.owners.of(owner), counted(&incoming, Some(owner)), "seed {seed}");
+                }
+                assert_eq!(incoming.owners.all, counted(&incoming, None), "seed {seed}");
+                promised = promised.max(incoming.owners.all.promised);
+                let unreserved = incoming.streams.values().map(|stream| stream.high - stream.consumed());
+                assert_eq!(unreserved.sum::<u64>(), incoming.held(), "seed {seed}");
+            }
+            assert!(promised > 200_000, "seed {seed}: {promised} bytes were promised at most");
+        }
     }
 }

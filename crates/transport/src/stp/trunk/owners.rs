@@ -9,7 +9,7 @@ pub(super) const NOBODY: u32 = 0;
 
 /// Memory of a stream, or of several.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Memory {
+pub(super) struct StreamMemory {
     /// Credit above the initial amount that has been announced and not used up.
     pub promised: u64,
     /// Bytes unread and behind gaps; for a stream that has just been opened, its initial credit at least.
@@ -17,24 +17,24 @@ pub(super) struct Memory {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Owners {
-    pub all: Memory,
-    each: Vec<Memory>,
+pub(super) struct SharedMemory {
+    pub all: StreamMemory,
+    each: Vec<StreamMemory>,
 }
 
-impl Owners {
-    pub fn of(&self, owner: u32) -> Memory {
+impl SharedMemory {
+    pub fn of(&self, owner: u32) -> StreamMemory {
         self.each.get(owner as usize).copied().unwrap_or_default()
     }
 
     /// Replaces a stream's memory by another amount.
-    pub fn change(&mut self, owner: u32, before: Memory, after: Memory) {
+    pub fn change(&mut self, owner: u32, before: StreamMemory, after: StreamMemory) {
         if before == after {
             return;
         }
         let place = owner as usize;
         if place >= self.each.len() {
-            self.each.resize(place + 1, Memory::default());
+            self.each.resize(place + 1, StreamMemory::default());
         }
         for memory in [&mut self.all, &mut self.each[place]] {
             memory.promised = memory.promised + after.promised - before.promised;
