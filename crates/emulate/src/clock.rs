@@ -18,6 +18,10 @@ fn read(clock: ClockId) -> u64 {
 }
 
 fn monotonic() -> u64 {
+    #[cfg(test)]
+    if let Some(ns) = stepped::read() {
+        return ns;
+    }
     read(ClockId::Monotonic)
 }
 
@@ -72,5 +76,28 @@ impl RunClock {
     pub fn absolute(&self, at: Time) -> Timespec {
         let ns = self.zero.saturating_add(at.as_nanos());
         Timespec { tv_sec: (ns / 1_000_000_000) as i64, tv_nsec: (ns % 1_000_000_000) as i64 }
+    }
+}
+
+/// A monotonic clock for tests, which moves only when it is read: each reading is a step after the one before.
+#[cfg(test)]
+pub(crate) mod stepped {
+    use skyhop_units::Span;
+    use std::cell::Cell;
+
+    thread_local! {
+        /// The next reading, ns, and the step; `None` for the real clock.
+        static NEXT: Cell<Option<(u64, u64)>> = const { Cell::new(None) };
+    }
+
+    /// Sets the next reading of this thread's clock, and the step.
+    pub(crate) fn set(next: Span, step: Span) {
+        NEXT.set(Some((next.as_nanos(), step.as_nanos())));
+    }
+
+    pub(super) fn read() -> Option<u64> {
+        let (ns, step) = NEXT.get()?;
+        NEXT.set(Some((ns + step, step)));
+        Some(ns)
     }
 }

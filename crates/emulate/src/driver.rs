@@ -458,3 +458,152 @@ fn segment(mut packet: Packet, less: u32, ahead: u32) -> Packet {
     }
     packet
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::stepped;
+    use crate::offload::{LEN, fold, sum};
+    use crate::tun::Tun;
+    use std::os::fd::OwnedFd;
+    use std::os::unix::net::UnixDatagram;
+
+    const DELAY: Span = Span::from_millis(10);
+    const EARLY: Span = Span::from_micros(79);
+    const NOW: Time = Time::from_nanos(1_000_000_000);
+    const NANOSECOND: Span = Span::from_nanos(1);
+
+    /// A loop whose two ports are sockets, with the hosts' ends of them. It stands at `NOW` of a clock that moves when it is read,
+    /// after frames that were `apart`, with a link of `DELAY` that takes no time to send.
+    fn stand(apart: Span) -> (EmulationLoop, [UnixDatagram; 2]) {
+        let text = "duration = \"60 s\"\n[links.l]\nrate = \"1000 Gbit/s\"\ndelay = \"10 ms\"\n[[flows]]\nreal = true\n\
+            path = [\"a\", \"l\", \"b\"]\ntraffic = { kind = \"ping\" }\n";
+        let loaded = skyhop_scenario::parse(text.as_bytes(), "test", &[]).expect("a scenario");
+        let simulation = Simulation::with_programs(&loaded.scenario, &loaded.files, 1, &[0]);
+        let pairs = [0; 2].map(|_| UnixDatagram::pair().expect("sockets"));
+        let ports = pairs.each_ref().map(|(port, _)| {
+            let port = port.try_clone().expect("a descriptor");
+            port.set_nonblocking(true).expect("a socket");
+            Port::new(Tun::of_socket(OwnedFd::from(port)), None)
+        });
+        let ends = [1, 2].map(|last| FlowEnd::Host(Ipv4Addr::new(10, 0, 0, last)));
+        let between = vec![ProgramFlow { flow: 0, ports: [Some(0), Some(1)], ends }];
+        let limits = LatenessLimits { late: Span::from_micros(150), missed: 0 };
+        stepped::set(Span::ZERO, NANOSECOND);
+        let made = EmulationLoop::new(
+            simulation.expect("a network"),
+            ports.into(),
+            between,
+            (1 << 20, &limits),
+            None,
+        );
+        let mut made = made.expect("a descriptor");
+        for n in 1..=100 {
+            made.pace.handle_round(Time::ZERO + Span::from_nanos(apart.as_nanos() * n), n);
+        }
+        stepped::set(NOW.since(Time::ZERO), NANOSECOND);
+        (made, pairs.map(|(_, host)| host))
+    }
+
+    const CLOSE: Span = Span::from_micros(100);
+    const FAR: Span = Span::from_millis(5);
+
+    /// Sends a packet of UDP from the first host to the second.
+    fn send(host: &UnixDatagram) {
+        let mut bytes = [0; LEN + 28];
+        let packet = &mut bytes[LEN..];
+        (packet[0], packet[3], packet[8], packet[9], packet[25]) = (0x45, 28, 64, 17, 8);
+        packet[12..20].copy_from_slice(&[10, 0, 0, 1, 10, 0, 0, 2]);
+        let header = !fold(sum(&packet[..20]));
+        packet[10..12].copy_from_slice(&header.to_be_bytes());
+        host.send(&bytes).expect("a socket");
+    }
+
+    /// The time at which a packet counts as sent that is read at `NOW`, `came` being its time at the device.
+    fn sent(apart: Span, came: Option<Time>) -> Time {
+        let (mut made, [host, _]) = stand(apart);
+        send(&host);
+        made.read(0, came).expect("a socket");
+        assert_eq!(made.ports[0].counts.read_packets, 1);
+        made.simulation.run_until(NOW + DELAY + DELAY);
+        made.simulation.poll_arrival().expect("a packet").at.before(DELAY)
+    }
+
+    /// Asserts that two times differ by at most a few readings of the clock, and the link's time to send a packet.
+    fn close(found: Time, expected: Time) {
+        let off = found.since(expected).max(expected.since(found));
+        assert!(off <= Span::from_nanos(10), "{found:?} for {expected:?}");
+    }
+
+    #[test]
+    fn a_packet_among_many_counts_as_sent_half_a_round_before_it_is_read() {
+        close(sent(CLOSE, None), NOW.before(EARLY));
+        close(sent(FAR, None), NOW);
+        // One that comes alone counts from its time at the device.
+        let came = NOW.before(Span::from_micros(23));
+        close(sent(FAR, Some(came)), came);
+    }
+
+    #[test]
+    fn a_packet_is_never_sent_before_an_event_that_was_handled() {
+        let (mut made, [host, _]) = stand(CLOSE);
+        let handled = NOW.before(Span::from_micros(30));
+        made.simulation.run_until(handled);
+        send(&host);
+        made.read(0, None).expect("a socket");
+        made.simulation.run_until(NOW + DELAY);
+        close(made.simulation.poll_arrival().expect("a packet").at, handled + DELAY);
+    }
+
+    #[test]
+    fn a_wake_up_is_wrong_by_what_a_packet_sent_then_would_be() {
+        for (apart, after) in [(CLOSE, EARLY), (FAR, Span::ZERO)] {
+            let (mut made, _hosts) = stand(apart);
+            let late = Span::from_micros(11);
+            made.next_look = NOW;
+            made.look(NOW + after + late);
+            assert_eq!((made.lateness.wake.count(), made.lateness.wake.max()), (1, late));
+        }
+    }
+
+    /// A round handles and writes what is due within half a round, if packets are many; else nothing before it is due.
+    #[test]
+    fn packets_are_written_half_a_round_early_at_most() {
+        for (apart, early) in [(CLOSE, EARLY), (FAR, Span::ZERO)] {
+            for (before, written) in [(Span::from_micros(2), false), (Span::ZERO, true)] {
+                let (mut made, [host, other]) = stand(apart);
+                other.set_nonblocking(true).expect("a socket");
+                send(&host);
+                made.read(0, Some(NOW)).expect("a socket");
+                let round = (NOW + DELAY + Span::from_micros(1)).before(early).before(before);
+                stepped::set(round.since(Time::ZERO), NANOSECOND);
+                // At its end the loop makes a last round, without a wait.
+                made.run(&Arc::default(), Some(NOW)).expect("sockets");
+                assert_eq!(other.recv(&mut [0; 128]).is_ok(), written, "{apart:?}, {before:?}");
+                // It is written at once, and not when it is due.
+                let wrong = made.lateness.release.max();
+                let least = early.saturating_sub(Span::from_micros(2));
+                assert!(
+                    !written || (least..=early + Span::from_micros(2)).contains(&wrong),
+                    "{apart:?}: {wrong:?}"
+                );
+            }
+        }
+    }
+
+    /// A packet that was polled for is handled before it is due, and written when it is.
+    #[test]
+    fn a_single_packet_is_written_when_it_is_due() {
+        let (mut made, [host, other]) = stand(FAR);
+        send(&host);
+        made.read(0, Some(NOW)).expect("a socket");
+        made.pace.was_awake(Span::ZERO);
+        let round = (NOW + DELAY).before(Span::from_micros(30));
+        stepped::set(round.since(Time::ZERO), Span::from_nanos(10));
+        made.run(&Arc::default(), Some(NOW)).expect("sockets");
+        other.set_nonblocking(true).expect("a socket");
+        assert!(other.recv(&mut [0; 128]).is_ok());
+        let wrong = made.lateness.release.max();
+        assert!(wrong <= Span::from_micros(1), "{wrong:?}");
+    }
+}

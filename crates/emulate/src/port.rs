@@ -276,3 +276,54 @@ impl Io<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::stepped;
+    use crate::offload::FrameShape;
+    use std::os::unix::net::UnixDatagram;
+
+    /// How wrong a port is about 100 packets after its first 100, with a write that takes `took`, if it may not write early: the
+    /// longest time between the middle of a write and the time at which its packet was due.
+    fn wrong(took: Span) -> Span {
+        let (device, host) = UnixDatagram::pair().expect("sockets");
+        let mut port = Port::new(Tun::of_socket(device.into()), None);
+        let (mut bursts, mut release) = (Bursts::new(1 << 20), Histogram::default());
+        stepped::set(Span::ZERO, took);
+        let clock = RunClock::start();
+        for n in 1..=200u64 {
+            if n == 101 {
+                release = Histogram::default();
+            }
+            let frame = [0x45; 100];
+            let shape = FrameShape::of(Offload::default(), &frame).expect("a packet");
+            let burst = bursts.insert(&frame, shape).expect("room");
+            let due = Time::ZERO + Span::from_millis(n);
+            // A clock that moves by `took` with each reading shows, as its fourth, the time half of it before the packet is due, and
+            // a little more, since a smoothed duration is a little too short.
+            let lead = Span::from_nanos(took.as_nanos() / 2).min(MOST_LEAD);
+            let fourth = due.before(lead) + Span::from_nanos(100);
+            stepped::set(fourth.before(took * 3).since(Time::ZERO), took);
+            let mut io =
+                Io { port: 0, bursts: &mut bursts, clock, early: false, release: &mut release, tap: None };
+            port.deliver(Tag::new(burst, 0), false, due, &mut io);
+            port.flush(&mut io);
+            assert_eq!(host.recv(&mut [0; 128]).expect("a frame"), LEN + 100);
+        }
+        assert_eq!(release.count(), 100);
+        release.max()
+    }
+
+    #[test]
+    fn a_write_begins_half_its_time_before_its_packet_is_due() {
+        // Without the lead these are 8 to 40 us, or more.
+        for took in [8, 16, 40] {
+            let wrong = wrong(Span::from_micros(took));
+            assert!(wrong <= Span::from_micros(1), "{took} us: {wrong:?}");
+        }
+        // A longer one begins by the most, and is wrong by the rest.
+        let wrong = wrong(Span::from_micros(80)).as_nanos();
+        assert!((15_000..=16_000).contains(&wrong), "{wrong} ns");
+    }
+}

@@ -101,6 +101,12 @@ impl Tun {
         Ok(tun)
     }
 
+    /// A socket in the place of a device, for tests: each of its messages is a frame.
+    #[cfg(test)]
+    pub(crate) fn of_socket(socket: OwnedFd) -> Self {
+        Self { fd: socket, offloads: Offloads::TcpAndUdp }
+    }
+
     /// Sets the kinds of frames that may carry many packets.
     pub fn set_offloads(&mut self, offloads: Offloads) -> io::Result<()> {
         let flags = match offloads {
