@@ -10,6 +10,7 @@ use crate::flow::{Phase, SplitConnection};
 use crate::gateway::{ASKING_MAX, End, FAR, Gateway};
 use crate::kernel::KernelSocket;
 use crate::prefix::{is_special, plain};
+use crate::user_memory::user_of;
 use bytes::Bytes;
 use skyhop_splice::preamble::{Answer, Carries, Destination, Preamble};
 use skyhop_units::{Span, Time};
@@ -62,7 +63,8 @@ impl Gateway {
         if self.flows.len() > self.config.connections.min(self.files_max) {
             return Err(End::Answered(Answer::Full));
         }
-        if let Some(user) = flow.client.map(|client| client.ip()) {
+        let from_hub = self.config.role == Role::Terminal;
+        if let Some(user) = user_of(&preamble.destination, flow.client, from_hub) {
             if !self.has_memory(link, user) {
                 return Err(End::Answered(Answer::Full));
             }

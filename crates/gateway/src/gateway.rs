@@ -20,7 +20,7 @@ use crate::sides::KernelSide;
 use crate::socks::{self, Asked, Socks};
 use crate::udp_flows::UdpState;
 use crate::user_limits::{limits_of, quota_of};
-use crate::user_memory::UserMemory;
+use crate::user_memory::{UserMemory, user_of};
 use crate::user_quotas::UserQuotas;
 use bytes::{Bytes, BytesMut};
 use polling::{Event as PollEvent, PollMode, Poller};
@@ -428,10 +428,7 @@ impl Gateway {
             Destination::Name(..) => None,
         };
         let link = link.ok_or(End::Refused(Answer::Unreachable))?;
-        let user = match (&preamble.destination, self.config.role) {
-            (Destination::Address(to), Role::Hub) => Some(to.ip()),
-            _ => flow.client.map(|client| client.ip()),
-        };
+        let user = user_of(&preamble.destination, flow.client, self.config.role == Role::Hub);
         if let Some(user) = user.filter(|user| !self.has_memory(link, *user)) {
             return self.wait_for_memory(now, slot, flow, user);
         }

@@ -12,11 +12,11 @@ use crate::gateway::{End, Gateway};
 use crate::user_limits::limits_of;
 use skyhop_live::engine::Link;
 use skyhop_splice::owners::OwnerNumbers;
-use skyhop_splice::preamble::Answer;
+use skyhop_splice::preamble::{Answer, Destination};
 use skyhop_units::{Span, Time};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
 /// The pause before a connection for which its user has no memory is tried again.
 const PAUSE: Span = Span::from_millis(100);
@@ -29,6 +29,14 @@ const UNREAD_MAX: Span = Span::from_secs(10);
 const UNREAD_MIN: Span = Span::from_secs(2);
 /// The interval of searches for such connections.
 const SEARCH: Span = Span::from_secs(1);
+
+/// The user of a connection, if known: the terminal's end of it, whichever gateway opens it.
+pub(crate) fn user_of(to: &Destination, client: Option<SocketAddr>, from_hub: bool) -> Option<IpAddr> {
+    match to {
+        Destination::Address(to) if from_hub => Some(to.ip()),
+        _ => client.map(|client| client.ip()),
+    }
+}
 
 /// The users of all associations.
 #[derive(Debug, Default)]
