@@ -65,7 +65,7 @@ def test_reloads_under_load_change_nothing_for_connections(path):
     text = file.read_text()
     for old, new, said in (
         ("[intercept]", "memroy = 1\n[intercept]", "not reloaded: home.toml"),
-        ('silence = "4 s"', 'silence = "5 s"', "not reloaded: silence need a restart"),
+        ('silence = "4 s"', 'silence = "5 s"', "not reloaded: silence needs a restart"),
     ):
         file.write_text(text.replace(old, new, 1))
         path.terminal.send_signal(1)

@@ -461,7 +461,8 @@ impl Config {
 }
 
 fn with_port(host: &str) -> String {
-    match host.parse::<IpAddr>() {
+    let bare = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(host);
+    match bare.parse::<IpAddr>() {
         Ok(ip) => SocketAddr::new(ip, UDP_PORT).to_string(),
         Err(_) if host.contains(':') => host.to_owned(),
         Err(_) => format!("{host}:{UDP_PORT}"),

@@ -708,7 +708,8 @@ impl Daemon {
             }
         }
         if !fixed.is_empty() {
-            let message = format!("not reloaded: {} need a restart", fixed.join(", "));
+            let need = if fixed.len() == 1 { "needs" } else { "need" };
+            let message = format!("not reloaded: {} {need} a restart", fixed.join(", "));
             return (self.log)(&message);
         }
         if let Some(ruleset) = rules::ruleset(&config) {

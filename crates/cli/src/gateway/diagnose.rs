@@ -75,8 +75,10 @@ fn host(config: &Config, findings: &mut Findings) {
             );
         }
     }
+    // Not those of /sys, which are another network namespace's for a program that has entered this one.
+    let devices = std::fs::read_to_string("/proc/self/net/dev").unwrap_or_default();
     for device in config.intercept.iter().flat_map(|intercept| &intercept.interfaces) {
-        let there = Path::new("/sys/class/net").join(device).exists();
+        let there = devices.lines().any(|line| line.trim_start().split(':').next() == Some(device));
         findings.say(
             there,
             &format!("the device {device}"),

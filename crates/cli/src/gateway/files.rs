@@ -175,7 +175,7 @@ key = \"KEY\"
 memory = \"64 MB\"              # for each terminal, each way; 250 Mbit/s at 600 ms need 38 MB
 metrics = \"127.0.0.1:9464\"
 # source = \"client\"            # servers see the users' addresses, if what is sent to those comes by this host
-# allow = [\"10.0.0.0/8\"]       # addresses of this host or of special purpose that may be connected to
+# allow = [\"10.0.0.1/32\"]      # of this host's own and special addresses, those that may be connected to
 ";
 
 const TERMINAL: &str = "\
