@@ -43,7 +43,7 @@ def both_ways(lab, work):
 
 def thesis():
     """The thesis's case (HT figures 4.13 to 4.22): 50 MB over 10 Mbit/s and 600 ms, behind 20 ms with a competing flow."""
-    size, rate, seconds, starts = 50_000_000, 10e6, 60, 5
+    size, rate, seconds, starts = 50_000_000, 10e6, 120, 5
     internet = link_scenario("100 Mbit/s", "100 Mbit/s", 10, queue=200, flows=COMPETING)
     rows = []
     with Lab(link_scenario("10 Mbit/s", "1 Mbit/s", 290, queue=500), internet) as lab:
