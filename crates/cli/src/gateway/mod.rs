@@ -14,7 +14,7 @@ mod run;
 mod status;
 pub mod through;
 
-pub use run::daemon;
+pub use run::{LogForm, daemon};
 
 use crate::failure::Failure;
 use clap::Subcommand;

@@ -4,12 +4,14 @@
 
 use super::capture;
 use crate::failure::Failure;
-use clap::Args;
+use clap::{Args, ValueEnum};
+use serde_json::json;
 use skyhop_gateway::{Config, DaemonError, Dns, Fail, Quic, Role, SourceAddress, UdpRule, ruleset};
 use skyhop_live::engine::PacketTap;
 use skyhop_units::Bytes;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 /// `skyhop gateway run`.
 #[derive(Debug, Args)]
@@ -25,6 +27,30 @@ pub struct GatewayRun {
     /// The capture ends when its file has this size.
     #[arg(long, value_name = "SIZE", default_value = "100 MB", requires = "capture")]
     pub capture_size: Bytes,
+    /// Form of the log on standard error: sentences, or an object of JSON in each line.
+    #[arg(long, value_enum, default_value_t = LogForm::Text)]
+    pub log: LogForm,
+}
+
+/// Form of a daemon's log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum LogForm {
+    Text,
+    Json,
+}
+
+impl LogForm {
+    /// A line: the daemon's sentence, with the command, or with the time, the gateway's role and the sentence's subject.
+    fn line(self, (command, role): (&str, Role), time_s: f64, sentence: &str) -> String {
+        if self == LogForm::Text {
+            return format!("{command}: {sentence}");
+        }
+        let (of, message) = match sentence.split_once(": ") {
+            Some((of, message)) if !of.contains(' ') => (Some(of), message),
+            _ => (None, sentence),
+        };
+        json!({ "time_s": time_s, "role": role.to_string(), "of": of, "message": message }).to_string()
+    }
 }
 
 fn read(file: &Path) -> Result<Config, Failure> {
@@ -38,21 +64,29 @@ pub fn run(args: &GatewayRun) -> Result<(), Failure> {
         return check(&args.file);
     }
     let tap = args.capture.as_deref().map(|path| capture::tap(path, args.capture_size)).transpose()?;
-    daemon(&args.file, config, tap, "skyhop gateway")
+    daemon(&args.file, config, tap, (args.log, "skyhop gateway"))
 }
 
-/// Runs the daemon with this configuration; its log names the command.
+/// Runs the daemon with this configuration; its log has this form, and names the command.
 pub fn daemon(
     file: &Path,
     config: Config,
     tap: Option<PacketTap>,
-    command: &'static str,
+    (form, command): (LogForm, &'static str),
 ) -> Result<(), Failure> {
-    let log = Box::new(move |line: &str| eprintln!("{command}: {line}"));
+    let role = config.role;
+    let log =
+        Box::new(move |sentence: &str| eprintln!("{}", form.line((command, role), unix_time(), sentence)));
     skyhop_gateway::run(file.to_path_buf(), config, tap, log).map_err(|e| match e {
         DaemonError::Config(message) => Failure::Scenario(format!("{}: {message}", file.display())),
         DaemonError::Run(message) => Failure::Run(message),
     })
+}
+
+/// Seconds since 1970.
+#[expect(clippy::disallowed_methods, reason = "a log has the time of day")]
+fn unix_time() -> f64 {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0.0, |time| time.as_secs_f64())
 }
 
 /// Prints the firewall's table.
@@ -133,4 +167,32 @@ pub fn check(file: &Path) -> Result<(), Failure> {
         let _ = writeln!(out, "  terminal            {name}: {users}");
     }
     crate::command::print(&out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_of_json_has_the_subject_of_the_sentence_apart() {
+        let line = |sentence| {
+            let line = LogForm::Json.line(("skyhop gateway", Role::Hub), 0.25, sentence);
+            serde_json::from_str::<serde_json::Value>(&line).expect("an object in one line")
+        };
+        let up = line("home: association open with [::1]:7");
+        assert_eq!((&up["of"], &up["role"]), (&json!("home"), &json!("hub")));
+        assert_eq!(up["message"], "association open with [::1]:7");
+        assert_eq!(up["time_s"], 0.25);
+        let refused = line("192.0.2.1:5: refused: \"a\"\nb");
+        assert_eq!(
+            (&refused["of"], &refused["message"]),
+            (&json!("192.0.2.1:5"), &json!("refused: \"a\"\nb"))
+        );
+        let ending = line("not reloaded: hub.toml:3: x");
+        assert_eq!(
+            (&ending["of"], &ending["message"]),
+            (&json!(null), &json!("not reloaded: hub.toml:3: x"))
+        );
+        assert_eq!(LogForm::Text.line(("skyhop gateway", Role::Hub), 0.25, "a: b"), "skyhop gateway: a: b");
+    }
 }

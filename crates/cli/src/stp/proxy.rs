@@ -5,7 +5,7 @@
 //! Leaves out UDP.
 
 use crate::failure::Failure;
-use crate::gateway::daemon;
+use crate::gateway::{LogForm, daemon};
 use clap::Args;
 use skyhop_gateway::{Config, Forward, Role, SourceAddress, host_and_port};
 use std::net::{Ipv4Addr, SocketAddr};
@@ -62,5 +62,5 @@ pub fn run(args: &Proxy) -> Result<(), Failure> {
         .map(|forward| format!("{} to {}:{}", forward.listen, forward.to.0, forward.to.1));
     let shown: Vec<String> = shown.chain(forwards).collect();
     eprintln!("skyhop stp proxy: {}", shown.join(", "));
-    daemon(&args.file, config, None, "skyhop stp proxy")
+    daemon(&args.file, config, None, (LogForm::Text, "skyhop stp proxy"))
 }
