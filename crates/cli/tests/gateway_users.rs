@@ -160,13 +160,25 @@ fn a_user_who_does_not_read_uses_up_a_part_of_the_memory_and_others_go_on() {
         "those that wait are neither opened nor refused",
     );
     drop(hoarded);
-    // So many at once that all are open before the memory is used up: those of the user who holds most are reset.
+    // So many at once that all are open before the memory is used up, and each reads a little: some are reset, and all go on that belong
+    // to a user who holds little.
     let paused = connect_from([127, 0, 0, 5], lab.forward);
-    let hoarded: Vec<_> = (0..400).map(|_| connect_from([127, 0, 0, 2], lab.forward)).collect();
+    let mut slow: Vec<_> = (0..400).map(|_| connect_from([127, 0, 0, 2], lab.forward)).collect();
+    let ends = Arc::new(AtomicU64::new(0));
+    let over = ends.clone();
+    let reader = thread::spawn(move || {
+        let mut buffer = [0; 1500];
+        slow.iter().for_each(|client| client.set_nonblocking(true).unwrap());
+        while over.load(Ordering::Relaxed) == 0 {
+            slow.iter_mut().for_each(|client| _ = client.read(&mut buffer));
+            thread::sleep(Duration::from_millis(500));
+        }
+    });
     lab.wait(|lab| count(lab, "memory_resets_total") > 0, "no connection is reset");
     download(3, 3_000_000);
     lab.wait(|lab| held_bytes(lab) < (2 << 20) / 8 * 7, "more than seven eighths are held");
-    drop(hoarded);
+    ends.store(1, Ordering::Relaxed);
+    reader.join().unwrap();
     let mut paused = paused.take(3_000_000);
     assert_eq!(
         std::io::copy(&mut paused, &mut std::io::sink()).unwrap(),

@@ -4,12 +4,14 @@
 //! Differs from a web server: one request per connection, and read-only.
 //! Leaves out encryption, since the address is on loopback.
 
+use crate::config::Role;
 use crate::gateway::Gateway;
 use crate::kernel::{KernelSocket, Listener};
 use crate::rule_counters::{RuleCounters, RuleCounts};
 use bytes::BytesMut;
 use polling::{Event as PollEvent, PollMode, Poller};
 use serde_json::{Value, json};
+use skyhop_live::engine::Link;
 use skyhop_units::Time;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -221,6 +223,12 @@ fn metrics(now: Time, gateway: &Gateway, rules: Option<&RuleCounts>) -> String {
         ("streams", "gauge", "Connections inside the association."),
         ("in_flight_bytes", "gauge", "Bytes sent and not acknowledged."),
         ("held_bytes", "gauge", "Bytes received that connections here have not taken."),
+        ("queue_bytes", "gauge", "Bytes of connections that wait to be sent."),
+        (
+            "return_share",
+            "gauge",
+            "Bytes from the users' side for each byte to it, packets of the association.",
+        ),
         ("bytes_sent", "counter", "Bytes of the association's packets sent."),
         ("bytes_received", "counter", "Bytes of the association's packets received."),
         ("packets_sent", "counter", "Packets sent."),
@@ -277,6 +285,8 @@ fn peer(now: Time, gateway: &Gateway, name: &str, link: Option<u32>) -> Value {
         "window_bytes": trunk.window(),
         "in_flight_bytes": trunk.in_flight(),
         "held_bytes": trunk.held_bytes(),
+        "queue_bytes": trunk.unsent_bytes(),
+        "return_share": return_share(gateway.config.role, link),
         "packet_size": trunk.packet_size(),
         "streams": trunk.streams(),
         "packets_sent": link.traffic.packets_sent,
@@ -285,6 +295,13 @@ fn peer(now: Time, gateway: &Gateway, name: &str, link: Option<u32>) -> Value {
         "bytes_sent": link.traffic.bytes_sent,
         "bytes_received": link.traffic.bytes_received,
     })
+}
+
+/// Bytes from the users' side for each byte to it; nothing before there are any.
+fn return_share(role: Role, link: &Link) -> Option<f64> {
+    let [sent, received] = [link.traffic.bytes_sent, link.traffic.bytes_received].map(|bytes| bytes as f64);
+    let (back, forward) = if role == Role::Hub { (received, sent) } else { (sent, received) };
+    (forward > 0.0).then_some(back / forward)
 }
 
 /// The current status of the gateway.

@@ -37,7 +37,7 @@ pub struct GatewayCounters {
     pub port_waits: u64,
     /// Attempts to open a connection for which its user had no memory.
     pub memory_waits: u64,
-    /// Connections that were reset because nothing of them was read and the memory was used up.
+    /// Connections that were reset because they held much of a used-up memory.
     pub memory_resets: u64,
     /// Bytes of finished connections, received from and sent to the satellite link.
     pub bytes: [u64; 2],
@@ -93,7 +93,7 @@ impl GatewayCounters {
         );
         counter(
             "memory_resets_total",
-            "Connections that were reset because they did not read while the memory was used up.",
+            "Connections that were reset because the memory was used up and their user held most of it.",
             &[("", self.memory_resets)],
         );
         counter(

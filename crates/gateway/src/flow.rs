@@ -83,8 +83,6 @@ pub struct SplitConnection {
     pub owner: Option<IpAddr>,
     /// The connection's weight within that share.
     pub weight: u8,
-    /// The time at which the connection last took data from its stream.
-    pub read_at: Time,
     /// Consecutive checks of the socket without a new acknowledgment.
     pub looks: u32,
 }
@@ -144,7 +142,6 @@ impl SplitConnection {
             sharer: None,
             owner: None,
             weight: 16,
-            read_at: since,
             looks: 0,
         }
     }

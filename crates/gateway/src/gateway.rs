@@ -531,10 +531,6 @@ impl Gateway {
             let priority = flow.priority(&self.config.dscp);
             trunk.prioritize(id, Class { priority, weight: flow.weight });
         }
-        let from_stream = usize::from(opener);
-        if flow.join.carried()[from_stream] > before[from_stream] {
-            flow.read_at = now;
-        }
         self.passed(now, slot, flow, most, before);
         self.fate(now, slot, flow, progress)
     }

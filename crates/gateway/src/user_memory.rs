@@ -3,14 +3,13 @@
 //!
 //! Follows docs/gateway.md, "Priorities and shares"; the rule of the shares is `stp::Trunk::assign`.
 //! Differs from the limit of an association, which stops all of its connections: a user whose data are not read stops alone. The first
-//! data of a connection cannot be refused, and the kernel's buffers hide for a while that nobody reads; so connections that have not
-//! read for a while are reset when the memory of an association is nearly used up.
+//! data of a connection cannot be refused, and the kernel's buffers hide for a while that nobody reads; so
+//! connections of the user who holds most are reset when the memory of an association is used up for long.
 //! Leaves out the kernel's buffers towards clients and servers.
 
 use crate::flow::{Phase, SplitConnection};
 use crate::gateway::{End, Gateway};
 use crate::user_limits::limits_of;
-use skyhop_live::engine::Link;
 use skyhop_splice::owners::OwnerNumbers;
 use skyhop_splice::preamble::{Answer, Destination};
 use skyhop_units::{Span, Time};
@@ -20,14 +19,14 @@ use std::net::{IpAddr, SocketAddr};
 
 /// The pause before a connection for which its user has no memory is tried again.
 const PAUSE: Span = Span::from_millis(100);
-/// Used memory, in eighths, beyond which connections that do not read are reset, and the part that is then aimed at.
+/// Used memory, in eighths, beyond which an association is short of it, and the part at which a search for connections to reset ends.
 const FULL: u64 = 7;
 const RELIEVED: u64 = 6;
-/// The time without a read after which a connection may be reset, and the time after which it is not being read: as long as such
-/// connections of the user who holds most are too young, those of others stay.
-const UNREAD_MAX: Span = Span::from_secs(10);
-const UNREAD_MIN: Span = Span::from_secs(2);
-/// The interval of searches for such connections.
+/// The part of the memory, in eighths, that a user holds at least whose connections are reset.
+const MUCH: u64 = 2;
+/// The time for which an association may be short of memory.
+const FULL_MAX: Span = Span::from_secs(10);
+/// The interval of searches while one is.
 const SEARCH: Span = Span::from_secs(1);
 
 /// The user of a connection, if known: the terminal's end of it, whichever gateway opens it.
@@ -44,7 +43,8 @@ pub struct UserMemory {
     links: BTreeMap<u32, OwnerNumbers<IpAddr>>,
     /// Connections of each user here.
     connections: BTreeMap<IpAddr, usize>,
-    /// The time of the next search for connections that do not read, while an association's memory is nearly used up.
+    /// Associations that are short of memory, with the times at which they were found so.
+    short: BTreeMap<u32, Time>,
     search_at: Option<Time>,
 }
 
@@ -72,7 +72,7 @@ impl UserMemory {
         self.links.get(&link).map_or(0, |owners| owners.number(user))
     }
 
-    /// The time of the next search for connections that do not read.
+    /// The time of the next search for connections to reset.
     pub fn poll_timeout(&self) -> Option<Time> {
         self.search_at
     }
@@ -149,58 +149,60 @@ impl Gateway {
 
     /// Notes that an association may be short of memory.
     pub(crate) fn watch_memory(&mut self, now: Time, link: u32) {
-        let full = self.engine.trunk(link).is_some_and(|trunk| trunk.holds_more_than(FULL));
-        if full && self.user_memory.search_at.is_none() {
-            self.user_memory.search_at = Some(now + SEARCH);
+        if self.engine.trunk(link).is_some_and(|trunk| trunk.holds_more_than(FULL)) {
+            self.user_memory.short.entry(link).or_insert(now);
+            self.user_memory.search_at.get_or_insert(now + SEARCH);
         }
     }
 
-    /// Relieves the associations that are short of memory, if the time has come.
+    /// Relieves the associations that have been short of memory for long.
     pub(crate) fn relieve_due(&mut self, now: Time) {
         if self.user_memory.search_at.take_if(|at| *at <= now).is_none() {
             return;
         }
-        let short = |(id, link): (u32, &Link)| link.trunk.holds_more_than(FULL).then_some(id);
-        let short: Vec<u32> = self.engine.links().filter_map(short).collect();
-        for link in short {
-            self.relieve(now, link);
-            self.watch_memory(now, link);
+        for (link, since) in std::mem::take(&mut self.user_memory.short) {
+            let Some(trunk) = self.engine.link(link).map(|link| &link.trunk) else { continue };
+            // Slow readers free a little of it again and again.
+            if !trunk.holds_more_than(RELIEVED) {
+                continue;
+            }
+            if now.since(since) >= FULL_MAX && trunk.holds_more_than(FULL) {
+                self.relieve(now, link);
+            }
+            self.user_memory.short.insert(link, since);
+            self.user_memory.search_at = Some(now + SEARCH);
         }
     }
 
-    /// Resets connections of an association that have not read for a while: those of the user who holds most first, and of them those
-    /// that hold most.
+    /// Resets connections of the user who holds most of an association's memory, if there are others and the user holds much: those with
+    /// most data that wait to be read first. A slow reader is no better for the others than one who does not read.
     fn relieve(&mut self, now: Time, link: u32) {
         let Some(trunk) = self.engine.trunk(link) else { return };
-        let mut of_users: BTreeMap<Option<IpAddr>, u64> = BTreeMap::new();
-        let mut unread = Vec::new();
+        let mut of_users: BTreeMap<IpAddr, (u64, Vec<(u64, usize)>)> = BTreeMap::new();
         for slot in self.flows.of_link(link) {
             let Some(flow) = self.flows.get_mut(slot) else { continue };
-            let held = flow.stream.map_or(0, |(_, id)| trunk.readable(id));
-            if flow.owner.is_some() {
-                *of_users.entry(flow.owner).or_default() += held;
-            }
-            if held > 0 && now.since(flow.read_at) >= UNREAD_MIN {
-                unread.push((slot, flow.owner, held));
-            }
+            let (Some((_, id)), Some(user)) = (flow.stream, flow.owner) else { continue };
+            let (held, connections) = of_users.entry(user).or_default();
+            *held += trunk.readable(id);
+            connections.push((trunk.readable(id), slot));
         }
-        let of_user = |owner, held| of_users.get(&owner).copied().unwrap_or(held);
-        unread.sort_by_key(|(slot, owner, held)| {
-            std::cmp::Reverse((of_user(*owner, *held), *owner, *held, *slot))
-        });
-        for (slot, owner, _) in unread {
+        let others = of_users.len() > 1;
+        let most = of_users.into_iter().max_by_key(|(_, (held, _))| *held);
+        let Some((user, (_, mut connections))) =
+            most.filter(|(_, (held, _))| others && trunk.is_more_than(*held, MUCH))
+        else {
+            return;
+        };
+        connections.sort_unstable_by(|one, other| other.cmp(one));
+        for (_, slot) in connections {
             if !self.engine.trunk(link).is_some_and(|trunk| trunk.holds_more_than(RELIEVED)) {
                 return;
             }
             let Some(flow) = self.flows.take(slot) else { continue };
-            if now.since(flow.read_at) < UNREAD_MAX {
-                return self.flows.put(slot, flow);
-            }
             self.counters.memory_resets += 1;
             if self.counters.memory_resets == 1 {
-                let whose = owner.map_or(String::new(), |user| format!(" of {user}"));
                 self.log
-                    .push_back(format!("`memory` is used up: connections{whose} that do not read are reset"));
+                    .push_back(format!("{user}: `memory` is used up: connections that hold it are reset"));
             }
             self.finish(now, slot, flow, End::Reset);
         }

@@ -124,8 +124,8 @@ impl<P: Payload> Incoming<P> {
         self.seen - self.all.used
     }
 
-    pub fn holds_more_than(&self, eighths: u64) -> bool {
-        self.held() > self.all.budget / 8 * eighths
+    pub fn is_more_than(&self, bytes: u64, eighths: u64) -> bool {
+        bytes > self.all.budget / 8 * eighths
     }
 
     /// Bytes that streams and datagrams hold, with a cost for each of them.

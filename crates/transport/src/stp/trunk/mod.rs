@@ -208,7 +208,15 @@ impl<P: Payload> Trunk<P> {
     }
     /// Returns true if streams hold more than `eighths` of the memory for all of them.
     pub fn holds_more_than(&self, eighths: u64) -> bool {
-        self.incoming.holds_more_than(eighths)
+        self.is_more_than(self.held_bytes(), eighths)
+    }
+    /// Returns true if `bytes` are more than `eighths` of the memory for all streams.
+    pub fn is_more_than(&self, bytes: u64, eighths: u64) -> bool {
+        self.incoming.is_more_than(bytes, eighths)
+    }
+    /// Bytes of all streams that have not been sent.
+    pub fn unsent_bytes(&self) -> u64 {
+        self.path.source().unsent()
     }
     /// Packets and pieces held by the sending half.
     pub fn held(&self) -> usize {

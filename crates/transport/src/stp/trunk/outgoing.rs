@@ -108,6 +108,11 @@ impl<P: Payload> Outgoing<P> {
         self.streams.get(&id)
     }
 
+    /// Bytes of all streams that have not been sent.
+    pub(super) fn unsent(&self) -> u64 {
+        self.streams.values().map(StreamSending::unsent).sum()
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.streams.is_empty() && self.first.is_empty()
     }
