@@ -208,3 +208,19 @@ impl Gateway {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_user_is_at_the_terminals_end_whichever_gateway_opens() {
+        let [user, server] = [[10, 1, 0, 2], [198, 51, 100, 7]].map(|ip| SocketAddr::from((ip, 80)));
+        let from_user = Destination::Address(server);
+        assert_eq!(user_of(&from_user, Some(user), false), Some(user.ip()));
+        assert_eq!(user_of(&from_user, None, false), None);
+        assert_eq!(user_of(&Destination::Address(user), Some(server), true), Some(user.ip()));
+        let name = Destination::Name("server".into(), 80);
+        assert_eq!(user_of(&name, Some(user), false), Some(user.ip()));
+    }
+}
