@@ -4,6 +4,7 @@
 //! Differs from the simulated splice: the association acknowledges and retransmits for all of its streams.
 //! Leaves out waiting and the clock (`daemon`), and accepting connections (its listeners).
 
+use crate::alone::connections_max;
 use crate::config::{Config, Role};
 use crate::counters::GatewayCounters;
 use crate::dscp::Dscp;
@@ -184,9 +185,18 @@ impl Gateway {
         if self.config.role == Role::Hub { &mut self.peers.quotas } else { &mut self.user_quotas.quotas }
     }
 
+    /// Limit of connections.
+    fn connections_max(&self) -> usize {
+        let most = self.config.connections.min(self.files_max);
+        match self.config.role {
+            Role::Alone => most.min(connections_max(self.config.memory) as usize),
+            Role::Hub | Role::Terminal => most,
+        }
+    }
+
     /// Returns true if there is room for one more connection.
     pub fn has_room(&self) -> bool {
-        self.flows.len() < self.config.connections.min(self.files_max)
+        self.flows.len() < self.connections_max()
     }
 
     /// Returns true if connections may be accepted: handshakes that were held have their room already.
@@ -348,7 +358,9 @@ impl Gateway {
                 Phase::Asking(_) => self.ask(now, slot, flow),
                 Phase::Waiting(_) => self.open(now, slot, flow),
                 Phase::Intercepted(_) if self.is_over_quota(flow) => Err(End::Refused(Answer::OverQuota)),
-                Phase::Intercepted(_) if self.has_too_many(flow) => Err(End::Refused(Answer::Full)),
+                Phase::Intercepted(_) if self.has_too_many(flow) || !self.has_memory_alone(flow) => {
+                    Err(End::Refused(Answer::Full))
+                }
                 Phase::Intercepted(to) => {
                     let to = vec![*to];
                     self.connect(now, slot, flow, to)

@@ -209,7 +209,8 @@ impl KernelSocket {
         set_integer(&self.socket, libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, buffer)
             .or_else(|_| self.socket.set_send_buffer_size(buffer as usize))?;
         // Unsent data wait at the server instead of here.
-        set_integer(&self.socket, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, UNSENT)?;
+        let unsent = libc::c_int::try_from(tuning.unsent).unwrap_or(libc::c_int::MAX);
+        set_integer(&self.socket, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, unsent)?;
         if let Some(rate) = tuning.rate {
             let bytes = libc::c_int::try_from(rate.as_bps() / 8).unwrap_or(libc::c_int::MAX);
             set_integer(&self.socket, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, bytes)?;
@@ -334,15 +335,14 @@ pub struct SocketTuning<'a> {
     pub congestion: Option<&'a str>,
     /// The send buffer, bytes.
     pub buffer: u64,
+    /// Limit of the bytes in it that have not been sent.
+    pub unsent: u64,
     /// Limit of the sending rate.
     pub rate: Option<Rate>,
 }
 
 /// The kernel's number of the option by which RFC 2292 reads TCP control messages; libc does not define it.
 const IPV6_2292PKTOPTIONS: libc::c_int = 6;
-
-/// Limit of unsent bytes in the kernel for a connection over the satellite link.
-const UNSENT: libc::c_int = 256 << 10;
 
 pub fn set_integer(
     socket: &Socket,

@@ -49,6 +49,11 @@ pub struct UserMemory {
 }
 
 impl UserMemory {
+    /// Connections of a user here.
+    pub fn connections_of(&self, user: IpAddr) -> u64 {
+        self.connections.get(&user).copied().unwrap_or(0) as u64
+    }
+
     /// Counts a connection that a user here has opened.
     pub fn opened(&mut self, flow: &SplitConnection) {
         if let Some(user) = flow.user_here() {
@@ -95,8 +100,8 @@ impl Gateway {
     /// Returns true if the user of a connection has more connections than the file allows.
     pub(crate) fn has_too_many(&self, flow: &SplitConnection) -> bool {
         let Some(user) = flow.user_here().filter(|_| !self.config.users.is_empty()) else { return false };
-        let count = self.user_memory.connections.get(&user).copied().unwrap_or(0);
-        limits_of(&self.config.users, user).is_some_and(|limits| count > limits.connections)
+        let count = self.user_memory.connections_of(user);
+        limits_of(&self.config.users, user).is_some_and(|limits| count > limits.connections as u64)
     }
 
     /// Returns true if a user's share of an association's memory allows another connection.
