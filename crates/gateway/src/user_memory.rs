@@ -3,8 +3,8 @@
 //!
 //! Follows docs/gateway.md, "Priorities and shares"; the rule of the shares is `stp::Trunk::assign`.
 //! Differs from the limit of an association, which stops all of its connections: a user whose data are not read stops alone. The first
-//! data of a connection cannot be refused, and the kernel's buffers hide for a while that nobody reads; so
-//! connections of the user who holds most are reset when the memory of an association is used up for long.
+//! data of a connection cannot be refused, and the kernel's buffers hide for a while that nobody reads; so connections of the user who
+//! holds most are reset when the memory of an association is used up for long.
 //! Leaves out the kernel's buffers towards clients and servers.
 
 use crate::flow::{Phase, SplitConnection};
