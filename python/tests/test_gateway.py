@@ -437,6 +437,46 @@ def test_a_hub_alone_splits_for_users_who_have_no_gateway():
         assert download(made, lab.SERVER, 10_000) > 0.038, "passes unsplit"
 
 
+STALLED = """
+import socket, sys, time
+ends = []
+for _ in range(int(sys.argv[2])):
+    try:
+        end = socket.create_connection((sys.argv[1], 80), 10)
+        end.sendall(b"GET /bytes/20000000 HTTP/1.0\\r\\nHost: server\\r\\n\\r\\n")
+        ends.append(end)
+    except ConnectionError:
+        pass
+    time.sleep(0.2)
+time.sleep(1)
+refused = 0
+for end in ends:
+    try:
+        refused += end.recv(1, socket.MSG_PEEK) == b""
+    except ConnectionError:
+        refused += 1
+print(int(sys.argv[2]) - len(ends) + refused, flush=True)
+sys.stdin.readline()
+"""
+
+
+def test_a_user_who_does_not_read_leaves_memory_of_a_hub_alone_to_others():
+    with lab.Lab(lab.link_scenario("20 Mbit/s", "5 Mbit/s", 20)) as made:
+        made.start("server", "serve", sys.executable, ROOT / "bench/serve.py", "80")
+        lab.wait(lambda: made.run("server", "ss", "-Hltn", "sport = :80"), "no server", log=lambda: made.text("serve"))
+        made.alone('memory = "1 MiB"')
+        words = made.inside("user", sys.executable, "-c", STALLED, lab.SERVER, 30)
+        stalled = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        refused = int(stalled.stdout.readline())
+        # Each holds 68 to 110 kB of the 786 kB that one user may have.
+        assert 15 <= refused <= 24, refused
+        # The same host is another user by its other address.
+        assert download(made, "[fd00:4:0::1]", 200_000) > 0.038
+        stalled.communicate("\n", timeout=60)
+        lab.wait(lambda: made.status("hub")["connections"] == 0, "connections stay")
+        assert download(made, lab.SERVER, 200_000) > 0.038
+
+
 def test_ends_of_connections_pass_as_without_a_gateway(path):
     tester = ROOT / "bench/half_close.py"
     path.start("server", "ends", sys.executable, tester, "serve", 91)

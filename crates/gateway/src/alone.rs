@@ -7,34 +7,77 @@
 //! Leaves out shares of the link, which the kernel's connections settle by congestion control.
 
 use crate::flow::SplitConnection;
-use crate::gateway::{End, Fate, Gateway, allowed};
+use crate::gateway::{End, Fate, Gateway};
 use crate::kernel::{KernelSocket, SocketTuning};
 use crate::sides::KernelSide;
+use crate::user_turns::allowed;
 use skyhop_units::Time;
-use std::net::SocketAddr;
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::net::{IpAddr, SocketAddr};
 
-/// Limits of the unsent bytes of a connection in the kernel.
+/// Limits of the unsent bytes of a connection in the kernel, apart from the segment that exceeds them.
 const UNSENT_MIN: u64 = 4 << 10;
 const UNSENT_MAX: u64 = 256 << 10;
-/// Connections that a user may always have.
-const ALWAYS: u64 = 16;
+/// The longest segment that the kernel begins below the limit.
+const SEGMENT: u64 = 64 << 10;
+/// Part of the rest of the memory that a connection may have unsent.
+const PART: u64 = 16;
 
-/// Bytes of a new connection that may wait in the kernel, for `mine` connections of its user among `all`, including it: a quarter of the
-/// memory for all, and three quarters of that for a user. A client that does not read holds as much.
-fn unsent_max(memory: u64, all: u64, mine: u64) -> u64 {
-    let part = (memory / 4 / all.max(1)).min(memory / 16 * 3 / mine.max(1));
-    part.clamp(UNSENT_MIN, UNSENT_MAX)
+/// The unsent data in the kernel towards a user.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct UnsentLimit {
+    bytes: u64,
+    /// The kernel takes no more: the data count as held.
+    full: bool,
 }
 
-/// Number of connections for which there is memory.
-pub(crate) fn connections_max(memory: u64) -> u64 {
-    memory / UNSENT_MIN
+/// Bytes that wait in the kernel for clients, of connections whose limit is reached.
+#[derive(Debug, Default)]
+pub struct UnsentBytes {
+    all: u64,
+    of_users: BTreeMap<IpAddr, u64>,
 }
 
-/// Returns true if a user may have `mine` connections among `all`: three quarters at most of what other users leave.
-fn may_have(memory: u64, all: u64, mine: u64) -> bool {
-    let left = connections_max(memory).saturating_sub(all - mine);
-    mine <= (left / 4 * 3).max(ALWAYS)
+impl UnsentBytes {
+    fn of(&self, user: IpAddr) -> u64 {
+        self.of_users.get(&user).copied().unwrap_or(0)
+    }
+
+    /// Memory for a user that is left: three quarters of what other users leave.
+    fn left(&self, memory: u64, user: IpAddr) -> u64 {
+        let mine = self.of(user);
+        (memory.saturating_sub(self.all - mine) / 4 * 3).saturating_sub(mine)
+    }
+
+    /// The limit of a new connection of a user.
+    fn limit(&self, memory: u64, user: IpAddr) -> UnsentLimit {
+        let bytes = (self.left(memory, user) / PART).clamp(UNSENT_MIN, UNSENT_MAX);
+        UnsentLimit { bytes, full: false }
+    }
+
+    /// Notes that the kernel takes no more of a connection, or takes some again.
+    fn set_full(&mut self, user: IpAddr, limit: &mut UnsentLimit, full: bool) {
+        if std::mem::replace(&mut limit.full, full) == full {
+            return;
+        }
+        let bytes = limit.bytes + SEGMENT;
+        if full {
+            self.all += bytes;
+            *self.of_users.entry(user).or_default() += bytes;
+        } else if let Entry::Occupied(mut of_user) = self.of_users.entry(user) {
+            self.all -= bytes;
+            *of_user.get_mut() -= bytes;
+            if *of_user.get() == 0 {
+                of_user.remove();
+            }
+        }
+    }
+
+    /// Returns true if the memory of all connections is used up.
+    pub fn is_used_up(&self, memory: u64) -> bool {
+        self.all >= memory
+    }
 }
 
 impl Gateway {
@@ -47,11 +90,11 @@ impl Gateway {
         to: SocketAddr,
     ) {
         let config = &self.config;
-        let (all, mine) = (self.flows.len() as u64, self.user_memory.connections_of(client.ip()));
+        let unsent = self.unsent.limit(config.memory, client.ip());
         let tuning = SocketTuning {
             congestion: config.congestion.as_deref(),
             buffer: config.memory / 4,
-            unsent: unsent_max(config.memory, all + 1, mine + 1),
+            unsent: unsent.bytes,
             rate: config.rate,
         };
         if let Err(e) = socket.tune(&tuning) {
@@ -59,14 +102,21 @@ impl Gateway {
         }
         let dscp = socket.dscp();
         self.mark(&socket, self.config.dscp.back(dscp));
-        let flow = SplitConnection { dscp, ..SplitConnection::intercepted(now, socket, client, to) };
+        let flow = SplitConnection { dscp, unsent, ..SplitConnection::intercepted(now, socket, client, to) };
         self.insert(now, flow);
     }
 
-    /// Returns true if there is memory for a connection, which is among its user's already.
+    /// Returns true if there is memory for a connection.
     pub(crate) fn has_memory_alone(&self, flow: &SplitConnection) -> bool {
-        let Some(user) = flow.user_here() else { return true };
-        may_have(self.config.memory, self.flows.len() as u64, self.user_memory.connections_of(user))
+        let left = |user| self.unsent.left(self.config.memory, user);
+        flow.user_here().is_none_or(|user| left(user) >= SEGMENT + UNSENT_MIN)
+    }
+
+    /// Takes a connection that has ended out of the unsent data.
+    pub(crate) fn forget_unsent(&mut self, flow: &mut SplitConnection) {
+        if let Some(user) = flow.user_here() {
+            self.unsent.set_full(user, &mut flow.unsent, false);
+        }
     }
 
     /// Copies data between two sockets of the kernel.
@@ -83,6 +133,10 @@ impl Gateway {
         if client.socket.has_failed() || server.socket.has_failed() {
             return Fate::Over(End::Reset);
         }
+        let full = !client.socket.writable;
+        if let Some(user) = flow.user_here() {
+            self.unsent.set_full(user, &mut flow.unsent, full);
+        }
         self.passed(now, slot, flow, most, before);
         self.fate(now, slot, flow, progress)
     }
@@ -95,26 +149,29 @@ mod tests {
     #[test]
     fn connections_that_are_not_read_hold_the_memory_at_most_and_a_user_three_quarters() {
         for memory in [1 << 20, 64 << 20] {
-            for users in [1, 2, 10] {
-                let (mut all, mut held, mut counts) = (0, 0, vec![0; users]);
-                let mut of_users = vec![0; users];
-                // Each user opens as many as it may, the first one all of them at first.
-                for user in 0..users {
-                    while all < connections_max(memory) && may_have(memory, all + 1, counts[user] + 1) {
-                        (all, counts[user]) = (all + 1, counts[user] + 1);
-                        let unsent = unsent_max(memory, all, counts[user]);
-                        (held, of_users[user]) = (held + unsent, of_users[user] + unsent);
-                    }
+            let mut held = UnsentBytes::default();
+            let mut limits = Vec::new();
+            for user in (1..=10).map(|last| IpAddr::from([10, 1, 0, last])) {
+                // Each user opens as many as it may, one after another.
+                while held.left(memory, user) >= SEGMENT + UNSENT_MIN && !held.is_used_up(memory) {
+                    let mut limit = held.limit(memory, user);
+                    held.set_full(user, &mut limit, true);
+                    held.set_full(user, &mut limit, true);
+                    limits.push((user, limit));
                 }
-                assert!(held <= memory * 2, "{held} of {memory} by {counts:?}");
-                let most = connections_max(memory);
-                assert!((most / 4 * 3 - 1..=most / 4 * 3).contains(&counts[0]), "{counts:?} of {most}");
-                let second = counts.get(1).copied().unwrap_or(ALWAYS);
-                assert!(second >= ((most - counts[0]) / 4 * 3).min(ALWAYS), "{counts:?} of {most}");
             }
+            let first = held.of(IpAddr::from([10, 1, 0, 1]));
+            let second = held.of(IpAddr::from([10, 1, 0, 2]));
+            let most = SEGMENT + UNSENT_MAX;
+            assert!(held.all <= memory && held.all == held.of_users.values().sum::<u64>(), "{held:?}");
+            assert!((memory / 4 * 3 - most..=memory / 4 * 3).contains(&first), "{first} of {memory}");
+            assert!(second > memory / 16 && second <= (memory - first) / 4 * 3, "{second} of {memory}");
+            for (user, limit) in &mut limits {
+                held.set_full(*user, limit, false);
+                held.set_full(*user, limit, false);
+            }
+            assert!(held.all == 0 && held.of_users.is_empty(), "{held:?}");
+            assert_eq!(held.limit(64 << 20, IpAddr::from([10, 1, 0, 1])).bytes, UNSENT_MAX);
         }
-        assert_eq!(unsent_max(64 << 20, 1, 1), UNSENT_MAX);
-        assert_eq!(unsent_max(64 << 20, 1000, 100), 16_777);
-        assert_eq!(unsent_max(64 << 20, 1000, 1000), 12_582);
     }
 }

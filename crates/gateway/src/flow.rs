@@ -3,6 +3,7 @@
 //! Follows docs/stp.md §16: a preamble precedes the client's data, and an answer of one byte the server's.
 //! Leaves out the actions in each state (`gateway`).
 
+use crate::alone::UnsentLimit;
 use crate::dscp::{Dscp, DscpTable};
 use crate::kernel::KernelSocket;
 use crate::socks::Socks;
@@ -83,6 +84,8 @@ pub struct SplitConnection {
     pub owner: Option<IpAddr>,
     /// The connection's weight within that share.
     pub weight: u8,
+    /// Data in the kernel towards the user, if there is no far gateway.
+    pub unsent: UnsentLimit,
     /// Consecutive checks of the socket without a new acknowledgment.
     pub looks: u32,
 }
@@ -142,6 +145,7 @@ impl SplitConnection {
             sharer: None,
             owner: None,
             weight: 16,
+            unsent: UnsentLimit::default(),
             looks: 0,
         }
     }

@@ -4,7 +4,7 @@
 //! Differs from the simulated splice: the association acknowledges and retransmits for all of its streams.
 //! Leaves out waiting and the clock (`daemon`), and accepting connections (its listeners).
 
-use crate::alone::connections_max;
+use crate::alone::UnsentBytes;
 use crate::config::{Config, Role};
 use crate::counters::GatewayCounters;
 use crate::dscp::Dscp;
@@ -20,9 +20,9 @@ use crate::quotas::Quotas;
 use crate::sides::KernelSide;
 use crate::socks::{self, Asked, Socks};
 use crate::udp_flows::UdpState;
-use crate::user_limits::{limits_of, quota_of};
 use crate::user_memory::{UserMemory, user_of};
 use crate::user_quotas::UserQuotas;
+use crate::user_turns::{allowed, window};
 use bytes::{Bytes, BytesMut};
 use polling::{Event as PollEvent, PollMode, Poller};
 use skyhop_live::engine::{self, Engine, Link};
@@ -33,7 +33,7 @@ use skyhop_splice::preamble::{Answer, Destination, Preamble};
 use skyhop_splice::user_rates::UserLines;
 use skyhop_splice::users::Users;
 use skyhop_transport::stp::{Class, Congestion, Reason, TrunkEvent};
-use skyhop_units::{Rate, Span, Time};
+use skyhop_units::{Span, Time};
 use std::collections::VecDeque;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -94,6 +94,8 @@ pub struct Gateway {
     pub(crate) user_quotas: UserQuotas,
     /// Users whose connections share the memory of an association.
     pub(crate) user_memory: UserMemory,
+    /// Data in the kernel towards users, if there is no far gateway.
+    pub(crate) unsent: UnsentBytes,
     /// Refused streams, and the time at which each is reset if the far end has not done so.
     refused: VecDeque<(Time, u32, u64)>,
     /// Connections that wait for a port of this host towards their server.
@@ -153,6 +155,7 @@ impl Gateway {
             lines: UserLines::default(),
             user_quotas: UserQuotas::default(),
             user_memory: UserMemory::default(),
+            unsent: UnsentBytes::default(),
             refused: VecDeque::new(),
             port_waits: PortWaits::default(),
             handshakes: Handshakes::default(),
@@ -185,18 +188,10 @@ impl Gateway {
         if self.config.role == Role::Hub { &mut self.peers.quotas } else { &mut self.user_quotas.quotas }
     }
 
-    /// Limit of connections.
-    fn connections_max(&self) -> usize {
-        let most = self.config.connections.min(self.files_max);
-        match self.config.role {
-            Role::Alone => most.min(connections_max(self.config.memory) as usize),
-            Role::Hub | Role::Terminal => most,
-        }
-    }
-
     /// Returns true if there is room for one more connection.
     pub fn has_room(&self) -> bool {
-        self.flows.len() < self.connections_max()
+        self.flows.len() < self.config.connections.min(self.files_max)
+            && !self.unsent.is_used_up(self.config.memory)
     }
 
     /// Returns true if connections may be accepted: handshakes that were held have their room already.
@@ -547,31 +542,6 @@ impl Gateway {
         self.fate(now, slot, flow, progress)
     }
 
-    /// Returns true if the user of a new connection has used up a quota.
-    fn is_over_quota(&self, flow: &SplitConnection) -> bool {
-        !self.config.users.is_empty()
-            && flow.user_here().is_some_and(|user| self.user_quotas.is_over(&self.config.users, user))
-    }
-
-    /// Counts what a connection of a user with a rate or a quota has passed on.
-    pub(crate) fn passed(
-        &mut self,
-        now: Time,
-        slot: usize,
-        flow: &SplitConnection,
-        most: [u64; 2],
-        before: [u64; 2],
-    ) {
-        let Some(user) = flow.user_here().filter(|_| !self.config.users.is_empty()) else { return };
-        let bytes = [0, 1].map(|way| flow.join.carried()[way] - before[way]);
-        if quota_of(&self.config.users, user).is_some() {
-            self.user_quotas.passed(user, bytes.iter().sum());
-        }
-        for (way, most) in most.into_iter().enumerate().filter(|(_, most)| *most != u64::MAX) {
-            self.lines.passed(now, (user, way), slot, bytes[way], bytes[way] >= most);
-        }
-    }
-
     /// Maps a join's progress to the connection's fate.
     pub(crate) fn fate(
         &mut self,
@@ -595,7 +565,7 @@ impl Gateway {
     }
 
     /// Ends a connection, and counts the cause.
-    pub(crate) fn finish(&mut self, now: Time, slot: usize, flow: SplitConnection, end: End) {
+    pub(crate) fn finish(&mut self, now: Time, slot: usize, mut flow: SplitConnection, end: End) {
         let [up, down] = flow.join.carried();
         let [from_link, to_link] = if flow.opener { [down, up] } else { [up, down] };
         self.counters.bytes[0] += from_link;
@@ -609,6 +579,7 @@ impl Gateway {
         self.give_up_held(now, &flow, end);
         self.disown_memory(&flow);
         self.user_memory.ended(&flow);
+        self.forget_unsent(&mut flow);
         if let Some(user) = flow.user_here() {
             self.lines.forget(now, user, slot);
         }
@@ -775,34 +746,4 @@ impl Gateway {
             _ => self.flows.touch(slot),
         }
     }
-}
-
-/// The rates of a connection's user, to the server and back.
-fn rates_of(config: &Config, flow: &SplitConnection) -> Option<(IpAddr, [Option<Rate>; 2])> {
-    let user = flow.user_here().filter(|_| !config.users.is_empty())?;
-    limits_of(&config.users, user).map(|limits| (user, limits.rates))
-}
-
-/// Bytes that a connection may pass on in its turn, to the server and back, by its user's rates.
-pub(crate) fn allowed(
-    lines: &mut UserLines<IpAddr, usize>,
-    config: &Config,
-    now: Time,
-    slot: usize,
-    flow: &SplitConnection,
-) -> [u64; 2] {
-    let Some((user, rates)) = rates_of(config, flow) else { return [u64::MAX; 2] };
-    [0, 1].map(|way| rates[way].map_or(u64::MAX, |rate| lines.allowed(now, (user, way), rate, slot)))
-}
-
-/// Bytes of a connection's stream that may be here or on their way, by its user's rate from servers.
-fn window(
-    lines: &UserLines<IpAddr, usize>,
-    config: &Config,
-    slot: usize,
-    flow: &SplitConnection,
-    rtt: Option<Span>,
-) -> u64 {
-    let Some((user, [_, Some(rate)])) = rates_of(config, flow) else { return u64::MAX };
-    lines.window((user, 1), rate, rtt, slot)
 }

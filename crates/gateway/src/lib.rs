@@ -30,6 +30,7 @@
 //! | `user_limits` | limits of single users in the file |
 //! | `user_memory` | users' shares of the memory, and connections that wait for it |
 //! | `user_quotas` | quotas of single users |
+//! | `user_turns` | rates and quotas of a connection's user in its turn |
 //! | `socks` | requests of programs to the SOCKS5 proxy |
 //! | `names` | name resolution |
 //! | `user_counters` | the counters of users |
@@ -88,6 +89,7 @@ mod user_counters;
 mod user_limits;
 mod user_memory;
 mod user_quotas;
+mod user_turns;
 
 pub use config::{
     Config, Dns, Fail, Forward, Handshake, Intercept, Quic, Role, SourceAddress, Terminal, UdpRule,
