@@ -4,6 +4,8 @@
 //! Differs: link numbers are permanent, and an update returns the changes in place of rebuilding the network.
 //! Left out: antenna beams and patterns.
 
+mod acquisition;
+mod antennas;
 mod checks;
 pub mod defaults;
 pub mod failures;

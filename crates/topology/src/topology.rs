@@ -4,14 +4,15 @@
 //! Differs: ns-2's nodes each keep a timer; here the time is an argument of [`Topology::update`].
 //! Left out: the effect of a change on packets, which is the simulator's.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fmt;
-use std::ops::Range;
 use std::sync::Arc;
 
 use skyhop_chance::Stream;
 use skyhop_orbit::{Constellation, Course, Ecef, MixtureError, Terminal, TerminalError};
 
+use crate::acquisition::LinkStates;
+use crate::antennas::AntennaLinks;
 use crate::checks::Checks;
 use crate::failures::{Outage, ScheduledFailures};
 use crate::fleet::{Fleet, Fleets};
@@ -31,27 +32,16 @@ pub struct Topology {
     gateways: Vec<bool>,
     ground: Ground,
     /// ISLs, then GSLs by terminal and antenna, then fibre, then links on the ground.
-    links: Vec<LinkState>,
-    /// The decided state of each link, which it has once it is acquired.
-    wanted: Vec<LinkState>,
-    /// Time at which each link that is being acquired will be up, s.
-    due: BTreeMap<usize, f64>,
-    checks: Option<Checks>,
-    /// Longest time between two checks of a terminal, s.
-    longest_look_s: f64,
+    links: LinkStates,
+    checks: Checks,
     link_rule: Option<Arc<dyn LinkRule>>,
     policy: Option<Arc<dyn HandoverPolicy>>,
-    /// Index of the first GSL of each terminal to each constellation, and last the index of the first fibre link.
-    gsls: Vec<usize>,
-    /// For each GSL, true if the terminal holds the satellite at its far end.
-    attached: Vec<bool>,
+    antennas: AntennaLinks,
     /// Candidates of a terminal with several antennas; kept so that the memory is reused.
     sky: gsl::Candidates,
-    changes: Vec<LinkChange>,
     failures: ScheduledFailures,
-    updated_s: Option<f64>,
-    /// Time of each terminal's last check, s; `None` before the first.
-    looked_s: Vec<Option<f64>>,
+    /// True once the links have been updated.
+    updated: bool,
 }
 
 impl Topology {
@@ -119,9 +109,7 @@ impl Topology {
             return Err(TopologyError::UnknownTerminal { index, count: stations.len() });
         }
         let satellites = constellation.len() as u32;
-        let isls = links.len();
-        let mut gsls = vec![isls];
-        let mut attached = Vec::new();
+        let mut antenna_links = AntennaLinks::new(links.len(), fleets.len());
         for (terminal, antennas) in (0u32..).zip(antennas) {
             let a = NodeId(satellites + terminal);
             for index in 0..fleets.len() {
@@ -131,8 +119,7 @@ impl Topology {
                 let link = LinkState { a, b: NodeId(satellites.start), up: false, kind: LinkKind::Gsl };
                 links.extend(std::iter::repeat_n(link, count));
                 let follows = fleets.rules(index).handover == Handover::FollowPlane;
-                attached.extend((0..count).map(|antenna| follows && antenna == 0));
-                gsls.push(links.len());
+                antenna_links.push(count, follows);
             }
         }
         links.extend(pairs.into_iter().map(|pair| {
@@ -142,25 +129,19 @@ impl Topology {
         Ok(Self {
             gateways: stations.iter().map(|station| station.gateway).collect(),
             ground: Ground::default(),
-            longest_look_s: fleets.update_interval_s(),
+            checks: Checks::at_updates(stations.len(), fleets.update_interval_s()),
             geometry: Geometry::new(
                 fleets,
                 constellation,
                 stations.iter().map(|station| station.terminal.clone()).collect(),
             ),
-            attached,
-            wanted: links.clone(),
-            due: BTreeMap::new(),
-            checks: None,
+            links: LinkStates::new(links),
             link_rule: None,
             policy: None,
-            links,
-            gsls,
+            antennas: antenna_links,
             sky: gsl::Candidates::default(),
-            changes: Vec::new(),
             failures: ScheduledFailures::default(),
-            updated_s: None,
-            looked_s: vec![None; stations.len()],
+            updated: false,
         })
     }
 
@@ -171,14 +152,13 @@ impl Topology {
             let [a, b] = link.ends;
             LinkState { a, b, up: false, kind: LinkKind::Ground }
         }));
-        self.wanted = self.links.clone();
         self.ground = Ground::new(nodes, links);
         self
     }
 
     /// The first ground link.
     pub fn first_ground_link(&self) -> LinkId {
-        LinkId((self.links.len() - self.ground.links().len()) as u32)
+        LinkId((self.links().len() - self.ground.links().len()) as u32)
     }
 
     /// The ground link with this number; `None` for other links.
@@ -193,41 +173,43 @@ impl Topology {
     /// gaps or asynchronous checks, call [`Self::settle`] in between.
     pub fn update(&mut self, t_s: f64) -> &[LinkChange] {
         self.locate(t_s);
-        self.changes.clear();
-        self.finish(t_s);
+        self.links.begin();
+        self.links.finish(t_s);
         for fleet in 0..self.fleets().len() {
             self.look_between_satellites(fleet, t_s);
         }
         for terminal in 0..self.terminals().len() {
-            if self.updated_s.is_none() || self.checks.is_none() {
-                self.choose(terminal, t_s);
-            } else {
+            if self.updated && self.checks.have_clocks() {
                 self.let_go(terminal, t_s);
+            } else {
+                self.choose(terminal, t_s);
             }
         }
-        for link in self.all_gsls().end..self.links.len() {
-            let was = self.links[link];
+        for link in self.antennas.all().end..self.links().len() {
+            let was = self.links()[link];
             let up = [was.a, was.b].iter().all(|&end| !self.station_fails(end));
             self.decide_unless_failed(link, LinkState { up, ..was }, t_s);
         }
-        self.updated_s = Some(t_s);
-        &self.changes
+        self.updated = true;
+        self.links.changes()
     }
 
     /// Updates the ISLs of a constellation.
     fn look_between_satellites(&mut self, fleet: usize, t_s: f64) {
         let rules = *self.fleets().rules(fleet);
         let links = self.fleets().isls(fleet);
-        let within = self.wanted[links.clone()].partition_point(|link| link.kind != LinkKind::InterShell);
+        let within =
+            self.links.decided_of(links.clone()).partition_point(|link| link.kind != LinkKind::InterShell);
         let (within, between) = (links.start..links.start + within, links.start + within..links.end);
         for link in within {
-            let is =
-                isl::at(self.wanted[link], self.geometry.constellation(), &rules, self.geometry.positions());
+            let (constellation, positions) = (self.geometry.constellation(), self.geometry.positions());
+            let is = isl::at(self.links.decided(link), constellation, &rules, positions);
             self.decide_isl(link, is, t_s);
         }
         let (constellation, positions) = (self.geometry.constellation(), self.geometry.positions());
         let clear = |a, b| isl::is_up(LinkKind::InterShell, a, b, constellation, &rules);
-        let joined = shells::at(&self.wanted[between.clone()], constellation.planes(), positions, clear);
+        let joined =
+            shells::at(self.links.decided_of(between.clone()), constellation.planes(), positions, clear);
         for (link, is) in between.zip(joined) {
             self.decide_isl(link, is, t_s);
         }
@@ -246,23 +228,20 @@ impl Topology {
 
     /// Time of the next event between updates: the end of an acquisition, or a terminal's check, s.
     pub fn next_event_s(&self) -> Option<f64> {
-        let checks = self.checks.iter().flat_map(|checks| &checks.next_s);
-        self.due.values().chain(checks).copied().min_by(f64::total_cmp)
+        self.links.due_s().chain(self.checks.next_s()).min_by(f64::total_cmp)
     }
 
     /// Handles the events that are due by `t_s` between updates, without checking all links. Returns the changes.
     pub fn settle(&mut self, t_s: f64) -> &[LinkChange] {
-        self.changes.clear();
-        self.finish(t_s);
-        let Some(mut checks) = self.checks.take() else { return &self.changes };
-        for terminal in checks.take_due(t_s) {
+        self.links.begin();
+        self.links.finish(t_s);
+        for terminal in self.checks.take_due(t_s) {
             if self.geometry.located_s() != Some(t_s) {
                 self.locate(t_s);
             }
             self.choose(terminal, t_s);
         }
-        self.checks = Some(checks);
-        &self.changes
+        self.links.changes()
     }
 
     /// Makes each terminal check its satellites at its own times only: every `period_s`, give or take `dither_s`, from a random
@@ -277,9 +256,7 @@ impl Topology {
         dither_s: f64,
         chance: Stream,
     ) -> Result<(), RulesError> {
-        self.checks = Some(Checks::new(self.terminals().len(), period_s, dither_s, chance)?);
-        self.longest_look_s = period_s + dither_s;
-        Ok(())
+        self.checks.set_clocks(period_s, dither_s, chance)
     }
 
     /// Sets the caller's rule for ISLs; see [`LinkRule`].
@@ -294,85 +271,44 @@ impl Topology {
 
     /// Returns true if a link is down because it is being acquired.
     pub fn is_acquiring(&self, link: LinkId) -> bool {
-        self.due.contains_key(&link.index()) && !self.links[link.index()].up
+        self.links.is_acquiring(link.index())
     }
 
     fn decide_unless_failed(&mut self, link: usize, is: LinkState, t_s: f64) {
-        let failed = self.link_fails(link);
-        let is = LinkState { up: is.up && !failed, ..is };
+        let is = LinkState { up: is.up && !self.link_fails(link), ..is };
         // The common case: no change.
-        if is == self.links[link] && is == self.wanted[link] {
-            return;
+        if !self.links.is_settled(link, is) {
+            self.decide(link, is, t_s);
         }
-        self.decide(link, is, t_s);
     }
 
-    /// Sets the decided state of a link to `is`, at once or after its acquisition.
+    /// Sets the decided state of a link to `is`.
     fn decide(&mut self, link: usize, is: LinkState, t_s: f64) {
-        let wanted = std::mem::replace(&mut self.wanted[link], is);
-        let was = self.links[link];
-        if !is.up || is == was {
-            self.due.remove(&link);
-            return self.set(link, is);
-        }
-        if is == wanted && self.due.contains_key(&link) {
-            return;
-        }
-        // A change of satellite during a gap is a further handover.
-        let moves = self.due.contains_key(&link) && is.b != wanted.b;
-        let handover = is.kind == LinkKind::Gsl && (was.up || moves);
-        let rules = self.fleets().rules_of(is.b);
-        let make_before_break = rules.make_before_break;
-        let acquisition_s = match is.kind {
-            LinkKind::Gsl => rules.gsl_acquisition_s,
-            LinkKind::Fibre | LinkKind::Ground => 0.0,
-            _ => rules.isl_acquisition_s,
-        };
-        let gap_s = if handover && !make_before_break { rules.handover_gap_s } else { 0.0 };
         // At the first update every link counts as acquired.
-        if acquisition_s + gap_s == 0.0 || self.updated_s.is_none() {
-            self.due.remove(&link);
-            return self.set(link, is);
-        }
-        self.due.insert(link, t_s + acquisition_s + gap_s);
-        if !(handover && was.up && make_before_break) {
-            self.set(link, LinkState { up: false, ..is });
-        }
-    }
-
-    /// Brings up the links whose acquisition ended by `t_s`.
-    fn finish(&mut self, t_s: f64) {
-        let mut due = std::mem::take(&mut self.due);
-        due.retain(|&link, at_s| {
-            let waits = *at_s > t_s;
-            if !waits {
-                self.set(link, self.wanted[link]);
-            }
-            waits
-        });
-        self.due = due;
+        let rules = self.updated.then(|| self.geometry.fleets().rules_of(is.b));
+        self.links.decide(link, is, t_s, rules);
     }
 
     /// Takes down the failed links of a terminal that has no check now.
     fn let_go(&mut self, terminal: usize, t_s: f64) {
         let station = self.station_fails(NodeId((self.constellation().len() + terminal) as u32));
-        for link in self.gsls_of(terminal) {
+        for link in self.antennas.of(terminal) {
             let fails = station || self.link_fails(link);
             let gone = |state: LinkState| {
                 state.up && (fails || self.geometry.positions()[state.b.index()].is_none())
             };
-            let (wanted, is) = (gone(self.wanted[link]), gone(self.links[link]));
-            if wanted {
-                self.decide(link, LinkState { up: false, ..self.wanted[link] }, t_s);
-            } else if is {
-                self.set(link, LinkState { up: false, ..self.wanted[link] });
+            let decided = self.links.decided(link);
+            if gone(decided) {
+                self.decide(link, LinkState { up: false, ..decided }, t_s);
+            } else if gone(self.links()[link]) {
+                self.links.release_old(link);
             }
         }
     }
 
     /// Chooses the satellites that a terminal holds from `t_s` on.
     fn choose(&mut self, terminal: usize, t_s: f64) {
-        let last_s = self.looked_s[terminal].replace(t_s);
+        let last_s = self.checks.look(terminal, t_s);
         for fleet in 0..self.fleets().len() {
             self.choose_of(fleet, terminal, t_s, last_s);
         }
@@ -380,8 +316,7 @@ impl Topology {
 
     /// Chooses the satellites of one constellation that a terminal holds; its previous check was at `last_s`.
     fn choose_of(&mut self, fleet: usize, terminal: usize, t_s: f64, last_s: Option<f64>) {
-        let links = self.gsls_to(terminal, fleet);
-        let first = self.isls();
+        let links = self.antennas.to(terminal, fleet);
         let rules = *self.fleets().rules(fleet);
         let satellites = self.fleets().satellites(fleet);
         let sight = Sight {
@@ -392,14 +327,14 @@ impl Topology {
             satellites: &satellites,
             t_s,
             last_s,
-            next_look_s: self.longest_look_s,
+            next_look_s: self.checks.longest_s(),
             policy: self.policy.as_deref(),
         };
         let down = self.station_fails(NodeId((self.constellation().len() + terminal) as u32));
         if down {
+            self.antennas.attached(links.clone()).fill(false);
             for link in links {
-                self.attached[link - first] = false;
-                self.decide(link, LinkState { up: false, ..self.wanted[link] }, t_s);
+                self.decide(link, LinkState { up: false, ..self.links.decided(link) }, t_s);
             }
             return;
         }
@@ -407,28 +342,26 @@ impl Topology {
         let lost: Vec<usize> = match rules.make_before_break {
             true => links
                 .clone()
-                .filter(|&link| self.links[link].up && !sight.serves(self.links[link].b.0))
+                .filter(|&link| self.links()[link].up && !sight.serves(self.links()[link].b.0))
                 .collect(),
             false => Vec::new(),
         };
-        if links.len() == 1 {
+        let attached = self.antennas.attached(links.clone());
+        if let [attached] = attached {
             let link = links.start;
-            let is = gsl::at(self.wanted[link], self.attached[link - first], sight);
-            self.attached[link - first] = is.up;
+            let is = gsl::at(self.links.decided(link), *attached, sight);
+            *attached = is.up;
             self.decide_unless_failed(link, is, t_s);
         } else {
             let mut sky = std::mem::take(&mut self.sky);
-            let attached = &mut self.attached[links.start - first..links.end - first];
-            sky.choose(&self.wanted[links.clone()], attached, sight);
+            sky.choose(self.links.decided_of(links.clone()), attached, sight);
             for (link, is) in links.zip(sky.chosen()) {
                 self.decide_unless_failed(link, is, t_s);
             }
             self.sky = sky;
         }
         for link in lost {
-            if self.links[link] != self.wanted[link] {
-                self.set(link, LinkState { up: false, ..self.wanted[link] });
-            }
+            self.links.release_old(link);
         }
     }
 
@@ -467,16 +400,15 @@ impl Topology {
         let count = self.terminals().len();
         let unknown = TopologyError::UnknownTerminal { index: terminal, count };
         self.geometry.move_terminal(terminal, to).ok_or(unknown)?;
-        let (first, links) = (self.isls(), self.gsls_of(terminal));
-        self.attached[links.start - first..links.end - first].fill(false);
+        self.antennas.attached(self.antennas.of(terminal)).fill(false);
         self.locate(t_s);
-        self.changes.clear();
+        self.links.begin();
         // A moved terminal is served at once, with no time for acquisition.
-        let updated_s = self.updated_s.take();
-        self.looked_s[terminal] = None;
+        let updated = std::mem::replace(&mut self.updated, false);
+        self.checks.forget(terminal);
         self.choose(terminal, t_s);
-        self.updated_s = updated_s;
-        Ok(&self.changes)
+        self.updated = updated;
+        Ok(self.links.changes())
     }
 
     /// Sets the failures, which take effect at the next update. A terminal whose satellite fails looks for another; one whose
@@ -500,59 +432,24 @@ impl Topology {
         self.geometry.locate(t_s, self.failures.at(t_s));
     }
 
-    fn set(&mut self, link: usize, is: LinkState) {
-        let was = std::mem::replace(&mut self.links[link], is);
-        if was != is {
-            self.changes.push(LinkChange { link: LinkId(link as u32), was, is });
-        }
-    }
-
     /// The state of all possible links at the last update, by number.
     pub fn links(&self) -> &[LinkState] {
-        &self.links
+        self.links.effective()
     }
 
     /// The state of one link at the last update.
     pub fn link(&self, link: LinkId) -> Option<&LinkState> {
-        self.links.get(link.index())
-    }
-
-    fn isls(&self) -> usize {
-        self.gsls[0]
+        self.links().get(link.index())
     }
 
     /// The ground-satellite link of a terminal's first antenna.
     pub fn gsl(&self, terminal: usize) -> Option<LinkId> {
-        (terminal < self.terminals().len()).then(|| LinkId(self.gsls_of(terminal).start as u32))
-    }
-
-    /// Indices of a terminal's GSLs.
-    fn gsls_of(&self, terminal: usize) -> Range<usize> {
-        let fleets = self.fleets().len();
-        self.gsls[terminal * fleets]..self.gsls[(terminal + 1) * fleets]
-    }
-
-    /// Indices of a terminal's GSLs to one constellation.
-    fn gsls_to(&self, terminal: usize, fleet: usize) -> Range<usize> {
-        let place = terminal * self.fleets().len() + fleet;
-        self.gsls[place]..self.gsls[place + 1]
-    }
-
-    /// Indices of all GSLs.
-    fn all_gsls(&self) -> Range<usize> {
-        self.gsls[0]..self.gsls[self.terminals().len() * self.fleets().len()]
-    }
-
-    /// Index of a GSL's constellation.
-    fn fleet_of_gsl(&self, link: usize) -> usize {
-        // A constellation that a terminal does not use has an empty range there.
-        let place = self.gsls.partition_point(|first| *first <= link).saturating_sub(1);
-        place % self.fleets().len()
+        (terminal < self.terminals().len()).then(|| LinkId(self.antennas.of(terminal).start as u32))
     }
 
     /// The ground-satellite links of a terminal, one for each antenna; none if there is no such terminal.
     pub fn gsls(&self, terminal: usize) -> impl Iterator<Item = LinkId> + use<> {
-        let links = if terminal < self.terminals().len() { self.gsls_of(terminal) } else { 0..0 };
+        let links = if terminal < self.terminals().len() { self.antennas.of(terminal) } else { 0..0 };
         links.map(|link| LinkId(link as u32))
     }
 
@@ -575,9 +472,9 @@ impl Topology {
         match state.kind {
             LinkKind::Gsl => {
                 let terminal = self.terminal_index(state.a).unwrap_or(0);
-                let fleet = self.fleet_of_gsl(link.index());
+                let fleet = self.antennas.fleet(link.index());
                 let seen = self.fleets().name(fleet).map_or(String::new(), |fleet| format!(".{fleet}"));
-                let (name, all) = (self.node_name(state.a), self.gsls_to(terminal, fleet));
+                let (name, all) = (self.node_name(state.a), self.antennas.to(terminal, fleet));
                 match all.len() {
                     1 => format!("gsl:{name}{seen}"),
                     _ => format!("gsl:{name}{seen}.{}", link.index() - all.start),
