@@ -22,12 +22,7 @@ const PORT_PAUSE: Span = Span::from_millis(200);
 
 impl Gateway {
     /// Reads the preamble of a stream that the far gateway has opened, and no byte after it.
-    pub(crate) fn read_preamble(
-        &mut self,
-        now: Time,
-        slot: usize,
-        flow: &mut SplitConnection,
-    ) -> Result<bool, End> {
+    pub(crate) fn read_preamble(&mut self, now: Time, flow: &mut SplitConnection) -> Result<bool, End> {
         let (Phase::Reading(bytes), Some((link, id))) = (&mut flow.phase, flow.stream) else {
             return Ok(false);
         };
@@ -63,14 +58,22 @@ impl Gateway {
         if self.flows.len() > self.config.connections.min(self.files_max) {
             return Err(End::Answered(Answer::Full));
         }
-        let from_hub = self.config.role == Role::Terminal;
-        if let Some(user) = user_of(&preamble.destination, flow.client, from_hub) {
-            if !self.has_memory(link, user) {
-                return Err(End::Answered(Answer::Full));
+        flow.phase = Phase::Waiting(preamble);
+        Ok(true)
+    }
+
+    /// Begins the connection to the server, once there is memory for another one of its user.
+    pub(crate) fn admit(&mut self, now: Time, slot: usize, flow: &mut SplitConnection) -> Result<bool, End> {
+        let (Some(destination), Some((link, _))) = (flow.destination.clone(), flow.stream) else {
+            return Ok(false);
+        };
+        if let Some(user) = user_of(&destination, flow.client, self.config.role == Role::Terminal) {
+            if !self.takes_memory(now, slot, flow, (link, user))? {
+                return Ok(false);
             }
             self.own_memory(flow, user);
         }
-        match preamble.destination {
+        match destination {
             Destination::Address(address) => self.connect(now, slot, flow, vec![address]),
             Destination::Name(name, port) => {
                 if !self.names.ask(self.flows.name(slot), name, port) {

@@ -10,6 +10,7 @@ use crate::flow::SplitConnection;
 use crate::gateway::{End, Fate, Gateway};
 use crate::kernel::{KernelSocket, SocketTuning};
 use crate::sides::KernelSide;
+use crate::user_memory::NO_LINK;
 use crate::user_turns::allowed;
 use skyhop_units::Time;
 use std::collections::BTreeMap;
@@ -89,27 +90,41 @@ impl Gateway {
         client: SocketAddr,
         to: SocketAddr,
     ) {
-        let config = &self.config;
-        let unsent = self.unsent.limit(config.memory, client.ip());
-        let tuning = SocketTuning {
-            congestion: config.congestion.as_deref(),
-            buffer: config.memory / 4,
-            unsent: unsent.bytes,
-            rate: config.rate,
-        };
-        if let Err(e) = socket.tune(&tuning) {
-            self.log.push_back(format!("a connection towards users: {e}"));
-        }
         let dscp = socket.dscp();
         self.mark(&socket, self.config.dscp.back(dscp));
-        let flow = SplitConnection { dscp, unsent, ..SplitConnection::intercepted(now, socket, client, to) };
+        let flow = SplitConnection { dscp, ..SplitConnection::intercepted(now, socket, client, to) };
         self.insert(now, flow);
     }
 
-    /// Returns true if there is memory for a connection.
-    pub(crate) fn has_memory_alone(&self, flow: &SplitConnection) -> bool {
-        let left = |user| self.unsent.left(self.config.memory, user);
-        flow.user_here().is_none_or(|user| left(user) >= SEGMENT + UNSENT_MIN)
+    /// Returns true if there is memory for another connection of a user.
+    pub(crate) fn has_memory_alone(&self, user: IpAddr) -> bool {
+        self.unsent.left(self.config.memory, user) >= SEGMENT + UNSENT_MIN
+    }
+
+    /// Begins a client's connection to its server, once there is memory for another one of its user.
+    pub(crate) fn connect_alone(
+        &mut self,
+        now: Time,
+        slot: usize,
+        flow: &mut SplitConnection,
+        to: SocketAddr,
+    ) -> Result<bool, End> {
+        let Some(user) = flow.user_here() else { return Err(End::Reset) };
+        if !self.takes_memory(now, slot, flow, (NO_LINK, user))? {
+            return Ok(false);
+        }
+        let config = &self.config;
+        flow.unsent = self.unsent.limit(config.memory, user);
+        let tuning = SocketTuning {
+            congestion: config.congestion.as_deref(),
+            buffer: config.memory / 4,
+            unsent: flow.unsent.bytes,
+            rate: config.rate,
+        };
+        if let Err(e) = flow.user.as_ref().map_or(Ok(()), |socket| socket.tune(&tuning)) {
+            self.log.push_back(format!("a connection towards users: {e}"));
+        }
+        self.connect(now, slot, flow, vec![to])
     }
 
     /// Takes a connection that has ended out of the unsent data.

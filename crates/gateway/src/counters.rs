@@ -35,7 +35,7 @@ pub struct GatewayCounters {
     pub refused: [u64; Answer::ALL.len()],
     /// Attempts to connect to a server for which no port of this host was free.
     pub port_waits: u64,
-    /// Attempts to open a connection for which its user had no memory.
+    /// Connections that waited for their user's memory.
     pub memory_waits: u64,
     /// Connections that were reset because they held much of a used-up memory.
     pub memory_resets: u64,
@@ -88,7 +88,7 @@ impl GatewayCounters {
         );
         counter(
             "memory_waits_total",
-            "Attempts to open a connection whose user's others hold that user's part of the memory; they are repeated.",
+            "New connections that waited because their user's others held that user's part of the memory.",
             &[("", self.memory_waits)],
         );
         counter(

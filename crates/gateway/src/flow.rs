@@ -6,6 +6,7 @@
 use crate::alone::UnsentLimit;
 use crate::dscp::{Dscp, DscpTable};
 use crate::kernel::KernelSocket;
+use crate::memory_waits::WaitPlace;
 use crate::socks::Socks;
 use bytes::Bytes;
 use skyhop_splice::gateway::priority;
@@ -21,7 +22,8 @@ pub use skyhop_splice::users::StreamName;
 pub enum Phase {
     /// A program has not yet sent its destination.
     Asking(Socks),
-    /// The peer's limit of streams, or the user's memory, is used up.
+    /// The peer's limit of streams, or the user's memory, is used up: a stream is not opened, or one that the far gateway has opened is not
+    /// answered.
     Waiting(Preamble),
     /// There is no far gateway, and the connection to the server has not begun.
     Intercepted(SocketAddr),
@@ -82,6 +84,8 @@ pub struct SplitConnection {
     pub sharer: Option<IpAddr>,
     /// The user whose memory the connection's stream uses.
     pub owner: Option<IpAddr>,
+    /// The connection's place among those that wait for their user's memory.
+    pub waits_in: Option<WaitPlace>,
     /// The connection's weight within that share.
     pub weight: u8,
     /// Data in the kernel towards the user, if there is no far gateway.
@@ -144,6 +148,7 @@ impl SplitConnection {
             dscp: Dscp::default(),
             sharer: None,
             owner: None,
+            waits_in: None,
             weight: 16,
             unsent: UnsentLimit::default(),
             looks: 0,

@@ -351,19 +351,18 @@ impl Gateway {
         loop {
             let went_on = match &flow.phase {
                 Phase::Asking(_) => self.ask(now, slot, flow),
-                Phase::Waiting(_) => self.open(now, slot, flow),
+                Phase::Waiting(_) if flow.opener => self.open(now, slot, flow),
+                Phase::Waiting(_) => self.admit(now, slot, flow),
                 Phase::Intercepted(_) if self.is_over_quota(flow) => Err(End::Refused(Answer::OverQuota)),
-                Phase::Intercepted(_) if self.has_too_many(flow) || !self.has_memory_alone(flow) => {
-                    Err(End::Refused(Answer::Full))
-                }
+                Phase::Intercepted(_) if self.has_too_many(flow) => Err(End::Refused(Answer::Full)),
                 Phase::Intercepted(to) => {
-                    let to = vec![*to];
-                    self.connect(now, slot, flow, to)
+                    let to = *to;
+                    self.connect_alone(now, slot, flow, to)
                 }
                 Phase::Opening => self.hear(now, slot, flow),
                 Phase::Completing(until) if now >= *until => Err(End::Refused(Answer::TimedOut)),
                 Phase::Completing(_) => Ok(false),
-                Phase::Reading(_) => self.read_preamble(now, slot, flow),
+                Phase::Reading(_) => self.read_preamble(now, flow),
                 Phase::Resolving => Ok(false),
                 Phase::Connecting(_) => self.connected(now, slot, flow),
                 Phase::Open => Ok(false),
@@ -436,9 +435,12 @@ impl Gateway {
         };
         let link = link.ok_or(End::Refused(Answer::Unreachable))?;
         let user = user_of(&preamble.destination, flow.client, self.config.role == Role::Hub);
-        if let Some(user) = user.filter(|user| !self.has_memory(link, *user)) {
-            return self.wait_for_memory(now, slot, flow, user);
+        if let Some(user) = user
+            && !self.takes_memory(now, slot, flow, (link, user))?
+        {
+            return Ok(false);
         }
+        let Phase::Waiting(preamble) = &flow.phase else { return Ok(false) };
         let trunk = self.engine.trunk(link).ok_or(End::Refused(Answer::Unreachable))?;
         let priority = flow.priority(&self.config.dscp);
         let Some(id) = trunk.open(Class { priority, ..Class::default() }) else {
@@ -577,6 +579,7 @@ impl Gateway {
             self.leave_ports(now, *to, flow.since, slot);
         }
         self.give_up_held(now, &flow, end);
+        self.leave_memory_waits(now, &mut flow);
         self.disown_memory(&flow);
         self.user_memory.ended(&flow);
         self.forget_unsent(&mut flow);

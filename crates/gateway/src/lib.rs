@@ -66,6 +66,7 @@ mod gateway;
 mod handshakes;
 mod holding;
 mod kernel;
+mod memory_waits;
 mod name_servers;
 mod name_streams;
 mod names;

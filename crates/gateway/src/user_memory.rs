@@ -7,9 +7,12 @@
 //! holds most are reset when the memory of an association is used up for long.
 //! Leaves out the kernel's buffers towards clients and servers.
 
-use crate::flow::{Phase, SplitConnection};
+use crate::config::Role;
+use crate::flow::SplitConnection;
 use crate::gateway::{End, Gateway};
+use crate::memory_waits::{LinkUser, MemoryWaits};
 use crate::user_limits::limits_of;
+use skyhop_splice::gateway::waiting_max;
 use skyhop_splice::owners::OwnerNumbers;
 use skyhop_splice::preamble::{Answer, Destination};
 use skyhop_units::{Span, Time};
@@ -17,7 +20,7 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::net::{IpAddr, SocketAddr};
 
-/// The pause before a connection for which its user has no memory is tried again.
+/// The pause before the first connection that waits for its user's memory is tried again.
 const PAUSE: Span = Span::from_millis(100);
 /// Used memory, in eighths, beyond which an association is short of it, and the part at which a search for connections to reset ends.
 const FULL: u64 = 7;
@@ -37,12 +40,17 @@ pub(crate) fn user_of(to: &Destination, client: Option<SocketAddr>, from_hub: bo
     }
 }
 
+/// The number that stands for an association where there is none.
+pub(crate) const NO_LINK: u32 = 0;
+
 /// The users of all associations.
 #[derive(Debug, Default)]
 pub struct UserMemory {
     links: BTreeMap<u32, OwnerNumbers<IpAddr>>,
     /// Connections of each user here.
     connections: BTreeMap<IpAddr, usize>,
+    /// Connections that wait.
+    waits: MemoryWaits,
     /// Associations that are short of memory, with the times at which they were found so.
     short: BTreeMap<u32, Time>,
     search_at: Option<Time>,
@@ -105,7 +113,10 @@ impl Gateway {
     }
 
     /// Returns true if a user's share of an association's memory allows another connection.
-    pub(crate) fn has_memory(&mut self, link: u32, user: IpAddr) -> bool {
+    fn has_memory(&mut self, link: u32, user: IpAddr) -> bool {
+        if self.config.role == Role::Alone {
+            return self.has_memory_alone(user);
+        }
         let number = self.user_memory.number(link, user);
         self.engine.trunk(link).is_none_or(|trunk| trunk.admits(number))
     }
@@ -129,27 +140,60 @@ impl Gateway {
         }
     }
 
-    /// Makes a client's connection wait until its user's other connections have been read, at most as long as for a server.
-    pub(crate) fn wait_for_memory(
+    /// Returns true if there is memory for a connection, of which no other of its user waits before it. If there is none, it waits, at
+    /// most as long as for a server: a client's at its socket, and that of a stream that the far gateway has opened with what the
+    /// stream's first window holds.
+    pub(crate) fn takes_memory(
         &mut self,
         now: Time,
         slot: usize,
-        flow: &SplitConnection,
-        user: IpAddr,
+        flow: &mut SplitConnection,
+        (link, user): LinkUser,
     ) -> Result<bool, End> {
+        // The association may be another one by now.
+        if flow.waits_in.is_some_and(|(of, _)| of != (link, user)) {
+            self.leave_memory_waits(now, flow);
+        }
+        let first = self.user_memory.waits.may_try((link, user), flow.waits_in);
+        if first && self.has_memory(link, user) {
+            if self.leave_memory_waits(now, flow) && !flow.opener {
+                // The server has its own time to answer.
+                flow.since = now;
+            }
+            return Ok(true);
+        }
+        let full = match flow.stream {
+            Some(_) => End::Answered(Answer::Full),
+            None => End::Refused(Answer::Full),
+        };
         let ends = flow.since + self.config.connect_timeout;
         if now >= ends {
-            return Err(End::Refused(Answer::Full));
+            return Err(full);
         }
-        self.counters.memory_waits += 1;
-        if self.counters.memory_waits == 1 {
-            self.log.push_back(format!(
-                "{user}: connections that do not read hold this user's part of `memory`: new ones wait"
-            ));
+        if flow.waits_in.is_none() {
+            let most = flow.stream.map_or(usize::MAX, |_| waiting_max(self.config.memory));
+            flow.waits_in = self.user_memory.waits.enter((link, user), slot, most);
+            if flow.waits_in.is_none() {
+                return Err(full);
+            }
+            self.counters.memory_waits += 1;
+            if self.counters.memory_waits == 1 {
+                self.log.push_back(format!(
+                    "{user}: connections that do not read hold this user's part of `memory`: new ones wait"
+                ));
+            }
         }
-        debug_assert!(matches!(flow.phase, Phase::Waiting(_)));
-        self.flows.set_timer(slot, Some(ends.min(now + PAUSE)));
+        self.flows.set_timer(slot, Some(if first { ends.min(now + PAUSE) } else { ends }));
         Ok(false)
+    }
+
+    /// Ends a connection's wait for memory, and lets the next one of its user try. Returns true if it waited.
+    pub(crate) fn leave_memory_waits(&mut self, now: Time, flow: &mut SplitConnection) -> bool {
+        let Some(place) = flow.waits_in.take() else { return false };
+        if let Some(next) = self.user_memory.waits.leave(place) {
+            self.flows.set_timer(next, Some(now));
+        }
+        true
     }
 
     /// Notes that an association may be short of memory.

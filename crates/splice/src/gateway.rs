@@ -48,13 +48,22 @@ pub fn unsent_max(memory: u64, connections: u64) -> u64 {
 pub fn budgets(memory: u64, connections: u64) -> Budgets {
     Budgets {
         stream_window: (memory / 4) * 3,
-        // Small at first, so that hundreds of clients that do not read leave room for the others.
-        first_window: (memory / 1024).clamp(16 << 10, 256 << 10),
+        first_window: first_window(memory),
         streams: connections,
         datagram_window: (memory / 8).clamp(DATAGRAMS_MIN, DATAGRAMS_MAX),
         datagram_delay: Some(DATAGRAM_DELAY),
         ..Budgets::default()
     }
+}
+
+/// Streams that may wait for memory at the far end, out of `memory` of an association: their first windows are a quarter of it.
+pub fn waiting_max(memory: u64) -> usize {
+    (memory / 4 / first_window(memory)) as usize
+}
+
+/// The first window of a stream: small, so that hundreds of clients that do not read leave room for the others.
+fn first_window(memory: u64) -> u64 {
+    (memory / 1024).clamp(16 << 10, 256 << 10)
 }
 
 /// A stream as a side of a join.
