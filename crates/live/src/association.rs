@@ -72,8 +72,6 @@ pub struct Association {
     pub(crate) used: bool,
     /// True if the peer has ended it while it was used: it ends when its last connection does.
     pub(crate) ended_by_peer: bool,
-    /// Time of the next check for idleness.
-    pub(crate) check_at: Option<Time>,
     /// Time at which the peer was last suspected of having lost the association.
     pub(crate) doubted_at: Option<Time>,
     /// The unproven address to which the peer seems to have moved.
@@ -85,7 +83,6 @@ pub struct Association {
     sealer: Sealer,
     opener: Opener,
     window: ReplayWindow,
-    pub(crate) ephemeral: Option<[u8; 32]>,
 }
 
 impl Association {
@@ -105,7 +102,6 @@ impl Association {
             heard_at: now,
             used: false,
             ended_by_peer: false,
-            check_at: None,
             doubted_at: None,
             moving: None,
             newest: false,
@@ -114,7 +110,6 @@ impl Association {
             sealer: Sealer::new(sealing.cipher, ours, sealing.epoch_bits),
             opener: Opener::new(sealing.cipher, theirs, sealing.epoch_bits),
             window: ReplayWindow::new(sealing.replay_window),
-            ephemeral: None,
         }
     }
 

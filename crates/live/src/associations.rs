@@ -18,9 +18,10 @@ use crate::handshake::{
     parse_answer, parse_cookie, parse_refusal, pattern_of, refusal_packet,
 };
 use crate::keys::{Keys, PublicKey};
+use crate::open::OpenAssociations;
 use crate::seal::{Cipher, EPOCH_BITS, HEADER_LEN};
 use skyhop_units::{Span, Time};
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 use std::ops::Range;
 use std::sync::Arc;
@@ -139,14 +140,8 @@ pub struct Associations {
     pub(crate) config: Config,
     pub(crate) entropy: Arc<dyn Entropy>,
     cookies: Cookies,
-    pub(crate) open: BTreeMap<u32, Association>,
+    pub(crate) open: OpenAssociations,
     half_open: HalfOpens,
-    /// First packets of open associations.
-    opened: BTreeSet<[u8; 32]>,
-    /// Open associations by the peer's address.
-    by_peer: BTreeMap<SocketAddr, BTreeSet<u32>>,
-    /// Times of the next checks of open associations for idleness, the earliest first.
-    pub(crate) checks: BTreeSet<(Time, u32)>,
     attempts: Attempts,
     /// Associations opened to ask the peer about an earlier one.
     pub(crate) probes: BTreeMap<u32, Probe>,
@@ -173,11 +168,8 @@ impl Associations {
             cookies: Cookies::new(now, &*entropy),
             entropy,
             config,
-            open: BTreeMap::new(),
+            open: OpenAssociations::default(),
             half_open: HalfOpens::default(),
-            opened: BTreeSet::new(),
-            by_peer: BTreeMap::new(),
-            checks: BTreeSet::new(),
             attempts: Attempts::default(),
             probes: BTreeMap::new(),
             outgoing: VecDeque::new(),
@@ -209,12 +201,12 @@ impl Associations {
 
     /// An open association.
     pub fn get_mut(&mut self, id: u32) -> Option<&mut Association> {
-        self.open.get_mut(&id)
+        self.open.get_mut(id)
     }
 
     /// The numbers of all open associations.
     pub fn ids(&self) -> impl Iterator<Item = u32> {
-        self.open.keys().copied()
+        self.open.ids()
     }
 
     /// The number of open associations.
@@ -224,7 +216,7 @@ impl Associations {
 
     /// Returns true if no association is open.
     pub fn is_empty(&self) -> bool {
-        self.open.is_empty()
+        self.open.len() == 0
     }
 
     /// The attempts to open an association with a peer.
@@ -234,50 +226,20 @@ impl Associations {
 
     /// The numbers of the open associations with a peer.
     pub fn with(&self, peer: SocketAddr) -> impl Iterator<Item = u32> + use<'_> {
-        self.by_peer.get(&peer).into_iter().flatten().copied()
+        self.open.with(peer)
     }
 
     /// An open association with a peer from which a packet arrived recently.
     pub fn fresh(&self, now: Time, peer: SocketAddr) -> Option<u32> {
         let idle = self.config.idle;
-        self.with(peer).find(|id| self.open.get(id).is_some_and(|a| now.since(a.heard_at) < idle))
+        self.with(peer).find(|id| self.open.get(*id).is_some_and(|a| now.since(a.heard_at) < idle))
     }
 
     /// Forgets an association, or abandons an attempt.
     pub fn forget(&mut self, id: u32) {
         self.attempts.end(id);
         self.probes.remove(&id);
-        let Some(association) = self.open.remove(&id) else { return };
-        if let Some(ephemeral) = association.ephemeral {
-            self.opened.remove(&ephemeral);
-        }
-        if let Some(at) = association.check_at {
-            self.checks.remove(&(at, id));
-        }
-        self.not_at(association.peer, id);
-    }
-
-    fn not_at(&mut self, peer: SocketAddr, id: u32) {
-        if let Some(ids) = self.by_peer.get_mut(&peer) {
-            ids.remove(&id);
-            if ids.is_empty() {
-                self.by_peer.remove(&peer);
-            }
-        }
-    }
-
-    /// Moves an association's peer to another address.
-    pub(crate) fn move_to(&mut self, id: u32, peer: SocketAddr) {
-        let Some(association) = self.open.get_mut(&id) else { return };
-        let before = std::mem::replace(&mut association.peer, peer);
-        self.not_at(before, id);
-        self.by_peer.entry(peer).or_default().insert(id);
-    }
-
-    fn insert(&mut self, id: u32, association: Association) {
-        self.by_peer.entry(association.peer).or_default().insert(id);
-        self.open.insert(id, association);
-        self.check(id);
+        self.open.remove(id);
     }
 
     /// Starts opening an association with a peer; an event reports the result. `None` if the keys are invalid.
@@ -332,7 +294,7 @@ impl Associations {
 
     /// The association with a peer in which a sealed packet with this beginning was sent.
     pub(crate) fn that_sent(&self, to: SocketAddr, quote: &[u8]) -> Option<u32> {
-        self.with(to).find(|id| self.open.get(id).is_some_and(|association| association.has_sent(quote)))
+        self.with(to).find(|id| self.open.get(*id).is_some_and(|association| association.has_sent(quote)))
     }
 
     /// Handles the timers that are due.
@@ -374,8 +336,7 @@ impl Associations {
     pub fn poll_timeout(&self) -> Option<Time> {
         let expiry = self.half_open.oldest().map(|since| since + self.config.half_open_timeout);
         let asks = self.probes.values().filter_map(|probe| probe.ask).map(|(at, _)| at);
-        let checks = self.checks.first().map(|(at, _)| *at);
-        self.attempts.poll_timeout().into_iter().chain(checks).chain(expiry).chain(asks).min()
+        self.attempts.poll_timeout().into_iter().chain(self.open.next_check()).chain(expiry).chain(asks).min()
     }
 
     /// The next datagram to send other than sealed packets.
@@ -398,7 +359,7 @@ impl Associations {
             self.counters.garbage += 1;
             return None;
         };
-        let contents = if let Some(association) = self.open.get_mut(&id) {
+        let contents = if let Some(association) = self.open.get_mut(id) {
             association.open(now, from, packet, &mut self.counters)?
         } else if self.half_open.is_from(id, from) {
             self.complete(now, id, from, packet)?
@@ -406,13 +367,13 @@ impl Associations {
             self.handle_unknown_sealed(now, from, packet);
             return None;
         };
-        let newest = self.open.get(&id).is_some_and(|association| association.newest);
+        let newest = self.open.get(id).is_some_and(|association| association.newest);
         let is_message = contents.len() < STP_MIN;
         if let Some(message) = Message::parse(&packet[contents.clone()]).filter(|_| is_message) {
             self.handle_message(id, from, message);
         }
         // After the message, which may be the answer to a challenge of that address.
-        if newest && self.open.get(&id).is_some_and(|association| association.peer != from) {
+        if newest && self.open.get(id).is_some_and(|association| association.peer != from) {
             self.challenge(now, id, from);
         }
         (!is_message).then_some((id, contents))
@@ -425,19 +386,17 @@ impl Associations {
         if !self.make_room() {
             return None;
         }
-        let HalfOpen { mut association, ephemeral, line, .. } = self.half_open.take(id)?;
-        self.opened.insert(ephemeral);
-        association.ephemeral = Some(ephemeral);
+        let HalfOpen { association, ephemeral, line, .. } = self.half_open.take(id)?;
         self.events.push_back(Event::Opened { id, peer: from, key: association.key });
         self.events.extend(line.map(Event::Keys));
-        self.insert(id, association);
+        self.open.insert(id, association, Some(ephemeral), self.config.idle);
         Some(contents)
     }
 
     fn handle_message(&mut self, id: u32, from: SocketAddr, message: Message) {
         match message {
             Message::Ask(index) => {
-                let known = self.open.contains_key(&index);
+                let known = self.open.contains(index);
                 self.say(id, None, if known { Message::Here(index) } else { Message::Gone(index) });
             }
             Message::Here(index) => self.handle_verdict(id, index, true),
@@ -450,7 +409,7 @@ impl Associations {
 
     /// Sends a message inside an association, to its peer or to the peer's presumed address.
     pub(crate) fn say(&mut self, id: u32, to: Option<SocketAddr>, message: Message) {
-        let Some(association) = self.open.get_mut(&id) else { return };
+        let Some(association) = self.open.get_mut(id) else { return };
         let to = to.unwrap_or(association.peer);
         let mut packet = vec![0; HEADER_LEN];
         message.emit(&mut packet);
@@ -470,7 +429,7 @@ impl Associations {
             self.counters.reflected_hellos += 1;
             return;
         }
-        if self.opened.contains(&ephemeral) {
+        if self.open.was_opened_by(&ephemeral) {
             self.counters.repeated_hellos += 1;
             return;
         }
@@ -569,7 +528,7 @@ impl Associations {
         if self.config.key_log {
             self.events.push_back(Event::Keys(key_log_line((id, peer_index), sealing.cipher, &secrets)));
         }
-        self.insert(id, association);
+        self.open.insert(id, association, None, self.config.idle);
         if let Some(probe) = self.probes.get_mut(&id) {
             probe.ask = Some((now, 0));
             self.ask(now);
@@ -635,9 +594,8 @@ impl Associations {
     fn new_index(&self) -> u32 {
         loop {
             let index = u32::from_be_bytes(random(&*self.entropy)) & INDEX_MASK;
-            let taken = self.open.contains_key(&index)
-                || self.half_open.contains(index)
-                || self.attempts.contains(index);
+            let taken =
+                self.open.contains(index) || self.half_open.contains(index) || self.attempts.contains(index);
             if !taken {
                 return index;
             }

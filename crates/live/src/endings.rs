@@ -12,7 +12,7 @@ use skyhop_units::Time;
 impl Associations {
     /// Records whether an association has connections or streams. One without any may make room for others, and ends when it is idle.
     pub fn set_used(&mut self, now: Time, id: u32, used: bool) {
-        let Some(association) = self.open.get_mut(&id).filter(|a| a.used != used) else { return };
+        let Some(association) = self.open.get_mut(id).filter(|a| a.used != used) else { return };
         association.used = used;
         if !used {
             if association.ended_by_peer {
@@ -21,7 +21,7 @@ impl Associations {
             // The idle time begins now, since its owner may use it again.
             association.heard_at = association.heard_at.max(now);
         }
-        self.check(id);
+        self.open.check(id, self.config.idle);
     }
 
     /// Ends an association, and tells the peer.
@@ -32,58 +32,38 @@ impl Associations {
 
     /// Ends all associations.
     pub fn end_all(&mut self) {
-        while let Some(id) = self.open.first_key_value().map(|(id, _)| *id) {
+        for id in self.open.ids().collect::<Vec<_>>() {
             self.end(id);
-        }
-    }
-
-    /// Schedules an association's next check for idleness.
-    pub(crate) fn check(&mut self, id: u32) {
-        let idle = self.config.idle;
-        let Some(association) = self.open.get_mut(&id) else { return };
-        let patience = if association.initiator() { idle } else { idle * 2 };
-        let at = (!association.used).then(|| association.heard_at + patience);
-        let before = std::mem::replace(&mut association.check_at, at);
-        if before != at {
-            before.map(|before| self.checks.remove(&(before, id)));
-            self.checks.extend(at.map(|at| (at, id)));
         }
     }
 
     /// Ends associations whose idle time is over.
     pub(crate) fn sweep(&mut self, now: Time) {
-        while let Some((_, id)) = self.checks.first().copied().filter(|(at, _)| *at <= now) {
-            let noted = self.open.get(&id).and_then(|association| association.check_at);
-            self.check(id);
-            if self.open.get(&id).is_some_and(|association| association.check_at == noted) {
-                self.end(id);
-                self.events.push_back(Event::Ended { id });
-            }
+        while let Some(id) = self.open.first_idle(self.config.idle, now) {
+            self.end(id);
+            self.events.push_back(Event::Ended { id });
         }
     }
 
     /// Makes room for one more association by ending the unused one that was silent for longest. Returns false if all are used.
     pub(crate) fn make_room(&mut self) -> bool {
         while self.open.len() >= self.config.associations_max {
-            let Some((noted, id)) = self.checks.first().copied() else { return false };
-            self.check(id);
-            if self.open.get(&id).is_some_and(|association| association.check_at == Some(noted)) {
-                self.counters.evicted += 1;
-                self.end(id);
-                self.events.push_back(Event::Ended { id });
-            }
+            let Some(id) = self.open.first_idle(self.config.idle, Time::MAX) else { return false };
+            self.counters.evicted += 1;
+            self.end(id);
+            self.events.push_back(Event::Ended { id });
         }
         true
     }
 
     /// Returns true if there is no room for one more association, and no unused one could make it.
     pub(crate) fn is_full(&self) -> bool {
-        self.open.len() >= self.config.associations_max && self.checks.is_empty()
+        self.open.len() >= self.config.associations_max && self.open.next_check().is_none()
     }
 
     /// Handles the peer's message that it ends an association. Packets still in flight may arrive, and are answered.
     pub(crate) fn handle_bye(&mut self, id: u32) {
-        match self.open.get_mut(&id) {
+        match self.open.get_mut(id) {
             // Its last connection may have ended already, and not be removed yet.
             Some(association) if association.used => association.ended_by_peer = true,
             Some(_) => self.forget(id),

@@ -20,6 +20,7 @@
 //! the window of counters seen |
 //! | `association` | one open association |
 //! | `associations` | all associations of a host |
+//! | `open` | the open ones, by number, peer and first packet |
 //! | `attempts` | attempts of this host to open associations |
 //! | `half_open` | associations whose initiators are not proven |
 //! | `key_log` | decryption of captures with logged secrets |
@@ -66,6 +67,7 @@ pub mod key_log;
 pub mod keys;
 mod lost;
 mod memory;
+mod open;
 mod openings;
 pub mod options;
 mod receive;

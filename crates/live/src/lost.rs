@@ -38,11 +38,11 @@ impl Associations {
         let doubted = parse_unknown(datagram).and_then(|(index, counter)| {
             let meant = self.with(from).find(|id| {
                 self.open
-                    .get(id)
+                    .get(*id)
                     .is_some_and(|a| a.initiator() && a.peer_index() == index && counter < a.sealed())
             });
             let id = meant?;
-            let association = self.open.get_mut(&id)?;
+            let association = self.open.get_mut(id)?;
             if association.doubted_at.is_some_and(|at| now.since(at) < DOUBT_INTERVAL) {
                 return None;
             }
@@ -66,7 +66,7 @@ impl Associations {
         self.probes.retain(|&id, probe| {
             let Some((_, asked)) = probe.ask.filter(|(at, _)| *at <= now) else { return true };
             // A probe of an association forgotten meanwhile needs no answer.
-            let Some(doubted) = self.open.get(&probe.doubted).filter(|_| asked < ASKS) else { return false };
+            let Some(doubted) = self.open.get(probe.doubted).filter(|_| asked < ASKS) else { return false };
             questions.push((id, Message::Ask(doubted.peer_index())));
             probe.ask = Some((now + ASK_INTERVAL, asked + 1));
             true
@@ -79,7 +79,7 @@ impl Associations {
     /// Handles the peer's authenticated answer whether it knows the association with this index of its own.
     pub(crate) fn handle_verdict(&mut self, id: u32, index: u32, known: bool) {
         let asked = self.probes.get(&id).map(|probe| probe.doubted);
-        let meant = asked.filter(|doubted| self.open.get(doubted).is_some_and(|a| a.peer_index() == index));
+        let meant = asked.filter(|doubted| self.open.get(*doubted).is_some_and(|a| a.peer_index() == index));
         let Some(doubted) = meant else { return };
         self.probes.remove(&id);
         if !known {

@@ -18,7 +18,7 @@ const CHALLENGE_INTERVAL: Span = Span::from_millis(500);
 impl Associations {
     /// Challenges the source address of a packet that is newer than all before and did not come from the peer's address.
     pub(crate) fn challenge(&mut self, now: Time, id: u32, from: SocketAddr) {
-        let Some(association) = self.open.get_mut(&id).filter(|a| !a.initiator()) else { return };
+        let Some(association) = self.open.get_mut(id).filter(|a| !a.initiator()) else { return };
         if association.moving.as_ref().is_some_and(|moving| now.since(moving.asked_at) < CHALLENGE_INTERVAL) {
             return;
         }
@@ -31,9 +31,9 @@ impl Associations {
 
     /// Moves the association to an address from which the challenge is answered.
     pub(crate) fn handle_response(&mut self, id: u32, from: SocketAddr, token: [u8; 8]) {
-        let Some(association) = self.open.get_mut(&id) else { return };
+        let Some(association) = self.open.get_mut(id) else { return };
         if association.moving.take_if(|moving| moving.to == from && moving.token == token).is_some() {
-            self.move_to(id, from);
+            self.open.move_to(id, from);
             self.events.push_back(Event::Moved { id, peer: from });
         }
     }
