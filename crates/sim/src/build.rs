@@ -5,6 +5,7 @@
 //! Leaves out links, which the network builds.
 
 use crate::app::{application, datagrams};
+use crate::arrivals::ProgramArrivals;
 use crate::association::{ASSOCIATION_LEG, AssociationState, Making};
 use crate::carried::DatagramCarrier;
 use crate::config;
@@ -15,11 +16,11 @@ use crate::endpoint::EndProtocol;
 use crate::flow::{App, AppStream, FlowState};
 use crate::gateway_joint::{CONNECTIONS, GatewayPlace};
 use crate::given::RunInput;
-use crate::ids::Owner;
 use crate::observe::Observer;
 use crate::programs::Programs;
 use crate::sample::NOWHERE;
 use crate::simulation::Simulation;
+use crate::slots::{HostSlots, Owner};
 use crate::splice::{SpliceCounts, Splicing};
 use crate::stream::StreamOf;
 use crate::unfinished::Unfinished;
@@ -38,7 +39,7 @@ use skyhop_topology::NodeId;
 use skyhop_traffic::Ping;
 use skyhop_transport::stp::{Budgets, Class};
 use skyhop_units::Time;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::net::SocketAddrV4;
 
 impl Simulation {
@@ -104,18 +105,16 @@ impl Simulation {
             legs.extend((0..built.legs()).map(|leg| (index as u32, leg as u8)));
             flows.push(built);
         }
-        let first_slot = agenda.add(Rank::LAST);
-        let mut owners = vec![Owner::Samples];
+        let applications = (0..flows.len()).map(|flow| Rank::application(flow as u32));
+        let mut host_slots = HostSlots::new(&mut agenda, applications);
         for (index, flow) in flows.iter().enumerate() {
-            let slot = agenda.add(Rank::application(index as u32));
-            agenda.wake(slot, flow.start);
-            owners.push(Owner::App(index as u32));
+            agenda.wake(host_slots.application(index), flow.start);
         }
         let mut built: Vec<AssociationState> = Vec::new();
         for (name, first) in &associations {
             let slots = [0, 1].map(|side| {
-                owners.push(Owner::Association(built.len() as u32, side));
-                agenda.add(Rank::host(first.flow as u32, 0, 1 + side))
+                let owner = Owner::Association(built.len() as u32, side);
+                host_slots.add(&mut agenda, Rank::host(first.flow as u32, 0, 1 + side), owner)
             });
             let (index, flow, crossings) = (first.flow, &scenario.flows[first.flow], &crossings[first.flow]);
             let of = FlowBuilder {
@@ -146,7 +145,7 @@ impl Simulation {
         let places: Vec<SpliceCounts> = scenario.splices.keys().map(|name| SpliceCounts::new(name)).collect();
         let observer = Observer::new(scenario, &mut flows, &network, (&places, &built));
         if observer.has_clock() {
-            agenda.wake(first_slot, Time::ZERO);
+            agenda.wake(host_slots.samples(), Time::ZERO);
         }
         Ok(Self {
             name: scenario.name.clone().unwrap_or_default(),
@@ -155,9 +154,7 @@ impl Simulation {
             end: Time::ZERO + scenario.duration,
             agenda,
             network,
-            first_slot,
-            owners,
-            spare: Vec::new(),
+            slots: host_slots,
             touched: Vec::new(),
             places,
             unfinished: Unfinished::new(flows.len()),
@@ -168,9 +165,7 @@ impl Simulation {
             legs,
             observer,
             events: 0,
-            arrived: VecDeque::new(),
-            flipped: VecDeque::new(),
-            held: VecDeque::new(),
+            arrivals: ProgramArrivals::default(),
             warnings: Vec::new(),
         })
     }

@@ -9,9 +9,9 @@ use crate::carrying::carries_none;
 use crate::conversation::Conversation;
 use crate::endpoint::{Event, FlowEndpoint};
 use crate::flow::App;
-use crate::ids::{Actor, ConversationId, Owner};
-use crate::programs::Arrived;
+use crate::ids::{Actor, ConversationId};
 use crate::simulation::Simulation;
+use crate::slots::Owner;
 use crate::splice::{Divider, count};
 use crate::stp::StpEnd;
 use skyhop_network::{Delivery, Frame, Inside};
@@ -77,17 +77,8 @@ impl Simulation {
                 let bits = self.network.flipped(&delivery);
                 let (frame, _) = self.network.take(delivery);
                 programs.arrived(&frame, self.now);
-                let corrupted = !bits.is_empty() && !matches!(frame.packet.transport, Transport::TooLarge(_));
-                let arrived = Arrived::of(index as u32, &frame, self.now, corrupted);
-                if programs.held == Some(frame.backward) {
-                    self.held.push_back((arrived, bits));
-                    return;
-                }
-                self.arrived.push_back(arrived);
-                if corrupted {
-                    self.flipped.push_back(bits);
-                }
-                return;
+                let hold = programs.held == Some(frame.backward);
+                return self.arrivals.add(index as u32, &frame, self.now, bits, hold);
             }
             App::Datagrams(sending) => {
                 let (frame, _) = self.network.take(delivery);
@@ -121,7 +112,7 @@ impl Simulation {
 
     /// Starts or stops a flow, or wakes its application.
     pub(crate) fn handle_app(&mut self, index: usize) {
-        let (now, slot) = (self.now, self.app_slot(index));
+        let (now, slot) = (self.now, self.slots.application(index));
         let flow = &mut self.flows[index];
         let begins = !std::mem::replace(&mut flow.started, true);
         let stops = !begins && !flow.stopped && flow.stop.is_some_and(|stop| now >= stop);
@@ -161,7 +152,7 @@ impl Simulation {
 
     /// Sends the datagrams that are due, and schedules the next.
     fn send_datagrams(&mut self, index: usize) {
-        let slot = self.app_slot(index);
+        let slot = self.slots.application(index);
         loop {
             let flow = &mut self.flows[index];
             let App::Datagrams(sending) = &mut flow.app else { return };
@@ -201,22 +192,10 @@ impl Simulation {
             let conversations = &mut stream.conversations;
             let (connection, end) = match action {
                 Action::Open { connection } => {
-                    let (owners, spare, agenda) = (&mut self.owners, &mut self.spare, &mut self.agenda);
-                    let first = self.first_slot;
+                    let (slots, agenda) = (&mut self.slots, &mut self.agenda);
                     let id = conversations.open(self.now, connection, |id, actor| {
                         let rank = id.rank(index as u32, actor);
-                        let slot = match spare.pop() {
-                            Some(slot) => {
-                                agenda.reuse(slot, rank);
-                                slot
-                            }
-                            None => {
-                                owners.push(Owner::Nobody);
-                                agenda.add(rank)
-                            }
-                        };
-                        owners[(slot - first) as usize] = Owner::Actor(index as u32, id, actor);
-                        slot
+                        slots.add(agenda, rank, Owner::Actor(index as u32, id, actor))
                     });
                     let legs = self.flows[index].legs();
                     let first = self.flows[index].routes.start;
@@ -261,7 +240,7 @@ impl Simulation {
         let flow = &self.flows[index];
         let stop = flow.stop.filter(|_| !flow.stopped);
         if let Some(at) = [stream.application.poll_timeout(), stop].into_iter().flatten().min() {
-            self.agenda.wake(self.app_slot(index), at);
+            self.agenda.wake(self.slots.application(index), at);
         }
     }
 
@@ -386,9 +365,7 @@ impl Simulation {
             self.leave_association(((index as u32, id), leg as u8), joint);
         }
         for slot in conversation.slots.into_iter().chain(conversation.joints.iter().map(|j| j.slot)) {
-            self.agenda.cancel(slot);
-            self.owners[(slot - self.first_slot) as usize] = Owner::Nobody;
-            self.spare.push(slot);
+            self.slots.release(&mut self.agenda, slot);
         }
     }
 

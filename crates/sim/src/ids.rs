@@ -1,4 +1,4 @@
-//! Identifiers within a run: connections, their participants, and owners of slots.
+//! Identifiers within a run: connections and their participants.
 //!
 //! Follows RFC 9293's view that a connection is a pair of sockets.
 
@@ -19,21 +19,6 @@ pub(crate) enum Actor {
     End(End),
     /// A splice between them, counted from the client.
     Splice(u8),
-}
-
-/// The owner of a slot of the agenda after the network's own: it is woken when the slot is due.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Owner {
-    /// The clock of samples.
-    Samples,
-    /// A flow's application.
-    App(u32),
-    /// An end of a flow's connection, or a splice of it.
-    Actor(u32, ConversationId, Actor),
-    /// A side of an association.
-    Association(u32, u8),
-    /// No connection at present.
-    Nobody,
 }
 
 impl ConversationId {

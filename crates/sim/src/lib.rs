@@ -5,6 +5,7 @@
 //! Leaves out links, routes and satellites, which the `network` crate holds, and files, which `record` writes.
 
 mod app;
+mod arrivals;
 mod association;
 mod bottlenecks;
 mod build;
@@ -27,6 +28,7 @@ mod ports;
 mod programs;
 mod sample;
 mod simulation;
+mod slots;
 mod splice;
 mod stp;
 mod stream;

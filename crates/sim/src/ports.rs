@@ -39,7 +39,7 @@ impl Simulation {
 
     /// The next packet for a program.
     pub fn poll_arrival(&mut self) -> Option<Arrived> {
-        self.arrived.pop_front()
+        self.arrivals.poll()
     }
 
     /// Holds packets for the `to` of a flow of programs, or for its `from`: that end is simulated by the driver, which acts at the
@@ -52,7 +52,7 @@ impl Simulation {
 
     /// The next packet for an end whose packets are held, with its flipped bits.
     pub fn poll_held(&mut self) -> Option<(Arrived, Vec<FlippedBit>)> {
-        self.held.pop_front()
+        self.arrivals.poll_held()
     }
 
     /// The tag of the next program's packet that was dropped or lost.
@@ -68,7 +68,7 @@ impl Simulation {
 
     /// The flipped bits of the next packet from [`Simulation::poll_arrival`] that is corrupted.
     pub fn poll_flipped(&mut self) -> Option<Vec<FlippedBit>> {
-        self.flipped.pop_front()
+        self.arrivals.poll_flipped()
     }
 
     /// Time of the next event; `None` if there is none.

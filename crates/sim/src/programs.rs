@@ -93,7 +93,8 @@ impl Programs {
     }
 }
 
-fn is_message(packet: &Packet) -> bool {
+/// Returns true for a router's message.
+pub(crate) fn is_message(packet: &Packet) -> bool {
     matches!(packet.transport, Transport::TooLarge(_))
 }
 

@@ -4,20 +4,19 @@
 //! Differs from an emulator only in the source of time.
 //! Leaves out everything but the order of events.
 
+use crate::arrivals::ProgramArrivals;
 use crate::association::AssociationState;
 use crate::bottlenecks::flow_results;
 use crate::flow::{App, FlowState};
-use crate::ids::{Actor, ConversationId, Owner};
+use crate::ids::{Actor, ConversationId};
 use crate::observe::Observer;
-use crate::programs::Arrived;
+use crate::slots::{HostSlots, Owner};
 use crate::splice::SpliceCounts;
 use crate::unfinished::Unfinished;
-use skyhop_link::FlippedBit;
 use skyhop_network::{Agenda, Capture, Network, Slot};
 use skyhop_results::{PopulationResult, RunResult};
 use skyhop_scenario::network::SkyWay;
 use skyhop_units::Time;
-use std::collections::VecDeque;
 
 /// Largest number of warnings reported, since each of ten thousand flows may have one.
 const MOST_WARNINGS: usize = 50;
@@ -30,12 +29,7 @@ pub struct Simulation {
     pub(crate) end: Time,
     pub(crate) agenda: Agenda,
     pub(crate) network: Network,
-    /// The first slot after those of the network.
-    pub(crate) first_slot: Slot,
-    /// Owners of the slots from there on.
-    pub(crate) owners: Vec<Owner>,
-    /// Slots that are free.
-    pub(crate) spare: Vec<Slot>,
+    pub(crate) slots: HostSlots,
     pub(crate) flows: Vec<FlowState>,
     /// Flows that the scenario defines together, and for each flow whether it is reported individually.
     pub(crate) populations: (Vec<PopulationResult>, bool),
@@ -52,12 +46,7 @@ pub struct Simulation {
     pub(crate) observer: Observer,
     pub(crate) events: u64,
     pub(crate) unfinished: Unfinished,
-    /// Packets for programs, in order of time.
-    pub(crate) arrived: VecDeque<Arrived>,
-    /// Flipped bits of the corrupted ones, in the same order.
-    pub(crate) flipped: VecDeque<Vec<FlippedBit>>,
-    /// Packets for ends that the driver simulates, and their flipped bits.
-    pub(crate) held: VecDeque<(Arrived, Vec<FlippedBit>)>,
+    pub(crate) arrivals: ProgramArrivals,
     pub(crate) warnings: Vec<String>,
 }
 
@@ -68,7 +57,7 @@ impl Simulation {
     /// Takes no samples, for a run of which only the totals are used.
     pub fn without_series(&mut self) {
         self.observer.close();
-        self.agenda.cancel(self.sample_slot());
+        self.agenda.cancel(self.slots.samples());
     }
 
     /// The present paths of the legs of the first hundred flows through satellites, by index of flow and leg. Legs without a path
@@ -120,7 +109,7 @@ impl Simulation {
 
     /// Like [`Simulation::run_until`], but stops at an instant at which a packet arrives at an end whose packets are held.
     pub fn run_until_held(&mut self, until: Time) {
-        while self.held.is_empty() && !self.unfinished.none() {
+        while !self.arrivals.holds_any() && !self.unfinished.none() {
             if !self.step_by(until) {
                 self.now = self.now.max(until.min(self.end));
                 return;
@@ -140,14 +129,14 @@ impl Simulation {
         let Some((now, slot)) = self.agenda.pop(until.min(last)) else { return false };
         self.now = now;
         self.events = self.events.wrapping_add(1);
-        if slot < self.first_slot {
+        let Some(owner) = self.slots.owner(slot) else {
             self.handle_network(slot);
             if !self.due.is_empty() {
                 self.drive_associations();
             }
             return true;
-        }
-        match self.owners[(slot - self.first_slot) as usize] {
+        };
+        match owner {
             Owner::Actor(flow, conversation, actor) => self.handle_actor(flow as usize, conversation, actor),
             Owner::App(flow) => self.handle_app(flow as usize),
             Owner::Association(number, side) => self.handle_association(number, side),
@@ -254,13 +243,5 @@ impl Simulation {
     /// Numbers of packets in the network and of entries in the event queue, which determine memory.
     pub fn footprint(&self) -> (usize, usize) {
         (self.network.most_frames(), self.agenda.len())
-    }
-
-    pub(crate) fn sample_slot(&self) -> Slot {
-        self.first_slot
-    }
-
-    pub(crate) fn app_slot(&self, flow: usize) -> Slot {
-        self.first_slot + 1 + flow as Slot
     }
 }
