@@ -196,6 +196,7 @@ Examples:
   skyhop emulate --profile starlink -- curl -O http://server/bytes/10MB
   skyhop emulate --profile iridium --from Lima --to Oslo -- ping server
   skyhop emulate geo.toml --device user=eth1 --device server=eth2
+  skyhop emulate gateway.toml -- curl -o /dev/null http://server/bytes/10MB    # through its splices, as real gateways
   skyhop emulate geo.toml --pcap packets.pcapng --out results -- ssh server
   skyhop emulate geo.toml --set links.satellite.delay=\"270 ms\" -- ping server
 

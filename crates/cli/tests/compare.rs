@@ -208,8 +208,22 @@ fn several_flows_through_gateways_have_a_row_each() {
                 traffic = { kind = \"cbr\", rate = \"64 kbit/s\" }\n";
     // A flow that ends at the hub passes no splice.
     let other = "[[flows]]\nname = \"beside\"\nfrom = \"server\"\nto = \"hub\"\nreal = true\ntraffic = { kind = \"bulk\" }\n";
+    let simulated =
+        |to: &str| other.replace("real = true\n", "").replace("to = \"hub\"", &format!("to = \"{to}\""));
+    // No splice of this one divides the second flow's path.
+    let left_out = THROUGH
+        .replace("at = \"hub\"\n", "at = \"hub\"\nflows = [\"first\", \"second\", \"asks\"]\n")
+        .replace("at = \"terminal\"\n", "at = \"terminal\"\nflows = [\"first\", \"second\", \"asks\"]\n");
     for (text, told) in [
-        (format!("{THROUGH}{other}"), "flows.3: compared through other links or splices than flow \"first\""),
+        (
+            format!("{THROUGH}{}", simulated("user")),
+            "flows.3: connections that gateways split are not simulated",
+        ),
+        (
+            format!("{left_out}{}", simulated("user")),
+            "flows.3: legs between gateways are emulated each for itself",
+        ),
+        (format!("{THROUGH}{other}"), "flows.3: over other links or splices than the real flow \"first\""),
         (
             THROUGH.replacen("name = \"second\"\n", "name = \"second\"\npriority = 1\n", 1),
             "flows.1.priority: ",
@@ -240,7 +254,7 @@ fn a_users_rate_is_that_of_the_daemons() {
     std::fs::write(&file, users("terminal", "user", "down")).unwrap();
     let done = compare(&[], std::slice::from_ref(&file));
     let said = String::from_utf8_lossy(&done.stderr).into_owned();
-    let told = "splices.terminal.users: user does not open the compared connections";
+    let told = "splices.terminal.users: user does not open the real connections";
     assert!(done.status.code() == Some(2) && said.contains(told), "{said}");
     if let Some(why) = no_hosts().cloned().or_else(no_gateways) {
         println!("skipped: {why}");

@@ -3,12 +3,11 @@
 //! Follows shells: Ctrl-C goes to the command, which may handle it and continue; a second one ends it. A signal that ends skyhop
 //! ends the command, first with SIGTERM. Leaves out starting a program (`inside`).
 
-use crate::about::{EmulationOptions, Furnished};
+use crate::about::EmulationOptions;
 use crate::clock::RunClock;
 use crate::error::{Error, Tried};
 use crate::inside;
 use crate::namespace::Namespace;
-use crate::plan::HostPlan;
 use crate::serve::Servers;
 use crate::signals::Signals;
 use crate::terminal::Tty;
@@ -27,27 +26,44 @@ const PATIENCE: Span = Span::from_secs(5);
 /// Exit code of a run that was interrupted.
 const INTERRUPTED: u8 = 130;
 
+/// The hosts of programs.
+#[derive(Debug)]
+pub struct ProgramHosts<'a> {
+    /// The host of the command.
+    pub user: &'a Namespace,
+    /// The host of the server.
+    pub server: &'a Namespace,
+    /// The server's host is a device: machines behind it have servers of their own.
+    pub server_behind: bool,
+    /// Some host is a device, whose traffic an interrupt ends in the regular way.
+    pub routes: bool,
+    /// The table of names in them: `/etc/hosts`.
+    pub names: String,
+}
+
 /// Starts servers and the command, and waits until the command has ended; without one, until the loop has. Returns the exit code.
-pub(crate) fn attend(
-    plan: &HostPlan,
-    hosts: &[Furnished],
+///
+/// # Errors
+///
+/// A program or a server cannot be started.
+pub fn attend(
+    hosts: &ProgramHosts<'_>,
     options: &EmulationOptions,
     loop_ended: &Receiver<()>,
     mut signals: impl FnMut() -> Signals,
 ) -> Result<u8, Error> {
-    let names = plan.names();
+    let names = &hosts.names;
     let _server = match options.server.as_slice() {
-        // Machines behind a device have servers of their own.
-        [] if plan.hosts[plan.server].device.is_some() => None,
+        [] if hosts.server_behind => None,
         [] => {
-            Servers { folder: options.folder.clone() }.start(&hosts[plan.server].namespace)?;
+            Servers { folder: options.folder.clone() }.start(hosts.server)?;
             None
         }
         command => {
-            let host = &hosts[plan.server].namespace;
+            let host = hosts.server;
             let mut server = Killed(inside::start(
                 host,
-                &names,
+                names,
                 (&options.inside, command),
                 inside::TerminalOwner::Behind,
             )?);
@@ -58,9 +74,7 @@ pub(crate) fn attend(
     if options.command.is_empty() {
         while let Err(RecvTimeoutError::Timeout) = loop_ended.recv_timeout(LOOK) {
             if !signals().none() {
-                // A user whose traffic is routed through the device ends the run this way.
-                let routes = hosts.iter().any(|host| host.attached.is_some());
-                return Ok(if routes { 0 } else { INTERRUPTED });
+                return Ok(if hosts.routes { 0 } else { INTERRUPTED });
             }
         }
         return Ok(0);
@@ -68,11 +82,10 @@ pub(crate) fn attend(
     if !signals().none() {
         return Ok(INTERRUPTED);
     }
-    let host = &hosts[plan.at.unwrap_or(plan.user)].namespace;
     let place = if options.shell { inside::TerminalOwner::Shell } else { inside::TerminalOwner::Front };
     // The terminal is taken back when the command has ended, whatever state the command left it in.
     let _terminal = Tty::of_this_process();
-    let child = Killed(inside::start(host, &names, (&options.inside, &options.command), place)?);
+    let child = Killed(inside::start(hosts.user, names, (&options.inside, &options.command), place)?);
     watch_over(child, loop_ended, signals)
 }
 

@@ -38,11 +38,16 @@ impl ControlSocket {
         shared: Arc<LoopState>,
         fastest: Option<Rate>,
     ) -> Option<Self> {
+        let mut ear = Ear { loaded, plan, shared, fastest };
+        Self::with(move |asked| ear.answer(asked))
+    }
+
+    /// Listens for other processes, whose requests are answered by `answer`. `None` as for [`Self::listen`].
+    pub fn with(mut answer: impl FnMut(&Value) -> Value + Send + 'static) -> Option<Self> {
         let listener = UnixListener::bind_addr(&address(std::process::id()).ok()?).ok()?;
         let over = Arc::new(AtomicBool::new(false));
         let ended = over.clone();
         thread::spawn(move || {
-            let mut ear = Ear { loaded, plan, shared, fastest };
             for stream in listener.incoming() {
                 if ended.load(Ordering::Acquire) {
                     return;
@@ -52,12 +57,25 @@ impl ControlSocket {
                 let theirs = rustix::net::sockopt::socket_peercred(&stream).map(|peer| peer.uid);
                 if theirs.is_ok_and(|uid| uid == own || uid.is_root()) {
                     // A client that disconnects after its request gets no answer.
-                    let _ = ear.answer(&stream);
+                    let _ = converse(&stream, &mut answer);
                 }
             }
         });
         Some(Self { over })
     }
+}
+
+/// Reads a request, and writes its answer.
+fn converse(stream: &UnixStream, answer: &mut impl FnMut(&Value) -> Value) -> std::io::Result<()> {
+    stream.set_read_timeout(Some(Duration::from_secs(1)))?;
+    let mut line = String::new();
+    // A client that only checks the owner of this socket sends no request.
+    if BufReader::new(stream).read_line(&mut line)? == 0 {
+        return Ok(());
+    }
+    let asked: Value = serde_json::from_str(&line).unwrap_or_default();
+    let mut out = stream;
+    writeln!(out, "{}", answer(&asked))
 }
 
 impl Drop for ControlSocket {
@@ -77,23 +95,14 @@ struct Ear {
 }
 
 impl Ear {
-    fn answer(&mut self, stream: &UnixStream) -> std::io::Result<()> {
-        stream.set_read_timeout(Some(Duration::from_secs(1)))?;
-        let mut line = String::new();
-        // A client that only checks the owner of this socket sends no request.
-        if BufReader::new(stream).read_line(&mut line)? == 0 {
-            return Ok(());
-        }
-        let asked: Value = serde_json::from_str(&line).unwrap_or_default();
-        let answer = match asked["set"].as_array() {
+    fn answer(&mut self, asked: &Value) -> Value {
+        match asked["set"].as_array() {
             Some(sets) => {
                 let sets: Vec<&str> = sets.iter().filter_map(Value::as_str).collect();
                 self.set(&sets).map_or_else(|error| json!({ "error": error }), |()| json!({}))
             }
             None => self.shared.look().map_or(json!({}), |latest| status(&self.plan, &self.loaded, &latest)),
-        };
-        let mut out = stream;
-        writeln!(out, "{answer}")
+        }
     }
 
     /// Changes links: all requested changes, or none.

@@ -6,7 +6,7 @@
 //! [`simulated`] ends of flows whose other end is a program, and [`routes`] the destinations of packets; [`driver`] steps the
 //! network by the clock, paced by [`pace`], and [`ahead`] computes satellites ahead of time; [`lateness`] and [`verdict`] measure
 //! and judge lateness, [`profile`] has scenarios without a file, [`control`] serves requests while it runs, [`session`] leads from
-//! a scenario to its outcome, `attend` watches over programs, with the help of [`signals`], and `report` makes the summary.
+//! a scenario to its outcome, [`attend`] watches over programs, with the help of [`signals`], and `report` makes the summary.
 //! Differs from the simulator: packets of programs enter and leave at ports, and lateness is a result.
 //! Leaves out hosts on other machines, except those behind a device.
 
@@ -15,7 +15,7 @@
 mod about;
 pub mod ahead;
 mod answers;
-mod attend;
+pub mod attend;
 pub mod beside;
 pub mod bursts;
 pub mod capture;

@@ -6,10 +6,13 @@
 
 use crate::error::{Error, Tried};
 use rustix::fs::{CWD, Mode, OFlags, openat};
+use rustix::process::Signal;
 use rustix::thread::{CapabilitySet, LinkNameSpaceType, UnshareFlags};
 use std::fs;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command};
 use std::sync::Arc;
 use std::thread;
 
@@ -32,6 +35,21 @@ impl Namespace {
             Ok(done) => done,
             Err(panic) => std::panic::resume_unwind(panic),
         })
+    }
+
+    /// Starts a program in it, which is killed when the calling thread ends, however that happens. Its process group is its own, so
+    /// that Ctrl-C at a terminal does not reach it.
+    pub fn spawn(&self, command: &mut Command) -> io::Result<Child> {
+        let network = self.fd.as_fd().as_raw_fd();
+        let enter = move || {
+            rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
+            // SAFETY: the descriptor outlives the call, as the parent waits until the child has done this.
+            let network = unsafe { BorrowedFd::borrow_raw(network) };
+            rustix::thread::move_into_link_name_space(network, Some(LinkNameSpaceType::Network))?;
+            Ok(())
+        };
+        // SAFETY: between fork and exec system calls are made, which allocate nothing.
+        unsafe { command.process_group(0).pre_exec(enter) }.spawn()
     }
 
     /// The calling thread's own namespace.

@@ -102,6 +102,14 @@ pub fn flows_of_programs(scenario: &Scenario) -> Vec<usize> {
     scenario.flows.iter().enumerate().filter(|(i, flow)| has(*i, flow)).map(|(i, _)| i).collect()
 }
 
+/// The end of a flow at which the user is: 0 its `from`, 1 its `to`. It is the one called user, or else the one across from a server,
+/// or else the one that makes requests; for a transfer, the receiving end.
+pub fn user_end(flow: &Flow) -> usize {
+    let named = |name: &str| flow.ends().into_iter().position(|end| end == name);
+    let asks = flow.traffic.asks() || matches!(flow.traffic, Traffic::Ping { .. });
+    named("user").or_else(|| named("server").map(|server| 1 - server)).unwrap_or(usize::from(!asks))
+}
+
 impl HostPlan {
     /// The hosts of a simulation built for the scenario with [`real_flows`]. `at` is the host of the command.
     ///
@@ -188,13 +196,7 @@ impl HostPlan {
                 "there is no flow, so there are no hosts for programs".into(),
             ));
         };
-        let named = |name: &str| ends.into_iter().find(|host| self.hosts[*host].name == name);
-        // The user is the end that makes requests; for a transfer, the receiving end.
-        let asks = scenario.flows[flow].traffic.asks()
-            || matches!(scenario.flows[flow].traffic, Traffic::Ping { .. });
-        let by_traffic = ends[usize::from(!asks)];
-        let other = |host: usize| if host == ends[0] { ends[1] } else { ends[0] };
-        self.user = named("user").or_else(|| named("server").map(other)).unwrap_or(by_traffic);
+        self.user = ends[user_end(&scenario.flows[flow])];
         Ok(())
     }
 

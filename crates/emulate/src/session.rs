@@ -6,7 +6,7 @@
 
 use crate::about::{About, Furnished};
 pub use crate::about::{EmulationOptions, EmulationOutcome};
-use crate::attend::attend;
+use crate::attend::{ProgramHosts, attend};
 use crate::beside::{Beside, SimulatedEnd};
 use crate::capture::EmulationCapture;
 use crate::clock::RunClock;
@@ -59,8 +59,15 @@ pub fn emulate(
         ControlSocket::listen(loaded.clone(), ready.about.plan.clone(), ready.about.shared.clone(), fastest);
     let begun = ready.begin()?;
     let Emulation { about, running } = &begun;
-    let exit_code =
-        attend(&about.plan, &about.hosts, options, &running.ended, || watch(&about.plan, &about.shared));
+    let plan = &about.plan;
+    let hosts = ProgramHosts {
+        user: &about.hosts[plan.at.unwrap_or(plan.user)].namespace,
+        server: &about.hosts[plan.server].namespace,
+        server_behind: plan.hosts[plan.server].device.is_some(),
+        routes: about.hosts.iter().any(|host| host.attached.is_some()),
+        names: plan.names(),
+    };
+    let exit_code = attend(&hosts, options, &running.ended, || watch(plan, &about.shared));
     begun.end(exit_code)
 }
 
@@ -199,7 +206,11 @@ fn beside(
 }
 
 /// Fails if the kernel has no congestion control of this name.
-fn known(name: &str) -> Result<(), Error> {
+///
+/// # Errors
+///
+/// The name, and those that the kernel has.
+pub fn known(name: &str) -> Result<(), Error> {
     let path = "/proc/sys/net/ipv4/tcp_available_congestion_control";
     let text = std::fs::read_to_string(path).tried(|| format!("cannot read {path}"))?;
     match text.split_whitespace().any(|one| one == name) {

@@ -257,7 +257,7 @@ impl<'a> FlowBuilder<'a> {
         let narrow = ways.iter().any(|way| network.is_narrow(way, largest, knows_own));
         let app = match &flow.traffic {
             _ if self.programs && ways.len() > 1 => {
-                let message = "its path is split on the way, and connections of programs are not split here";
+                let message = "its path is split on the way; the command \"skyhop emulate\" has gateways there, and a program at both ends";
                 return Err(BuildError::new(&format!("{key}.path"), message));
             }
             _ if self.programs && self.stream.is_some() => {

@@ -6,7 +6,8 @@
 
 use crate::engine;
 use crate::failure::Failure;
-use crate::gateway::through::{self, SplitPath, split_path};
+use crate::gateway::split_path::{SplitEnds, SplitPath, split_path};
+use crate::gateway::through;
 use crate::table::{self, TextTable};
 use clap::Args as ClapArgs;
 use serde_json::{Value, json};
@@ -179,7 +180,7 @@ pub fn run(args: &Compare) -> Result<u8, Failure> {
     };
     let mut rows = Vec::new();
     for loaded in &loaded {
-        let path = split_path(loaded)?;
+        let path = split_path(loaded, SplitEnds::Transfers)?;
         let alone = datagrams_alone(loaded);
         for contender in if alone { &Contender::ALL[..1] } else { &args.transport[..] } {
             // The ends of a split connection speak TCP, and STP is between the gateways.

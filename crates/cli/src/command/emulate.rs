@@ -6,6 +6,8 @@
 
 use crate::engine;
 use crate::failure::Failure;
+use crate::gateway::programs;
+use crate::gateway::split_path::{SplitEnds, SplitPath, split_path};
 use clap::{Args as ClapArgs, Subcommand};
 use skyhop_emulate::driver::LoopState;
 use skyhop_emulate::plan::{self, HostPlan};
@@ -15,7 +17,7 @@ use skyhop_emulate::verdict::LatenessLimits;
 use skyhop_emulate::{Error, control, inside, namespace, signals};
 use skyhop_orbit::places;
 use skyhop_record::{Folder, Meta, summary_json, summary_text, write_run};
-use skyhop_scenario::parse_set;
+use skyhop_scenario::{Loaded, parse_set};
 use skyhop_units::{Bytes, Span};
 use std::ffi::OsString;
 use std::io::Write;
@@ -156,7 +158,11 @@ pub fn run(args: &Emulate) -> Result<u8, Failure> {
     let devices = plan::devices(&loaded.scenario, &args.devices);
     namespace::become_able(devices.first().map(|(_, _, device)| device.as_str()))?;
     signals::listen();
-    let folder = args.out.as_deref().map(Folder::create).transpose()?;
+    let path = split_path(&loaded, SplitEnds::Programs(args.at.as_deref()))?;
+    let folder = match path {
+        None => args.out.as_deref().map(Folder::create).transpose()?,
+        Some(_) => None,
+    };
     let server = args.server.iter().flat_map(|line| ["sh".into(), "-c".into(), line.clone()]).collect();
     let options = EmulationOptions {
         seed: args.seed,
@@ -174,6 +180,9 @@ pub fn run(args: &Emulate) -> Result<u8, Failure> {
         devices: args.devices.clone(),
         inside: Vec::new(),
     };
+    if let Some(path) = path {
+        return through_gateways(args, &loaded, &path, &options);
+    }
     let (mut told, mut hosts) = (args.quiet, None);
     let done = emulate(&loaded, &options, |plan: &HostPlan, _: &LoopState| {
         let hosts = hosts.get_or_insert_with(|| command_hosts(plan));
@@ -216,6 +225,39 @@ pub fn run(args: &Emulate) -> Result<u8, Failure> {
         tell(&format!("skyhop: the run is not valid: {why}\n"));
     }
     Ok(if args.strict && !objections.is_empty() && exit_code == 0 { NOT_VALID } else { exit_code })
+}
+
+/// Emulates a path that gateways split, and returns the exit code of the program.
+fn through_gateways(
+    args: &Emulate,
+    loaded: &Loaded,
+    path: &SplitPath<'_>,
+    options: &EmulationOptions,
+) -> Result<u8, Failure> {
+    let begun = |hosts: &[String]| {
+        if let (false, [user, gateways @ .., server]) = (args.quiet, hosts) {
+            let gateways = gateways.join(" and ");
+            tell(&format!(
+                "skyhop: real gateways at {gateways}; the command runs at {user}, the server at {server}\n"
+            ));
+        }
+    };
+    let done = programs::emulate(loaded, path, options, args.out.as_deref(), begun)?;
+    if args.json {
+        tell(&summary_text(&done.summary));
+    } else if !args.quiet {
+        for leg in &done.legs {
+            tell(&format!("\n{} to {}:\n{}\n", leg.nodes[0], leg.nodes[1], leg.said));
+        }
+    }
+    for why in done.objections.iter().filter(|_| !args.quiet) {
+        tell(&format!("skyhop: the run is not valid: {why}\n"));
+    }
+    Ok(if args.strict && !done.objections.is_empty() && done.exit_code == 0 {
+        NOT_VALID
+    } else {
+        done.exit_code
+    })
 }
 
 /// Names of the command's host, and of the one at the other end of the network if that is no device.

@@ -11,6 +11,7 @@ use crate::engine;
 use crate::failure::Failure;
 use clap::Args;
 use skyhop_emulate::namespace::become_able;
+use skyhop_emulate::signals;
 use skyhop_record::{Chart, ChartAxis, Mark};
 use skyhop_units::{Bytes, Rate, Span};
 use std::fmt::Write as _;
@@ -152,7 +153,7 @@ pub fn wait(
         if let Some(said) = lab.ended() {
             return Err(Failure::Run(said));
         }
-        if engine::interrupted() {
+        if engine::interrupted() || !signals::so_far().none() {
             return Err(Failure::Interrupted);
         }
         if true_of(lab)? {

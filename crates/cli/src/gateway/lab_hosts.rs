@@ -1,11 +1,12 @@
 //! The hosts of a gateway's laboratory: network namespaces without names, wires between them, and programs in them.
 //!
 //! Follows ip(8) and [`skyhop_emulate::namespace`]. The hosts stand in a row; wire N has the addresses 10.N.0.1 and 10.N.0.2.
-//! Differs from `ip netns`: nothing has a name, so nothing is left behind, also if this process is killed.
+//! Differs from `ip netns`: nothing has a name, and programs end with this process, so nothing is left behind, also if it is killed.
 //! Leaves out what the programs do.
 
 use crate::failure::Failure;
 use skyhop_emulate::namespace::{Namespace, set_parameter};
+use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -50,7 +51,24 @@ pub struct LabHosts {
     programs: Vec<(String, Child)>,
     /// A folder for files and logs, which is removed at the end.
     pub folder: PathBuf,
+    /// Its lock, which ends with this process.
+    _in_use: File,
     skyhop: PathBuf,
+}
+
+/// Beginning of the folders' names.
+const FOLDER: &str = "skyhop-lab-";
+
+/// Removes the folders of laboratories whose process was killed: nobody has a lock on them. Numbers of processes would not tell, as
+/// those of another namespace are not seen.
+fn sweep(temporary: &Path) {
+    let entries = std::fs::read_dir(temporary).into_iter().flatten().flatten();
+    for path in entries.map(|entry| entry.path()) {
+        let named = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(FOLDER));
+        if named && File::open(&path).is_ok_and(|folder| folder.try_lock().is_ok()) {
+            let _ = std::fs::remove_dir_all(&path);
+        }
+    }
 }
 
 fn failed(what: &str, e: impl std::fmt::Display) -> Failure {
@@ -62,8 +80,11 @@ impl LabHosts {
     pub fn new(row: &HostRow<'_>) -> Result<Self, Failure> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
-        let folder = std::env::temp_dir().join(format!("skyhop-lab-{}-{number}", std::process::id()));
+        sweep(&std::env::temp_dir());
+        let folder = std::env::temp_dir().join(format!("{FOLDER}{}-{number}", std::process::id()));
         std::fs::create_dir_all(&folder).map_err(|e| failed(&folder.display().to_string(), e))?;
+        let in_use = File::open(&folder).map_err(|e| failed(&folder.display().to_string(), e))?;
+        in_use.try_lock().map_err(|e| failed(&folder.display().to_string(), e))?;
         let skyhop = std::env::current_exe().map_err(|e| failed("this program's own path", e))?;
         let furnish = || {
             set_parameter("ipv4/ip_forward", "1")?;
@@ -73,7 +94,7 @@ impl LabHosts {
         let hosts: Result<Vec<_>, _> = row.0.iter().map(made).collect();
         let hosts = hosts?;
         let names = row.0.iter().map(|name| (*name).to_owned()).collect();
-        let lab = LabHosts { names, hosts, programs: Vec::new(), folder, skyhop };
+        let lab = LabHosts { names, hosts, programs: Vec::new(), folder, _in_use: in_use, skyhop };
         for host in 0..row.0.len() {
             lab.ip(host, &["link", "set", "dev", "lo", "up"])?;
         }
@@ -151,17 +172,39 @@ impl LabHosts {
         }
     }
 
-    /// Starts a command of skyhop in a host; its messages go to a file of that name.
+    /// Starts a command of skyhop in a host; its messages go to a file of that name. It ends with the calling thread at the latest.
     pub fn start(&mut self, host: usize, log: &str, words: &[&str]) -> Result<(), Failure> {
-        let file = std::fs::File::create(self.log_of(log)).map_err(|e| failed(log, e))?;
-        let spawn = || {
-            let mut command = Command::new(&self.skyhop);
-            command.args(words).current_dir(&self.folder).stdin(Stdio::null()).stdout(Stdio::null());
-            command.stderr(file).spawn()
-        };
-        let child = self.within(host, spawn)?.map_err(|e| failed("skyhop", e))?;
+        let file = File::create(self.log_of(log)).map_err(|e| failed(log, e))?;
+        let mut command = Command::new(&self.skyhop);
+        command.args(words).current_dir(&self.folder).stdin(Stdio::null()).stdout(Stdio::null()).stderr(file);
+        let child = self.hosts[host].spawn(&mut command).map_err(|e| failed("skyhop", e))?;
         self.programs.push((log.to_owned(), child));
         Ok(())
+    }
+
+    /// Asks a program that was started to end, and waits until it has. Returns what it has said.
+    pub fn finish(&mut self, log: &str) -> Result<String, Failure> {
+        if let Some(place) = self.programs.iter().position(|(own, _)| own == log) {
+            let (_, mut child) = self.programs.remove(place);
+            let pid = rustix::process::Pid::from_child(&child);
+            // A program that has ended by itself is still to be waited for.
+            let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
+            let status = child.wait().map_err(|e| failed(log, e))?;
+            if !status.success() {
+                return Err(failed(log, format!("{status}: {}", self.said(log))));
+            }
+        }
+        Ok(self.said(log))
+    }
+
+    /// Process of a program that was started.
+    pub fn process(&self, log: &str) -> Option<u32> {
+        self.programs.iter().find(|(own, _)| own == log).map(|(_, child)| child.id())
+    }
+
+    /// Messages of a program so far.
+    fn said(&self, log: &str) -> String {
+        std::fs::read_to_string(self.log_of(log)).unwrap_or_default().trim_end().to_owned()
     }
 
     fn log_of(&self, log: &str) -> PathBuf {
@@ -172,8 +215,7 @@ impl LabHosts {
     pub fn ended(&mut self) -> Option<String> {
         let ended = |(log, child): &mut (String, Child)| child.try_wait().ok().flatten().map(|_| log.clone());
         let log = self.programs.iter_mut().find_map(ended)?;
-        let said = std::fs::read_to_string(self.log_of(&log)).unwrap_or_default();
-        Some(format!("{log} has ended: {}", said.trim()))
+        Some(format!("{log} has ended: {}", self.said(&log).trim()))
     }
 
     /// Bytes that a host's device has received and sent.
@@ -205,6 +247,22 @@ impl Drop for LabHosts {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_a_folder_of_a_process_that_is_gone_is_removed() {
+        let temporary = std::env::temp_dir().join(format!("skyhop-sweep-{}", std::process::id()));
+        let [used, left, foreign] =
+            ["skyhop-lab-1-0", "skyhop-lab-2-0", "other"].map(|name| temporary.join(name));
+        for folder in [&used, &left, &foreign] {
+            std::fs::create_dir_all(folder).unwrap();
+        }
+        let lock = File::open(&used).unwrap();
+        lock.try_lock().unwrap();
+        sweep(&temporary);
+        assert_eq!([&used, &left, &foreign].map(|folder| folder.exists()), [true, false, true]);
+        drop(lock);
+        std::fs::remove_dir_all(&temporary).unwrap();
+    }
 
     #[test]
     fn every_host_of_a_row_has_a_way_to_every_other() {

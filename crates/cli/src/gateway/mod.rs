@@ -10,7 +10,11 @@ mod files;
 mod lab;
 mod lab_hosts;
 mod lab_transfers;
+mod leg_control;
+pub mod programs;
 mod run;
+mod split_lab;
+pub mod split_path;
 mod status;
 pub mod through;
 
