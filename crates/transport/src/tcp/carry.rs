@@ -5,7 +5,8 @@
 //! is room. Leaves out urgent data, and addresses of IPv6 outside 2001:db8::/96, as [`skyhop_wire::Ip`] has none.
 
 use super::config::Config;
-use super::connection::{Connection, Event};
+use super::connection::Connection;
+use super::events::Event;
 use super::scoreboard::Ranges;
 use super::stretch::Stretch;
 use skyhop_units::Time;

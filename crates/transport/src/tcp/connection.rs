@@ -8,11 +8,13 @@
 
 use super::agreed::Agreed;
 use super::config::Config;
+use super::events::Event;
 use super::marks::MarkEcho;
 use super::memory::Memory;
 use super::opening::Beginning;
 use super::receiver::Receiver;
 use super::sender::{NextSegment, Sender, SenderStats};
+use super::state::State;
 use super::timestamps::Timestamping;
 use crate::limits::{self, Cause, Limits};
 use skyhop_chance::Stream;
@@ -20,40 +22,6 @@ use skyhop_units::{Span, Time};
 use skyhop_wire::{Ecn, Flags, Ip, Packet, TcpHeader, Transport, expand, wire_number};
 use std::collections::VecDeque;
 use std::net::SocketAddrV4;
-
-/// States of RFC 9293 §3.3.2.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs)]
-pub enum State {
-    Closed,
-    Listen,
-    SynSent,
-    SynReceived,
-    Established,
-    FinWait1,
-    FinWait2,
-    CloseWait,
-    Closing,
-    LastAck,
-    TimeWait,
-}
-
-/// Events for the application.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Event {
-    /// The handshake is complete.
-    Connected,
-    /// Number of bytes that have come into order since the last event of this kind.
-    Received(u64),
-    /// All data written so far have been acknowledged.
-    AllAcknowledged,
-    /// The peer has closed its direction; no more data will arrive.
-    PeerFinished,
-    /// Both directions are closed and acknowledged.
-    Closed,
-    /// The peer has refused or reset the connection.
-    Reset,
-}
 
 /// One end of a connection.
 #[derive(Debug)]

@@ -8,6 +8,8 @@
 //! |---|---|
 //! | `connection`
 //! segments, closing, timers, the public calls |
+//! | `state` | the states of a connection |
+//! | `events` | the events for the application |
 //! | `carry` | an end with the bytes themselves, and packets as bytes |
 //! | `stretch` | the bytes of a stream by their offsets |
 //! | `opening` | the handshake, T/TCP, Fast Open |
@@ -62,6 +64,7 @@ mod carry;
 mod config;
 mod congestion;
 mod connection;
+mod events;
 mod flight;
 mod held;
 mod marks;
@@ -79,6 +82,7 @@ mod scoreboard;
 mod segments;
 mod send_buffer;
 mod sender;
+mod state;
 mod stretch;
 mod time_wait;
 mod timers;
@@ -89,8 +93,10 @@ pub use carry::{Carry, Refused, Segment};
 pub use config::{
     AfterIdle, Config, DelayedAck, Hystart, Increase, Law, LossRecovery, Open, PathMtu, Saved, Variant,
 };
-pub use connection::{Connection, Event, State};
+pub use connection::Connection;
+pub use events::Event;
 pub use memory::{Memory, PathMemory, divide};
 pub use rtt::RttSamples;
 pub(crate) use rtt::Smoothed;
 pub use sender::SenderStats;
+pub use state::State;

@@ -5,9 +5,11 @@
 //! Leaves out T/TCP's half-synchronised states by name; its short TIME-WAIT is in `time_wait`.
 
 use super::config::Open;
-use super::connection::{Connection, Event, State};
+use super::connection::Connection;
+use super::events::Event;
 use super::memory::{Memory, cookie};
 use super::sender::NextSegment;
+use super::state::State;
 use super::timestamps::clock;
 use skyhop_units::Time;
 use skyhop_wire::{Flags, Opening, Packet, TcpHeader, Timestamps, expand, wire_number};

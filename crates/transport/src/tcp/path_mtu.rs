@@ -5,9 +5,10 @@
 //! certain. Leaves out fragmentation, and the ageing of routers' messages (RFC 1191 §6.3).
 
 use super::config::{Config, PathMtu};
-use super::connection::{Connection, State};
+use super::connection::Connection;
 use super::recovery::pipe::RecoveryPhase;
 use super::sender::{NextSegment, Sender};
+use super::state::State;
 use skyhop_units::{Span, Time};
 use skyhop_wire::{TooLarge, Version, expand};
 

@@ -5,7 +5,8 @@
 //! Leaves out the table of connections: its owner queries the old connection and replaces it.
 
 use super::config::Open;
-use super::connection::{Connection, State};
+use super::connection::Connection;
+use super::state::State;
 use skyhop_units::{Span, Time};
 use skyhop_wire::{Flags, Opening, Packet, Transport};
 

@@ -4,7 +4,8 @@
 //! Differs from a kernel: each is a time in the machine to which it belongs, `None` when it does not run.
 //! Leaves out keep-alives (RFC 9293 §3.8.4) and the user timeout (§3.8.3), which no flow uses.
 
-use super::connection::{Connection, State};
+use super::connection::Connection;
+use super::state::State;
 use skyhop_units::Time;
 
 /// One of a connection's timers.
