@@ -178,7 +178,7 @@ impl Carry {
 
     /// Handles a packet whose checksums are right, and its payload.
     pub fn handle_packet(&mut self, now: Time, packet: &Packet, payload: &[u8]) {
-        if !self.concerns(packet) {
+        if !self.machine.sockets.concerns(packet) {
             self.refused.strays += 1;
             return;
         }
@@ -190,23 +190,6 @@ impl Carry {
             self.keep(tcp, payload, 1 + before.0);
         }
         self.written.release(self.machine.sender.flight.snd_una.max(1));
-    }
-
-    /// Returns true if a packet belongs to this connection, or is a message about one of its packets.
-    fn concerns(&self, packet: &Packet) -> bool {
-        let Connection { local, remote, .. } = &self.machine;
-        match &packet.transport {
-            Transport::Tcp(tcp) => {
-                let from = SocketAddrV4::new(packet.ip.source, tcp.source_port);
-                let to = SocketAddrV4::new(packet.ip.destination, tcp.destination_port);
-                (from, to) == (*remote, *local)
-            }
-            Transport::TooLarge(message) => {
-                let ends = (message.ip.source, message.ip.destination) == (*local.ip(), *remote.ip());
-                ends && message.segment().is_some_and(|s| (s.0, s.1) == (local.port(), remote.port()))
-            }
-            Transport::Icmp(_) | Transport::Udp(_) | Transport::Other(_) => false,
-        }
     }
 
     /// Stores the bytes of an accepted segment that are within the window and have not arrived before; all below `ordered` have.

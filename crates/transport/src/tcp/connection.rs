@@ -8,27 +8,26 @@
 
 use super::agreed::Agreed;
 use super::config::Config;
-use super::events::Event;
+use super::events::{Event, PendingEvents};
 use super::marks::MarkEcho;
 use super::memory::Memory;
 use super::opening::Beginning;
 use super::receiver::Receiver;
 use super::sender::{NextSegment, Sender, SenderStats};
-use super::state::State;
+use super::socket_pair::SocketPair;
+use super::state::{ConnectionState, Parting, State};
 use super::timestamps::Timestamping;
 use crate::limits::{self, Cause, Limits};
 use skyhop_chance::Stream;
 use skyhop_units::{Span, Time};
-use skyhop_wire::{Ecn, Flags, Ip, Packet, TcpHeader, Transport, expand, wire_number};
-use std::collections::VecDeque;
+use skyhop_wire::{Ecn, Flags, Packet, TcpHeader, Transport, expand, wire_number};
 use std::net::SocketAddrV4;
 
 /// One end of a connection.
 #[derive(Debug)]
 pub struct Connection {
-    pub(super) state: State,
-    pub(super) local: SocketAddrV4,
-    pub(super) remote: SocketAddrV4,
+    pub(super) state: ConnectionState,
+    pub(super) sockets: SocketPair,
     pub(super) iss: u32,
     pub(super) sender: Sender,
     pub(super) receiver: Receiver,
@@ -38,12 +37,9 @@ pub struct Connection {
     echo: MarkEcho,
     /// Time of the latest answer to an acknowledgment of data never sent.
     challenged_at: Option<Time>,
-    pub(super) time_wait_until: Option<Time>,
     /// Reset due for a segment without a connection: sequence number and acknowledgment.
     reset_due: Option<(u32, Option<u32>)>,
-    identification: u16,
-    pub(super) events: VecDeque<Event>,
-    reported_all: bool,
+    pub(super) events: PendingEvents,
     pub(super) beginning: Beginning,
     /// True if the next pure acknowledgment announces that there will be fewer.
     reduced_acks: bool,
@@ -53,21 +49,26 @@ pub struct Connection {
 impl Connection {
     /// An end that opens the connection. `initial_seq` is its initial sequence number.
     pub fn connect(config: Config, local: SocketAddrV4, remote: SocketAddrV4, initial_seq: u32) -> Self {
-        Self::new(config, local, remote, initial_seq, State::SynSent)
+        Self::new(config, local, remote, initial_seq, ConnectionState::opening())
     }
 
     /// An end that waits for the peer to open the connection.
     pub fn listen(config: Config, local: SocketAddrV4, remote: SocketAddrV4, initial_seq: u32) -> Self {
-        Self::new(config, local, remote, initial_seq, State::Listen)
+        Self::new(config, local, remote, initial_seq, ConnectionState::listening())
     }
 
-    fn new(config: Config, local: SocketAddrV4, remote: SocketAddrV4, iss: u32, state: State) -> Self {
-        let client = if state == State::SynSent { *local.ip() } else { *remote.ip() };
+    fn new(
+        config: Config,
+        local: SocketAddrV4,
+        remote: SocketAddrV4,
+        iss: u32,
+        state: ConnectionState,
+    ) -> Self {
+        let client = if state.get() == State::SynSent { *local.ip() } else { *remote.ip() };
         Self {
             beginning: Beginning::new(Memory::first(&config, client)),
             state,
-            local,
-            remote,
+            sockets: SocketPair::new(config.ip, local, remote),
             iss,
             receiver: Receiver::new(&config),
             agreed: Agreed::offer(&config),
@@ -75,11 +76,8 @@ impl Connection {
             echo: MarkEcho::default(),
             sender: Sender::new(config),
             challenged_at: None,
-            time_wait_until: None,
             reset_due: None,
-            identification: 0,
-            events: VecDeque::new(),
-            reported_all: false,
+            events: PendingEvents::default(),
             reduced_acks: false,
             limits: Limits::default(),
         }
@@ -116,7 +114,7 @@ impl Connection {
 
     /// The state of the connection.
     pub fn state(&self) -> State {
-        self.state
+        self.state.get()
     }
 
     /// Counters of the sending half.
@@ -156,7 +154,7 @@ impl Connection {
 
     /// Writes `bytes` more to be sent.
     pub fn write(&mut self, bytes: u64) {
-        self.reported_all = false;
+        self.events.wrote();
         self.sender.write(bytes);
     }
 
@@ -206,10 +204,10 @@ impl Connection {
 
     /// Breaks the connection: tells the peer, and drops written data (RFC 9293 §3.10.5). There is no event.
     pub fn reset(&mut self) {
-        if matches!(self.state, State::Closed | State::Listen | State::TimeWait) {
+        if matches!(self.state(), State::Closed | State::Listen | State::TimeWait) {
             return;
         }
-        if self.state != State::SynSent {
+        if self.state() != State::SynSent {
             // The highest number ever sent: a reset below the number that the peer expects would be ignored.
             let seq = wire_number(self.iss, self.sender.flight.snd_max.max(1));
             self.reset_due = Some((seq, Some(wire_number(self.receiver.irs, self.receiver.rcv_nxt))));
@@ -219,11 +217,8 @@ impl Connection {
 
     /// Sends a FIN after all written data; the other direction stays open.
     pub fn shutdown(&mut self) {
-        match self.state {
-            State::Established | State::SynReceived | State::SynSent => self.state_after_fin(State::FinWait1),
-            State::CloseWait => self.state_after_fin(State::LastAck),
-            State::Listen => self.state = State::Closed,
-            _ => {}
+        if self.state.close() {
+            self.sender.buffer.close();
         }
     }
 
@@ -233,14 +228,6 @@ impl Connection {
         self.shutdown();
     }
 
-    fn state_after_fin(&mut self, next: State) {
-        self.sender.buffer.close();
-        // Before the end of the handshake the FIN waits.
-        if !matches!(self.state, State::SynSent | State::SynReceived) {
-            self.state = next;
-        }
-    }
-
     /// Handles a packet from the network.
     pub fn handle_packet(&mut self, now: Time, packet: &Packet) {
         let tcp = match &packet.transport {
@@ -248,7 +235,7 @@ impl Connection {
             Transport::TooLarge(message) => return self.handle_too_large(now, message),
             Transport::Icmp(_) | Transport::Udp(_) | Transport::Other(_) => return,
         };
-        match self.state {
+        match self.state() {
             State::Closed => self.refuse(tcp, packet.payload_len),
             State::Listen => self.handle_in_listen(now, tcp, packet.payload_len as u64),
             State::SynSent => self.handle_in_syn_sent(now, tcp, packet.payload_len as u64),
@@ -298,13 +285,10 @@ impl Connection {
         if tcp.flags.has(Flags::RST) {
             // RFC 5961: only the exact next number resets.
             if seq == self.receiver.rcv_nxt {
-                match self.state {
+                match self.state() {
                     // §3.10.7.4: all data have been exchanged, and the peer has removed the connection.
                     State::Closing | State::LastAck => self.closed(),
-                    State::TimeWait => {
-                        self.state = State::Closed;
-                        self.time_wait_until = None;
-                    }
+                    State::TimeWait => self.state.end(),
                     _ => self.abort(),
                 }
             } else if seq > self.receiver.rcv_nxt {
@@ -356,10 +340,7 @@ impl Connection {
         let finished = self.receiver.finished();
         let fresh = self.receiver.handle_data(now, seq, payload, fin);
         if fresh > 0 {
-            match self.events.back_mut() {
-                Some(Event::Received(n)) => *n += fresh,
-                _ => self.events.push_back(Event::Received(fresh)),
-            }
+            self.events.received(fresh);
         }
         if !finished && self.receiver.finished() {
             self.peer_finished(now);
@@ -367,13 +348,9 @@ impl Connection {
     }
 
     fn peer_finished(&mut self, now: Time) {
-        self.events.push_back(Event::PeerFinished);
-        match self.state {
-            State::Established => self.state = State::CloseWait,
-            State::FinWait1 => self.state = State::Closing,
-            State::FinWait2 => self.enter_time_wait(now),
-            _ => {}
-        }
+        self.events.add(Event::PeerFinished);
+        let parting = self.state.fin_received();
+        self.part(now, parting);
     }
 
     /// Handles the acknowledgment field. Returns false if the segment is to be ignored.
@@ -397,7 +374,7 @@ impl Connection {
             }
             let sample = self.timestamps.sample(now, tcp.timestamps);
             self.sender.established(now, sample);
-            if self.state == State::SynReceived {
+            if self.state() == State::SynReceived {
                 self.connected();
             }
         }
@@ -457,66 +434,61 @@ impl Connection {
     }
 
     pub(super) fn after_ack(&mut self, now: Time) {
-        if self.sender.all_acknowledged() && !self.reported_all {
-            self.reported_all = true;
-            self.events.push_back(Event::AllAcknowledged);
+        if self.sender.all_acknowledged() {
+            self.events.acknowledged_all();
         }
         if self.sender.fin_acknowledged() {
-            match self.state {
-                State::FinWait1 => self.state = State::FinWait2,
-                State::Closing => self.enter_time_wait(now),
-                State::LastAck => self.closed(),
-                _ => {}
-            }
+            let parting = self.state.fin_acknowledged();
+            self.part(now, parting);
         }
     }
 
-    fn enter_time_wait(&mut self, now: Time) {
-        self.state = State::TimeWait;
-        self.sender.stop_timers();
-        self.restart_time_wait(now);
-        self.events.push_back(Event::Closed);
+    fn part(&mut self, now: Time, parting: Parting) {
+        match parting {
+            Parting::NotYet => {}
+            Parting::TimeWait => {
+                self.state.wait(now + self.time_wait(now));
+                self.sender.stop_timers();
+                self.events.add(Event::Closed);
+            }
+            Parting::Closed => self.closed(),
+        }
     }
 
     fn restart_time_wait(&mut self, now: Time) {
-        if self.state == State::TimeWait {
-            self.time_wait_until = Some(now + self.time_wait(now));
+        if self.state() == State::TimeWait {
+            self.state.wait(now + self.time_wait(now));
         }
     }
 
-    /// Ends the wait in TIME-WAIT.
-    pub(super) fn forget_wait(&mut self) {
-        self.abandon();
-        self.time_wait_until = None;
-    }
-
     pub(super) fn closed(&mut self) {
-        self.state = State::Closed;
+        self.state.end();
         self.sender.stop_timers();
-        self.events.push_back(Event::Closed);
+        self.events.add(Event::Closed);
     }
 
     pub(super) fn abort(&mut self) {
         self.abandon();
-        self.events.push_back(Event::Reset);
+        self.events.add(Event::Reset);
     }
 
-    fn abandon(&mut self) {
-        self.state = State::Closed;
+    /// Ends the connection without an event.
+    pub(super) fn abandon(&mut self) {
+        self.state.end();
         self.sender.stop_timers();
         self.receiver.acks.stop();
     }
 
     /// The next event for the application.
     pub fn poll_event(&mut self) -> Option<Event> {
-        self.events.pop_front()
+        self.events.poll()
     }
 
     /// The next packet to send; `None` when there are no more.
     pub fn poll_transmit(&mut self, now: Time) -> Option<Packet> {
         let packet = self.next_packet(now);
         if packet.is_none() && self.limits.counts() {
-            let state = match self.state {
+            let state = match self.state() {
                 State::Listen | State::SynSent | State::SynReceived => {
                     limits::HoldState::Held(Cause::Handshake)
                 }
@@ -529,14 +501,14 @@ impl Connection {
     }
 
     fn next_packet(&mut self, now: Time) -> Option<Packet> {
-        match self.state {
+        match self.state() {
             State::SynSent | State::SynReceived => return self.poll_syn(now),
             State::Listen => return None,
             State::Closed => {
                 if let Some((seq, ack)) = self.reset_due.take() {
                     let flags = if ack.is_some() { Flags::RST | Flags::ACK } else { Flags::RST };
                     let header = TcpHeader { seq, ack: ack.unwrap_or(0), flags, ..self.header(now) };
-                    return Some(self.packet(header, 0));
+                    return Some(self.sockets.packet(header, 0));
                 }
             }
             // The other end's SYN sufficed to open the connection; its answer is still to be sent, or repeated.
@@ -546,7 +518,7 @@ impl Connection {
             // An acknowledgment of the FIN that was due in the last state is still sent below.
             _ => {}
         }
-        if !matches!(self.state, State::Closed | State::TimeWait | State::FinWait2)
+        if !matches!(self.state(), State::Closed | State::TimeWait | State::FinWait2)
             && let Some(NextSegment { seq, len, fin }) = self.sender.poll(now)
         {
             let mut header = self.header(now);
@@ -580,12 +552,10 @@ impl Connection {
 
     fn header(&self, now: Time) -> TcpHeader {
         TcpHeader {
-            source_port: self.local.port(),
-            destination_port: self.remote.port(),
             seq: wire_number(self.iss, self.sender.flight.snd_nxt.max(self.sender.flight.snd_una)),
             timestamps: self.timestamps.option(now),
             opening: self.beginning.in_each_segment(),
-            ..TcpHeader::default()
+            ..self.sockets.header()
         }
     }
 
@@ -615,24 +585,11 @@ impl Connection {
         if lone && std::mem::take(&mut self.reduced_acks) {
             header.flags |= Flags::CWR;
         }
-        let mut packet = self.packet(header, len);
+        let mut packet = self.sockets.packet(header, len);
         if lone {
             packet.ip.ecn = Ecn::Capable0;
         }
         packet
-    }
-
-    pub(super) fn packet(&mut self, header: TcpHeader, payload_len: u32) -> Packet {
-        self.identification = self.identification.wrapping_add(1);
-        let ip = Ip {
-            version: self.sender.config.ip,
-            source: *self.local.ip(),
-            destination: *self.remote.ip(),
-            identification: self.identification,
-            ttl: 64,
-            ecn: Ecn::NotCapable,
-        };
-        Packet { ip, transport: Transport::Tcp(header), payload_len }
     }
 }
 

@@ -8,7 +8,9 @@
 //! |---|---|
 //! | `connection`
 //! segments, closing, timers, the public calls |
-//! | `state` | the states of a connection |
+//! | `state`
+//! the state of a connection, and what may change it |
+//! | `socket_pair` | the sockets of both ends, and packets between them |
 //! | `events` | the events for the application |
 //! | `carry` | an end with the bytes themselves, and packets as bytes |
 //! | `stretch` | the bytes of a stream by their offsets |
@@ -82,6 +84,7 @@ mod scoreboard;
 mod segments;
 mod send_buffer;
 mod sender;
+mod socket_pair;
 mod state;
 mod stretch;
 mod time_wait;

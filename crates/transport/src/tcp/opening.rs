@@ -62,7 +62,7 @@ impl Connection {
         self.take_syn(tcp);
         self.receiver.acks.now = false;
         self.sender.set_window(0, tcp.window as u64);
-        self.state = State::SynReceived;
+        self.state.syn_received();
         if accepted {
             // This end's own SYN is sent with the next packet; from here on all is as after a handshake.
             self.connected();
@@ -73,7 +73,7 @@ impl Connection {
 
     /// Handles a SYN at a server that supports opening without a handshake. Returns true if the SYN allows that.
     fn take_opening(&mut self, tcp: &TcpHeader) -> bool {
-        let client = *self.remote.ip();
+        let client = *self.sockets.remote.ip();
         let beginning = &mut self.beginning;
         match (self.sender.config.open, tcp.opening) {
             (Open::Transactions { .. }, Some(Opening::Count(count))) => {
@@ -174,11 +174,8 @@ impl Connection {
     }
 
     pub(super) fn connected(&mut self) {
-        self.state = State::Established;
-        self.events.push_back(Event::Connected);
-        if self.sender.buffer.fin_queued() {
-            self.state = State::FinWait1;
-        }
+        self.state.established(self.sender.buffer.fin_queued());
+        self.events.add(Event::Connected);
         let beginning = &mut self.beginning;
         if let Some(count) = beginning.unconfirmed.take() {
             beginning.memory.peer_count = Some(count);
@@ -192,12 +189,10 @@ impl Connection {
         }
         let first = self.sender.flight.snd_max == 0;
         self.beginning.opened_at.get_or_insert(now);
-        let answering = self.state != State::SynSent;
+        let answering = self.state() != State::SynSent;
         self.sender.sent_syn(now);
         let config = &self.sender.config;
         let mut header = TcpHeader {
-            source_port: self.local.port(),
-            destination_port: self.remote.port(),
             seq: self.iss,
             flags: Flags::SYN,
             // RFC 7323 §2.2: the window of a SYN is never scaled.
@@ -206,7 +201,7 @@ impl Connection {
             window_scale: self.agreed.announced_scale(answering),
             sack_permitted: self.agreed.sack,
             timestamps: self.timestamps.on.then(|| Timestamps { value: clock(now), echo: 0 }),
-            ..TcpHeader::default()
+            ..self.sockets.header()
         };
         header.flags |= self.agreed.ecn_flags(answering);
         if answering {
@@ -226,7 +221,7 @@ impl Connection {
         if fin {
             header.flags |= Flags::FIN;
         }
-        Some(self.packet(header, len))
+        Some(self.sockets.packet(header, len))
     }
 
     /// The option of a SYN, and true if data may be sent with it.
@@ -238,7 +233,7 @@ impl Connection {
             (Open::Transactions { .. }, false) if memory.count_known => (Some(Opening::Count(count)), first),
             (Open::Transactions { .. }, false) => (Some(Opening::NewCount(count)), false),
             (Open::Transactions { .. }, true) => {
-                let early = first && self.state != State::SynReceived;
+                let early = first && self.state() != State::SynReceived;
                 (peer_count.map(|echo| Opening::EchoedCount { count, echo }), early)
             }
             // RFC 7413 §4.2.1: a SYN that is repeated is a plain one.

@@ -134,10 +134,8 @@ impl Connection {
 
     /// Handles a router's message that a packet was too large.
     pub(super) fn handle_too_large(&mut self, now: Time, message: &TooLarge) {
-        let Some((source, destination, seq)) = message.segment() else { return };
-        let ends = [(message.ip.source, source), (message.ip.destination, destination)];
-        let ours = [self.local, self.remote].map(|end| (*end.ip(), end.port()));
-        if ends != ours || matches!(self.state, State::Closed | State::Listen | State::TimeWait) {
+        let Some(seq) = self.sockets.quoted_by(message) else { return };
+        if matches!(self.state(), State::Closed | State::Listen | State::TimeWait) {
             return;
         }
         // RFC 5927 §4.1: only an outstanding packet can have been too large.

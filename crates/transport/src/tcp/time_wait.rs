@@ -31,7 +31,7 @@ impl Connection {
     /// Returns true if a new connection between the same ports may replace this one during TIME-WAIT, opened by this end. Only with
     /// T/TCP, and if this connection was short.
     pub fn gives_way(&self, now: Time) -> bool {
-        match self.state {
+        match self.state() {
             State::Closed => true,
             State::TimeWait => self.beginning.in_each_segment().is_some() && self.short(now),
             _ => false,
@@ -49,9 +49,9 @@ impl Connection {
         if !self.beginning.follows(count) {
             return false;
         }
-        match self.state {
+        match self.state() {
             State::Closed => {}
-            State::TimeWait => self.forget_wait(),
+            State::TimeWait => self.abandon(),
             State::LastAck | State::Closing => self.closed(),
             _ => return false,
         }

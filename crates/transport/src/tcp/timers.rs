@@ -5,7 +5,6 @@
 //! Leaves out keep-alives (RFC 9293 §3.8.4) and the user timeout (§3.8.3), which no flow uses.
 
 use super::connection::Connection;
-use super::state::State;
 use skyhop_units::Time;
 
 /// One of a connection's timers.
@@ -51,7 +50,7 @@ impl Connection {
             Timer::Pace => self.sender.pacer.hold_at,
             Timer::Reordering => self.sender.pipe.rack.reorder_at,
             Timer::DelayedAck => self.receiver.acks.at,
-            Timer::TimeWait => self.time_wait_until,
+            Timer::TimeWait => self.state.time_wait_until(),
         }
     }
 
@@ -90,10 +89,7 @@ impl Connection {
             Timer::Pace => self.sender.pacer.handle_hold(),
             Timer::Reordering => self.sender.handle_reorder_timer(now),
             Timer::DelayedAck => self.receiver.acks.stop_waiting(),
-            Timer::TimeWait => {
-                self.time_wait_until = None;
-                self.state = State::Closed;
-            }
+            Timer::TimeWait => self.state.end(),
         }
     }
 }
@@ -101,6 +97,7 @@ impl Connection {
 #[cfg(test)]
 mod tests {
     use super::super::config::Config;
+    use super::super::state::State;
     use super::*;
     use skyhop_units::Span;
     use std::net::{Ipv4Addr, SocketAddrV4};
@@ -120,6 +117,7 @@ mod tests {
         let mut end = Connection::connect(Config::default(), a, b, 7);
         assert_eq!(running(&end), []);
         for (n, timer) in Timer::ALL.into_iter().enumerate().rev() {
+            let expiry = at(10 + n as u64);
             let slot = match timer {
                 Timer::TailLossProbe => &mut end.sender.pipe.rack.probe_at,
                 Timer::Retransmission => &mut end.sender.timer.at,
@@ -127,10 +125,13 @@ mod tests {
                 Timer::Pace => &mut end.sender.pacer.hold_at,
                 Timer::Reordering => &mut end.sender.pipe.rack.reorder_at,
                 Timer::DelayedAck => &mut end.receiver.acks.at,
-                Timer::TimeWait => &mut end.time_wait_until,
+                Timer::TimeWait => {
+                    end.state.wait(expiry);
+                    &mut None
+                }
             };
-            *slot = Some(at(10 + n as u64));
-            assert_eq!((running(&end)[0], running(&end).len()), ((at(10 + n as u64), timer), 7 - n));
+            *slot = Some(expiry);
+            assert_eq!((running(&end)[0], running(&end).len()), ((expiry, timer), 7 - n));
         }
         end.sender.timer.at = Some(at(10));
         end.handle_timeout(at(9));
