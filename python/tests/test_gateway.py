@@ -481,6 +481,8 @@ def test_a_user_who_does_not_read_leaves_memory_of_a_hub_alone_to_others():
         assert 15 <= waiting <= 24, waiting
         # The same host is another user by its other address.
         assert download(made, "[fd00:4:0::1]", 200_000) > 0.038
+        metrics = made.run("hub", "curl", "-s", "http://127.0.0.1:9464/metrics")
+        assert 'user_connections_total{user="fd00:1::/64"} 1\n' in metrics
         # Those that wait are opened when the others end.
         stalled.stdin.write("\n")
         stalled.stdin.flush()

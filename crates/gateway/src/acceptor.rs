@@ -67,7 +67,9 @@ impl Gateway {
         let (Some(destination), Some((link, _))) = (flow.destination.clone(), flow.stream) else {
             return Ok(false);
         };
-        if let Some(user) = user_of(&destination, flow.client, self.config.role == Role::Terminal) {
+        if let Some(user) =
+            user_of(&destination, flow.client, self.config.role == Role::Terminal, &self.config.users)
+        {
             if !self.takes_memory(now, slot, flow, (link, user))? {
                 return Ok(false);
             }

@@ -166,9 +166,9 @@ fn metrics(now: Time, gateway: &Gateway, rules: Option<&RuleCounts>) -> String {
         gateway.users.len()
     );
     let mut users = gateway.counters.users.clone();
-    for (_, flow) in gateway.flows.iter().filter(|(_, flow)| flow.opener || flow.user.is_some()) {
-        if let Some(client) = flow.client {
-            users.add(client.ip(), flow.join.carried());
+    for (_, flow) in gateway.flows.iter() {
+        if let Some(user) = flow.here {
+            users.add(user, flow.join.carried());
         }
     }
     users.prometheus(&mut out);

@@ -10,12 +10,13 @@ use crate::flow::SplitConnection;
 use crate::gateway::{End, Fate, Gateway};
 use crate::kernel::{KernelSocket, SocketTuning};
 use crate::sides::KernelSide;
+use crate::user::User;
 use crate::user_memory::NO_LINK;
 use crate::user_turns::allowed;
 use skyhop_units::Time;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 
 /// Limits of the unsent bytes of a connection in the kernel, apart from the segment that exceeds them.
 const UNSENT_MIN: u64 = 4 << 10;
@@ -37,28 +38,28 @@ pub struct UnsentLimit {
 #[derive(Debug, Default)]
 pub struct UnsentBytes {
     all: u64,
-    of_users: BTreeMap<IpAddr, u64>,
+    of_users: BTreeMap<User, u64>,
 }
 
 impl UnsentBytes {
-    fn of(&self, user: IpAddr) -> u64 {
+    fn of(&self, user: User) -> u64 {
         self.of_users.get(&user).copied().unwrap_or(0)
     }
 
     /// Memory for a user that is left: three quarters of what other users leave.
-    fn left(&self, memory: u64, user: IpAddr) -> u64 {
+    fn left(&self, memory: u64, user: User) -> u64 {
         let mine = self.of(user);
         (memory.saturating_sub(self.all - mine) / 4 * 3).saturating_sub(mine)
     }
 
     /// The limit of a new connection of a user.
-    fn limit(&self, memory: u64, user: IpAddr) -> UnsentLimit {
+    fn limit(&self, memory: u64, user: User) -> UnsentLimit {
         let bytes = (self.left(memory, user) / PART).clamp(UNSENT_MIN, UNSENT_MAX);
         UnsentLimit { bytes, full: false }
     }
 
     /// Notes that the kernel takes no more of a connection, or takes some again.
-    fn set_full(&mut self, user: IpAddr, limit: &mut UnsentLimit, full: bool) {
+    fn set_full(&mut self, user: User, limit: &mut UnsentLimit, full: bool) {
         if std::mem::replace(&mut limit.full, full) == full {
             return;
         }
@@ -97,7 +98,7 @@ impl Gateway {
     }
 
     /// Returns true if there is memory for another connection of a user.
-    pub(crate) fn has_memory_alone(&self, user: IpAddr) -> bool {
+    pub(crate) fn has_memory_alone(&self, user: User) -> bool {
         self.unsent.left(self.config.memory, user) >= SEGMENT + UNSENT_MIN
     }
 
@@ -109,7 +110,7 @@ impl Gateway {
         flow: &mut SplitConnection,
         to: SocketAddr,
     ) -> Result<bool, End> {
-        let Some(user) = flow.user_here() else { return Err(End::Reset) };
+        let Some(user) = flow.here else { return Err(End::Reset) };
         if !self.takes_memory(now, slot, flow, (NO_LINK, user))? {
             return Ok(false);
         }
@@ -129,7 +130,7 @@ impl Gateway {
 
     /// Takes a connection that has ended out of the unsent data.
     pub(crate) fn forget_unsent(&mut self, flow: &mut SplitConnection) {
-        if let Some(user) = flow.user_here() {
+        if let Some(user) = flow.here {
             self.unsent.set_full(user, &mut flow.unsent, false);
         }
     }
@@ -149,7 +150,7 @@ impl Gateway {
             return Fate::Over(End::Reset);
         }
         let full = !client.socket.writable;
-        if let Some(user) = flow.user_here() {
+        if let Some(user) = flow.here {
             self.unsent.set_full(user, &mut flow.unsent, full);
         }
         self.passed(now, slot, flow, most, before);
@@ -166,7 +167,7 @@ mod tests {
         for memory in [1 << 20, 64 << 20] {
             let mut held = UnsentBytes::default();
             let mut limits = Vec::new();
-            for user in (1..=10).map(|last| IpAddr::from([10, 1, 0, last])) {
+            for user in (1..=10).map(|last| User::of([10, 1, 0, last].into(), &[])) {
                 // Each user opens as many as it may, one after another.
                 while held.left(memory, user) >= SEGMENT + UNSENT_MIN && !held.is_used_up(memory) {
                     let mut limit = held.limit(memory, user);
@@ -175,8 +176,8 @@ mod tests {
                     limits.push((user, limit));
                 }
             }
-            let first = held.of(IpAddr::from([10, 1, 0, 1]));
-            let second = held.of(IpAddr::from([10, 1, 0, 2]));
+            let first = held.of(User::of([10, 1, 0, 1].into(), &[]));
+            let second = held.of(User::of([10, 1, 0, 2].into(), &[]));
             let most = SEGMENT + UNSENT_MAX;
             assert!(held.all <= memory && held.all == held.of_users.values().sum::<u64>(), "{held:?}");
             assert!((memory / 4 * 3 - most..=memory / 4 * 3).contains(&first), "{first} of {memory}");
@@ -186,7 +187,7 @@ mod tests {
                 held.set_full(*user, limit, false);
             }
             assert!(held.all == 0 && held.of_users.is_empty(), "{held:?}");
-            assert_eq!(held.limit(64 << 20, IpAddr::from([10, 1, 0, 1])).bytes, UNSENT_MAX);
+            assert_eq!(held.limit(64 << 20, User::of([10, 1, 0, 1].into(), &[])).bytes, UNSENT_MAX);
         }
     }
 }

@@ -8,12 +8,13 @@ use crate::dscp::{Dscp, DscpTable};
 use crate::kernel::KernelSocket;
 use crate::memory_waits::WaitPlace;
 use crate::socks::Socks;
+use crate::user::User;
 use bytes::Bytes;
 use skyhop_splice::gateway::priority;
 use skyhop_splice::join::Join;
 use skyhop_splice::preamble::{Destination, Preamble};
 use skyhop_units::Time;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 
 pub use skyhop_splice::users::StreamName;
 
@@ -80,10 +81,12 @@ pub struct SplitConnection {
     pub destination: Option<Destination>,
     /// The code point of the client's packets.
     pub dscp: Dscp,
+    /// The user whose connection it is, if on this side of the link; the same after a reload that tells users apart otherwise.
+    pub here: Option<User>,
     /// The user whose share of the link the connection uses, if it was opened here.
-    pub sharer: Option<IpAddr>,
+    pub sharer: Option<User>,
     /// The user whose memory the connection's stream uses.
-    pub owner: Option<IpAddr>,
+    pub owner: Option<User>,
     /// The connection's place among those that wait for their user's memory.
     pub waits_in: Option<WaitPlace>,
     /// The connection's weight within that share.
@@ -108,11 +111,6 @@ impl SplitConnection {
     /// The priority of its stream: the table's, or the one by age.
     pub fn priority(&self, table: &DscpTable) -> u8 {
         table.priority(self.dscp).unwrap_or(priority(self.bulk))
-    }
-
-    /// The address of its client, if that is on this side of the link.
-    pub fn user_here(&self) -> Option<IpAddr> {
-        self.client.filter(|_| self.opener || self.user.is_some()).map(|client| client.ip())
     }
 
     /// A client's connection to a server, without a far gateway.
@@ -146,6 +144,7 @@ impl SplitConnection {
             client: None,
             destination: None,
             dscp: Dscp::default(),
+            here: None,
             sharer: None,
             owner: None,
             waits_in: None,

@@ -20,6 +20,7 @@ use crate::quotas::Quotas;
 use crate::sides::KernelSide;
 use crate::socks::{self, Asked, Socks};
 use crate::udp_flows::UdpState;
+use crate::user::User;
 use crate::user_memory::{UserMemory, user_of};
 use crate::user_quotas::UserQuotas;
 use crate::user_turns::{allowed, window};
@@ -36,7 +37,7 @@ use skyhop_transport::stp::{Class, Congestion, Reason, TrunkEvent};
 use skyhop_units::{Span, Time};
 use std::collections::VecDeque;
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 /// The poller's first key of connections, with two keys each: the socket's, and the client's if there is no far gateway.
@@ -87,9 +88,9 @@ pub struct Gateway {
     pub flows: Flows,
     pub peers: Peers,
     pub counters: GatewayCounters,
-    pub users: Users<IpAddr>,
+    pub users: Users<User>,
     /// Users who have a rate of their own.
-    pub(crate) lines: UserLines<IpAddr, usize>,
+    pub(crate) lines: UserLines<User, usize>,
     /// Users who have a quota of their own.
     pub(crate) user_quotas: UserQuotas,
     /// Users whose connections share the memory of an association.
@@ -232,8 +233,9 @@ impl Gateway {
         }
     }
 
-    pub(crate) fn insert(&mut self, now: Time, flow: SplitConnection) -> Option<usize> {
+    pub(crate) fn insert(&mut self, now: Time, mut flow: SplitConnection) -> Option<usize> {
         self.counters.opened += 1;
+        flow.here = flow.client.map(|client| User::of(client.ip(), &self.config.users));
         self.user_memory.opened(&flow);
         let slot = self.flows.insert(flow);
         let flow = self.flows.take(slot)?;
@@ -434,7 +436,8 @@ impl Gateway {
             Destination::Name(..) => None,
         };
         let link = link.ok_or(End::Refused(Answer::Unreachable))?;
-        let user = user_of(&preamble.destination, flow.client, self.config.role == Role::Hub);
+        let user =
+            user_of(&preamble.destination, flow.client, self.config.role == Role::Hub, &self.config.users);
         if let Some(user) = user
             && !self.takes_memory(now, slot, flow, (link, user))?
         {
@@ -478,7 +481,7 @@ impl Gateway {
     }
 
     /// Sets the weight of all connections of a user.
-    fn share(&mut self, user: IpAddr, link: u32, weight: u8) {
+    fn share(&mut self, user: User, link: u32, weight: u8) {
         let Some(trunk) = self.engine.trunk(link) else { return };
         for stream in self.users.streams(user, link) {
             let flow = self.flows.of_stream(stream).and_then(|slot| self.flows.get_mut(slot));
@@ -583,13 +586,13 @@ impl Gateway {
         self.disown_memory(&flow);
         self.user_memory.ended(&flow);
         self.forget_unsent(&mut flow);
-        if let Some(user) = flow.user_here() {
+        if let Some(user) = flow.here {
             self.lines.forget(now, user, slot);
         }
         if end == End::HandedOver {
             return;
         }
-        if let Some(user) = flow.user_here() {
+        if let Some(user) = flow.here {
             self.counters.users.add(user, [up, down]);
         }
         if let (Some(user), Some(stream)) = (flow.sharer, flow.stream)

@@ -5,11 +5,12 @@
 //! Differs from the kernel's listeners, which answer a SYN at once. Leaves out opening the connection (`holding`).
 
 use crate::syn::{Syn, SynVerdict};
+use crate::user::User;
 use skyhop_units::{Span, Time};
 use std::collections::{BTreeMap, VecDeque};
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 
-/// Most handshakes that wait, in all and of one client's address: each has a stream, and a connection at the far end.
+/// Most handshakes that wait, in all and of one user: each has a stream, and a connection at the far end.
 const HELD_MAX: usize = 4096;
 const HELD_PER_USER: usize = 256;
 /// Time for which a connection that was given up must not be taken for a new one: the kernel repeats its SYN and ACK for so long.
@@ -21,6 +22,7 @@ pub type ClientAndServer = (SocketAddr, SocketAddr);
 #[derive(Debug)]
 struct HeldSyn {
     slot: usize,
+    user: User,
     syn: Syn,
     /// True once the kernel has been told to answer.
     answered: bool,
@@ -41,7 +43,7 @@ pub enum Accepted {
 #[derive(Debug, Default)]
 pub struct Handshakes {
     held: BTreeMap<ClientAndServer, HeldSyn>,
-    by_user: BTreeMap<IpAddr, usize>,
+    by_user: BTreeMap<User, usize>,
     gone: BTreeMap<ClientAndServer, Time>,
     out: VecDeque<Vec<u8>>,
     /// SYNs that were not held for lack of room.
@@ -54,8 +56,8 @@ impl Handshakes {
         self.held.len()
     }
 
-    /// Handles a SYN. Returns true if it begins a handshake for which there is room, which the caller holds.
-    pub fn begins(&mut self, syn: &Syn) -> bool {
+    /// Handles a SYN of a user. Returns true if it begins a handshake for which there is room, which the caller holds.
+    pub fn begins(&mut self, syn: &Syn, user: User) -> bool {
         if let Some(held) = self.held.get_mut(&(syn.client, syn.server)) {
             held.syn = syn.clone();
             if held.answered {
@@ -63,18 +65,18 @@ impl Handshakes {
             }
             return false;
         }
-        let of_user = self.by_user.get(&syn.client.ip()).copied().unwrap_or(0);
+        let of_user = self.by_user.get(&user).copied().unwrap_or(0);
         let room = self.held.len() < HELD_MAX && of_user < HELD_PER_USER;
         self.ignored += u64::from(!room);
         room
     }
 
     /// Holds a handshake for the connection in this slot.
-    pub fn hold(&mut self, slot: usize, syn: Syn) {
+    pub fn hold(&mut self, slot: usize, syn: Syn, user: User) {
         let pair = (syn.client, syn.server);
         self.gone.remove(&pair);
-        *self.by_user.entry(syn.client.ip()).or_default() += 1;
-        self.held.insert(pair, HeldSyn { slot, syn, answered: false });
+        *self.by_user.entry(user).or_default() += 1;
+        self.held.insert(pair, HeldSyn { slot, user, syn, answered: false });
     }
 
     /// Lets the kernel answer.
@@ -112,10 +114,10 @@ impl Handshakes {
 
     fn release(&mut self, pair: ClientAndServer) -> Option<HeldSyn> {
         let held = self.held.remove(&pair)?;
-        if let Some(count) = self.by_user.get_mut(&pair.0.ip()) {
+        if let Some(count) = self.by_user.get_mut(&held.user) {
             *count -= 1;
             if *count == 0 {
-                self.by_user.remove(&pair.0.ip());
+                self.by_user.remove(&held.user);
             }
         }
         Some(held)
@@ -134,6 +136,10 @@ mod tests {
         Syn::parse(&packet).expect("a SYN")
     }
 
+    fn user(client: u8) -> User {
+        User::of([10, 1, 0, client].into(), &[])
+    }
+
     fn pair(client: u8, port: u16) -> ClientAndServer {
         let syn = syn(client, port, 0);
         (syn.client, syn.server)
@@ -144,13 +150,13 @@ mod tests {
     #[test]
     fn the_newest_syn_is_given_back_once_the_server_has_answered() {
         let mut handshakes = Handshakes::default();
-        assert!(handshakes.begins(&syn(2, 1000, 1)));
-        handshakes.hold(7, syn(2, 1000, 1));
-        assert!(!handshakes.begins(&syn(2, 1000, 5)), "it is held already");
+        assert!(handshakes.begins(&syn(2, 1000, 1), user(2)));
+        handshakes.hold(7, syn(2, 1000, 1), user(2));
+        assert!(!handshakes.begins(&syn(2, 1000, 5), user(2)), "it is held already");
         assert_eq!(handshakes.poll_transmit(), None);
         handshakes.answer(pair(2, 1000));
         assert_eq!(handshakes.poll_transmit(), Some(syn(2, 1000, 5).with(SynVerdict::Accept)));
-        assert!(!handshakes.begins(&syn(2, 1000, 5)));
+        assert!(!handshakes.begins(&syn(2, 1000, 5), user(2)));
         assert_eq!(
             handshakes.poll_transmit(),
             Some(syn(2, 1000, 5).with(SynVerdict::Accept)),
@@ -164,12 +170,12 @@ mod tests {
     fn a_handshake_that_was_given_up_is_refused_or_forgotten() {
         let mut handshakes = Handshakes::default();
         for (port, verdict) in [(1, Some(SynVerdict::Reset)), (2, None)] {
-            handshakes.hold(0, syn(2, port, 0));
+            handshakes.hold(0, syn(2, port, 0), user(2));
             handshakes.give_up(NOW, pair(2, port), verdict);
             assert_eq!(handshakes.poll_transmit(), verdict.map(|verdict| syn(2, port, 0).with(verdict)));
             assert_eq!(handshakes.accepted(pair(2, port)), Accepted::New);
         }
-        handshakes.hold(0, syn(2, 3, 0));
+        handshakes.hold(0, syn(2, 3, 0), user(2));
         handshakes.answer(pair(2, 3));
         handshakes.poll_transmit();
         handshakes.give_up(NOW, pair(2, 3), Some(SynVerdict::Reset));
@@ -182,14 +188,14 @@ mod tests {
         let mut handshakes = Handshakes::default();
         let mut held = 0;
         for port in 0..20_000 {
-            if handshakes.begins(&syn(2, port, 0)) {
-                handshakes.hold(0, syn(2, port, 0));
+            if handshakes.begins(&syn(2, port, 0), user(2)) {
+                handshakes.hold(0, syn(2, port, 0), user(2));
                 held += 1;
             }
         }
         assert_eq!((held, handshakes.ignored), (HELD_PER_USER, 20_000 - HELD_PER_USER as u64));
-        assert!(handshakes.begins(&syn(3, 1, 0)));
+        assert!(handshakes.begins(&syn(3, 1, 0), user(3)));
         handshakes.give_up(NOW, pair(2, 0), None);
-        assert!(handshakes.begins(&syn(2, 30_000, 0)), "an end makes room");
+        assert!(handshakes.begins(&syn(2, 30_000, 0), user(2)), "an end makes room");
     }
 }

@@ -9,6 +9,7 @@ use crate::gateway::{End, FAR, Gateway};
 use crate::handshakes::{Accepted, ClientAndServer};
 use crate::kernel::KernelSocket;
 use crate::syn::{Syn, SynVerdict};
+use crate::user::User;
 use skyhop_splice::preamble::{Answer, Destination, Preamble};
 use skyhop_units::{Span, Time};
 
@@ -19,7 +20,8 @@ impl Gateway {
     /// Begins the connection of a client's SYN, unless it has begun.
     pub fn hold(&mut self, now: Time, packet: &[u8]) {
         let Some(syn) = Syn::parse(packet) else { return };
-        if !self.has_room() || !self.handshakes.begins(&syn) {
+        let user = User::of(syn.client.ip(), &self.config.users);
+        if !self.has_room() || !self.handshakes.begins(&syn, user) {
             return;
         }
         let to = Destination::Address(syn.server);
@@ -28,7 +30,7 @@ impl Gateway {
         let mut flow = SplitConnection::held(now, Phase::Waiting(preamble), syn.client);
         (flow.destination, flow.dscp) = (Some(to), syn.dscp);
         if let Some(slot) = self.insert(now, flow) {
-            self.handshakes.hold(slot, syn);
+            self.handshakes.hold(slot, syn, user);
         }
     }
 

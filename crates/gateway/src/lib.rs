@@ -86,6 +86,7 @@ mod udp;
 mod udp_flows;
 mod udp_loads;
 mod usage;
+mod user;
 mod user_counters;
 mod user_limits;
 mod user_memory;

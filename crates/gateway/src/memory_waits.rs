@@ -4,11 +4,11 @@
 //! wait: a user may have as many as are left free.
 //! Leaves out the memory itself and the clock (`user_memory`): only the first of each user tries.
 
+use crate::user::User;
 use std::collections::BTreeMap;
-use std::net::IpAddr;
 
 /// A user in an association.
-pub type LinkUser = (u32, IpAddr);
+pub type LinkUser = (u32, User);
 
 /// The place of a waiting connection: its user, and how many connections came before it.
 pub type WaitPlace = (LinkUser, u64);
@@ -67,7 +67,7 @@ mod tests {
     const LINK: u32 = 7;
 
     fn user(last: u8) -> LinkUser {
-        (LINK, IpAddr::from([10, 1, 0, last]))
+        (LINK, User::of([10, 1, 0, last].into(), &[]))
     }
 
     #[test]

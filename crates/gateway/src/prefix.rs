@@ -8,7 +8,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
 /// A range of addresses.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Prefix {
     address: IpAddr,
     bits: u8,
@@ -18,6 +18,36 @@ impl Prefix {
     /// Returns true if it is a range of IPv4.
     pub fn is_ipv4(&self) -> bool {
         self.address.is_ipv4()
+    }
+
+    /// The range of the first `bits` of an address.
+    pub fn of(address: IpAddr, bits: u8) -> Self {
+        let address = match address {
+            IpAddr::V4(v4) => {
+                let mask = u32::MAX.checked_shl(32 - u32::from(bits)).unwrap_or(0);
+                IpAddr::V4(Ipv4Addr::from_bits(v4.to_bits() & mask))
+            }
+            IpAddr::V6(v6) => {
+                let mask = u128::MAX.checked_shl(128 - u32::from(bits)).unwrap_or(0);
+                IpAddr::V6(Ipv6Addr::from_bits(v6.to_bits() & mask))
+            }
+        };
+        Prefix { address, bits }
+    }
+
+    /// The number of bits that its addresses have in common.
+    pub fn bits(&self) -> u8 {
+        self.bits
+    }
+
+    /// The address, if it is a single one.
+    pub fn only(&self) -> Option<IpAddr> {
+        (self.bits == if self.is_ipv4() { 32 } else { 128 }).then_some(self.address)
+    }
+
+    /// Returns true if it contains all of another range.
+    pub fn has(&self, other: &Prefix) -> bool {
+        self.bits <= other.bits && self.contains(other.address)
     }
 
     /// Returns true if it contains the address.

@@ -3,9 +3,9 @@
 //! Follows the conventions of Prometheus for names. Differs: the number of users is bounded, and the others are counted together.
 //! Leaves out users of the far end, whom their own gateway counts.
 
+use crate::user::User;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::net::IpAddr;
 
 /// Users that are counted by address: the first ones.
 const COUNTED: usize = 256;
@@ -21,13 +21,13 @@ struct UserCounts {
 /// Counters of all users.
 #[derive(Debug, Clone, Default)]
 pub struct UserCounters {
-    users: BTreeMap<IpAddr, UserCounts>,
+    users: BTreeMap<User, UserCounts>,
     others: UserCounts,
 }
 
 impl UserCounters {
     /// Counts a connection, and its bytes to the server and to the client.
-    pub fn add(&mut self, user: IpAddr, [to_server, to_client]: [u64; 2]) {
+    pub fn add(&mut self, user: User, [to_server, to_client]: [u64; 2]) {
         let known = self.users.len() < COUNTED || self.users.contains_key(&user);
         let counts = if known { self.users.entry(user).or_default() } else { &mut self.others };
         counts.connections += 1;
@@ -75,9 +75,9 @@ mod tests {
     fn users_beyond_the_bound_are_counted_together() {
         let mut counters = UserCounters::default();
         for n in 0..300_u32 {
-            counters.add(IpAddr::from(std::net::Ipv4Addr::from(n)), [1, 10]);
+            counters.add(User::of(std::net::Ipv4Addr::from(n).into(), &[]), [1, 10]);
         }
-        counters.add(IpAddr::from([0, 0, 0, 1]), [1, 10]);
+        counters.add(User::of([0, 0, 0, 1].into(), &[]), [1, 10]);
         let mut out = String::new();
         counters.prometheus(&mut out);
         assert!(out.contains("user_connections_total{user=\"0.0.0.1\"} 2\n"), "{out}");

@@ -11,14 +11,15 @@ use crate::config::Role;
 use crate::flow::SplitConnection;
 use crate::gateway::{End, Gateway};
 use crate::memory_waits::{LinkUser, MemoryWaits};
-use crate::user_limits::limits_of;
+use crate::user::User;
+use crate::user_limits::{UserLimits, limits_of};
 use skyhop_splice::gateway::waiting_max;
 use skyhop_splice::owners::OwnerNumbers;
 use skyhop_splice::preamble::{Answer, Destination};
 use skyhop_units::{Span, Time};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 
 /// The pause before the first connection that waits for its user's memory is tried again.
 const PAUSE: Span = Span::from_millis(100);
@@ -33,11 +34,17 @@ const FULL_MAX: Span = Span::from_secs(10);
 const SEARCH: Span = Span::from_secs(1);
 
 /// The user of a connection, if known: the terminal's end of it, whichever gateway opens it.
-pub(crate) fn user_of(to: &Destination, client: Option<SocketAddr>, from_hub: bool) -> Option<IpAddr> {
-    match to {
+pub(crate) fn user_of(
+    to: &Destination,
+    client: Option<SocketAddr>,
+    from_hub: bool,
+    entries: &[UserLimits],
+) -> Option<User> {
+    let address = match to {
         Destination::Address(to) if from_hub => Some(to.ip()),
         _ => client.map(|client| client.ip()),
-    }
+    };
+    address.map(|address| User::of(address, entries))
 }
 
 /// The number that stands for an association where there is none.
@@ -46,9 +53,9 @@ pub(crate) const NO_LINK: u32 = 0;
 /// The users of all associations.
 #[derive(Debug, Default)]
 pub struct UserMemory {
-    links: BTreeMap<u32, OwnerNumbers<IpAddr>>,
+    links: BTreeMap<u32, OwnerNumbers<User>>,
     /// Connections of each user here.
-    connections: BTreeMap<IpAddr, usize>,
+    connections: BTreeMap<User, usize>,
     /// Connections that wait.
     waits: MemoryWaits,
     /// Associations that are short of memory, with the times at which they were found so.
@@ -58,20 +65,20 @@ pub struct UserMemory {
 
 impl UserMemory {
     /// Connections of a user here.
-    pub fn connections_of(&self, user: IpAddr) -> u64 {
+    pub fn connections_of(&self, user: User) -> u64 {
         self.connections.get(&user).copied().unwrap_or(0) as u64
     }
 
     /// Counts a connection that a user here has opened.
     pub fn opened(&mut self, flow: &SplitConnection) {
-        if let Some(user) = flow.user_here() {
+        if let Some(user) = flow.here {
             *self.connections.entry(user).or_default() += 1;
         }
     }
 
     /// Takes a connection that has ended out of the count.
     pub fn ended(&mut self, flow: &SplitConnection) {
-        let Some(user) = flow.user_here() else { return };
+        let Some(user) = flow.here else { return };
         if let Entry::Occupied(mut count) = self.connections.entry(user) {
             *count.get_mut() -= 1;
             if *count.get() == 0 {
@@ -81,7 +88,7 @@ impl UserMemory {
     }
 
     /// The number of a user in an association, 0 without a connection.
-    pub fn number(&self, link: u32, user: IpAddr) -> u32 {
+    pub fn number(&self, link: u32, user: User) -> u32 {
         self.links.get(&link).map_or(0, |owners| owners.number(user))
     }
 
@@ -90,11 +97,11 @@ impl UserMemory {
         self.search_at
     }
 
-    fn enter(&mut self, link: u32, user: IpAddr) -> u32 {
+    fn enter(&mut self, link: u32, user: User) -> u32 {
         self.links.entry(link).or_default().enter(user)
     }
 
-    fn leave(&mut self, link: u32, user: IpAddr) {
+    fn leave(&mut self, link: u32, user: User) {
         if let Some(owners) = self.links.get_mut(&link) {
             owners.leave(user);
             if owners.is_empty() {
@@ -107,13 +114,13 @@ impl UserMemory {
 impl Gateway {
     /// Returns true if the user of a connection has more connections than the file allows.
     pub(crate) fn has_too_many(&self, flow: &SplitConnection) -> bool {
-        let Some(user) = flow.user_here().filter(|_| !self.config.users.is_empty()) else { return false };
+        let Some(user) = flow.here.filter(|_| !self.config.users.is_empty()) else { return false };
         let count = self.user_memory.connections_of(user);
         limits_of(&self.config.users, user).is_some_and(|limits| count > limits.connections as u64)
     }
 
     /// Returns true if a user's share of an association's memory allows another connection.
-    fn has_memory(&mut self, link: u32, user: IpAddr) -> bool {
+    fn has_memory(&mut self, link: u32, user: User) -> bool {
         if self.config.role == Role::Alone {
             return self.has_memory_alone(user);
         }
@@ -122,7 +129,7 @@ impl Gateway {
     }
 
     /// Counts what a connection's stream holds as its user's.
-    pub(crate) fn own_memory(&mut self, flow: &mut SplitConnection, user: IpAddr) {
+    pub(crate) fn own_memory(&mut self, flow: &mut SplitConnection, user: User) {
         let Some((link, id)) = flow.stream else { return };
         let number = self.user_memory.enter(link, user);
         flow.owner = Some(user);
@@ -227,7 +234,7 @@ impl Gateway {
     /// most data that wait to be read first. A slow reader is no better for the others than one who does not read.
     fn relieve(&mut self, now: Time, link: u32) {
         let Some(trunk) = self.engine.trunk(link) else { return };
-        let mut of_users: BTreeMap<IpAddr, (u64, Vec<(u64, usize)>)> = BTreeMap::new();
+        let mut of_users: BTreeMap<User, (u64, Vec<(u64, usize)>)> = BTreeMap::new();
         for slot in self.flows.of_link(link) {
             let Some(flow) = self.flows.get_mut(slot) else { continue };
             let (Some((_, id)), Some(user)) = (flow.stream, flow.owner) else { continue };
@@ -266,10 +273,14 @@ mod tests {
     fn the_user_is_at_the_terminals_end_whichever_gateway_opens() {
         let [user, server] = [[10, 1, 0, 2], [198, 51, 100, 7]].map(|ip| SocketAddr::from((ip, 80)));
         let from_user = Destination::Address(server);
-        assert_eq!(user_of(&from_user, Some(user), false), Some(user.ip()));
-        assert_eq!(user_of(&from_user, None, false), None);
-        assert_eq!(user_of(&Destination::Address(user), Some(server), true), Some(user.ip()));
+        let name_of = |to: &Destination, client, from_hub| {
+            user_of(to, client, from_hub, &[]).map(|user| user.to_string())
+        };
+        let its = Some(user.ip().to_string());
+        assert_eq!(name_of(&from_user, Some(user), false), its);
+        assert_eq!(name_of(&from_user, None, false), None);
+        assert_eq!(name_of(&Destination::Address(user), Some(server), true), its);
         let name = Destination::Name("server".into(), 80);
-        assert_eq!(user_of(&name, Some(user), false), Some(user.ip()));
+        assert_eq!(name_of(&name, Some(user), false), its);
     }
 }

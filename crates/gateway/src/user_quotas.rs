@@ -5,10 +5,10 @@
 //! Leaves out datagrams, and the wall clock and the file, which the daemon handles.
 
 use crate::quotas::Quotas;
+use crate::user::User;
 use crate::user_limits::{UserLimits, quota_of};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::net::IpAddr;
 
 /// Users with metrics of their own: the first ones, by address.
 const SHOWN: usize = 256;
@@ -19,12 +19,12 @@ pub struct UserQuotas {
     /// The usage of each, by address.
     pub quotas: Quotas,
     /// Bytes since the last count.
-    recent: BTreeMap<IpAddr, u64>,
+    recent: BTreeMap<User, u64>,
 }
 
 impl UserQuotas {
     /// Adds bytes to the usage of a user.
-    pub fn passed(&mut self, user: IpAddr, bytes: u64) {
+    pub fn passed(&mut self, user: User, bytes: u64) {
         if bytes > 0 {
             *self.recent.entry(user).or_default() += bytes;
         }
@@ -49,17 +49,17 @@ impl UserQuotas {
     }
 
     /// Bytes that a user has used in the period.
-    pub fn used(&self, user: IpAddr) -> u64 {
+    pub fn used(&self, user: User) -> u64 {
         self.quotas.used(&user.to_string()) + self.recent.get(&user).copied().unwrap_or(0)
     }
 
     /// Returns true if a user has used up the quota.
-    pub fn is_over(&self, entries: &[UserLimits], user: IpAddr) -> bool {
+    pub fn is_over(&self, entries: &[UserLimits], user: User) -> bool {
         quota_of(entries, user).is_some_and(|quota| self.used(user) >= quota.bytes)
     }
 
     /// Users, their quotas and their usage: the first ones by address.
-    pub fn shown<'a>(&'a self, entries: &'a [UserLimits]) -> impl Iterator<Item = (IpAddr, u64, u64)> + 'a {
+    pub fn shown<'a>(&'a self, entries: &'a [UserLimits]) -> impl Iterator<Item = (User, u64, u64)> + 'a {
         let users = self.quotas.names().filter_map(|name| name.parse().ok());
         users.take(SHOWN).filter_map(|user| Some((user, quota_of(entries, user)?.bytes, self.used(user))))
     }
@@ -85,6 +85,11 @@ mod tests {
     use crate::quotas::Quota;
     use skyhop_units::Span;
 
+    fn user(last: u16) -> User {
+        let [high, low] = last.to_be_bytes();
+        User::of([10, 1 + high, 0, low].into(), &[])
+    }
+
     fn entries(bytes: u64) -> Vec<UserLimits> {
         let quota = Some(Quota { bytes, period: Span::from_secs(100) });
         let addresses = vec!["10.1.0.0/24".parse().unwrap()];
@@ -94,7 +99,7 @@ mod tests {
     #[test]
     fn each_user_has_the_quota_and_gets_it_again_in_the_next_period() {
         let entries = entries(1000);
-        let [one, other, free] = [[10, 1, 0, 1], [10, 1, 0, 2], [10, 2, 0, 1]].map(IpAddr::from);
+        let [one, other, free] = [1, 2, 257].map(user);
         let mut users = UserQuotas::default();
         users.passed(one, 600);
         users.passed(one, 399);
@@ -118,12 +123,12 @@ mod tests {
         let limits = entries(1000);
         let mut users = UserQuotas::default();
         for last in 0..=255_u8 {
-            users.passed([10, 1, 0, last].into(), 7);
-            users.passed([10, 1, 0, last].into(), 1);
+            users.passed(user(last.into()), 7);
+            users.passed(user(last.into()), 1);
         }
-        users.passed([10, 2, 0, 1].into(), 5);
+        users.passed(user(257), 5);
         users.count(5_000, &limits);
-        assert_eq!(users.used([10, 2, 0, 1].into()), 0, "without a quota");
+        assert_eq!(users.used(user(257)), 0, "without a quota");
         let mut out = String::new();
         users.prometheus(&limits, &mut out);
         assert!(out.contains("skyhop_gateway_user_quota_bytes{user=\"10.1.0.9\"} 1000\n"), "{out}");

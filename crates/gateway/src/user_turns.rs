@@ -6,16 +6,16 @@
 use crate::config::Config;
 use crate::flow::SplitConnection;
 use crate::gateway::Gateway;
+use crate::user::User;
 use crate::user_limits::{limits_of, quota_of};
 use skyhop_splice::user_rates::UserLines;
 use skyhop_units::{Rate, Span, Time};
-use std::net::IpAddr;
 
 impl Gateway {
     /// Returns true if the user of a new connection has used up a quota.
     pub(crate) fn is_over_quota(&self, flow: &SplitConnection) -> bool {
         !self.config.users.is_empty()
-            && flow.user_here().is_some_and(|user| self.user_quotas.is_over(&self.config.users, user))
+            && flow.here.is_some_and(|user| self.user_quotas.is_over(&self.config.users, user))
     }
 
     /// Counts what a connection of a user with a rate or a quota has passed on.
@@ -27,7 +27,7 @@ impl Gateway {
         most: [u64; 2],
         before: [u64; 2],
     ) {
-        let Some(user) = flow.user_here().filter(|_| !self.config.users.is_empty()) else { return };
+        let Some(user) = flow.here.filter(|_| !self.config.users.is_empty()) else { return };
         let bytes = [0, 1].map(|way| flow.join.carried()[way] - before[way]);
         if quota_of(&self.config.users, user).is_some() {
             self.user_quotas.passed(user, bytes.iter().sum());
@@ -39,14 +39,14 @@ impl Gateway {
 }
 
 /// The rates of a connection's user, to the server and back.
-fn rates_of(config: &Config, flow: &SplitConnection) -> Option<(IpAddr, [Option<Rate>; 2])> {
-    let user = flow.user_here().filter(|_| !config.users.is_empty())?;
+fn rates_of(config: &Config, flow: &SplitConnection) -> Option<(User, [Option<Rate>; 2])> {
+    let user = flow.here.filter(|_| !config.users.is_empty())?;
     limits_of(&config.users, user).map(|limits| (user, limits.rates))
 }
 
 /// Bytes that a connection may pass on in its turn, to the server and back, by its user's rates.
 pub(crate) fn allowed(
-    lines: &mut UserLines<IpAddr, usize>,
+    lines: &mut UserLines<User, usize>,
     config: &Config,
     now: Time,
     slot: usize,
@@ -58,7 +58,7 @@ pub(crate) fn allowed(
 
 /// Bytes of a connection's stream that may be here or on their way, by its user's rate from servers.
 pub(crate) fn window(
-    lines: &UserLines<IpAddr, usize>,
+    lines: &UserLines<User, usize>,
     config: &Config,
     slot: usize,
     flow: &SplitConnection,

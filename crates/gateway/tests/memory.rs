@@ -103,11 +103,11 @@ impl<C: Fn() -> Time + Copy> World<C> {
         }
     }
 
-    /// Opens a connection of a user, with an upload of 8 MB of the stream's number.
+    /// Opens a connection of a user, from another address of the user's /64 each time, with an upload of 8 MB of the stream's number.
     fn open(&mut self, user: u8) -> u64 {
         let trunk = self.terminal.link.and_then(|link| self.terminal.engine.trunk(link)).unwrap();
         let id = trunk.open(Class::default()).expect("a stream");
-        let source = Some(SocketAddr::from(([10, 1, 0, user], 5000)));
+        let source = Some(SocketAddr::from(([0xfd00, 0, 0, user.into(), 0, 0, 0, id as u16], 5000)));
         let mut bytes = Vec::new();
         Preamble { source, ..Preamble::to(Destination::Address(self.server)) }.emit(&mut bytes);
         bytes.extend([id as u8; 8_000_000]);
@@ -164,7 +164,7 @@ fn new_connections_wait_at_a_hub_until_their_user_has_memory() {
     let begun = Instant::now();
     let open = world.answers.len();
     let other = world.open(3);
-    assert_eq!(world.answer(other, Duration::from_secs(30)), Some(Answer::Connected), "another user");
+    assert_eq!(world.answer(other, Duration::from_secs(30)), Some(Answer::Connected), "another /64");
     let more: Vec<u64> = (0..PLACES + 5).map(|_| world.open(2)).collect();
     assert!(world.steps(Duration::from_secs(30), |world| world.answers.len() >= open + 1 + 6));
     let refused: Vec<_> = world.answers[open + 1..].to_vec();
