@@ -1,12 +1,14 @@
 //! The hosts of a gateway's laboratory: network namespaces without names, wires between them, and programs in them.
 //!
-//! Follows ip(8) and [`skyhop_emulate::namespace`]. The hosts stand in a row; wire N has the addresses 10.N.0.1 and 10.N.0.2.
+//! Follows ip(8) and [`skyhop_emulate::namespace`]. The hosts stand in a row; wire N has the addresses 10.N.0.1 and 10.N.0.2, and
+//! fd00:N::1 and fd00:N::2 if the kernel has IPv6.
 //! Differs from `ip netns`: nothing has a name, and programs end with this process, so nothing is left behind, also if it is killed.
 //! Leaves out what the programs do.
 
 use crate::failure::Failure;
 use skyhop_emulate::namespace::{Namespace, set_parameter};
 use std::fs::File;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -19,27 +21,67 @@ pub const DEVICES: [&str; 2] = ["left", "right"];
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HostRow<'a>(pub &'a [&'a str]);
 
-impl HostRow<'_> {
-    /// The address of a host on the wire towards the one before it, or behind it (`side` 1).
-    pub fn address(host: usize, side: usize) -> String {
-        format!("10.{}.0.{}", host + side, 2 - side)
+/// A version of IP.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Version {
+    V4,
+    V6,
+}
+
+impl Version {
+    /// The versions that this kernel has.
+    fn all() -> &'static [Version] {
+        let v6 = Path::new("/proc/sys/net/ipv6").exists();
+        if v6 { &[Version::V4, Version::V6] } else { &[Version::V4] }
     }
 
-    /// The range of the wire behind a host.
-    fn range(host: usize) -> String {
-        format!("10.{}.0.0/24", host + 1)
+    /// The option of `ip`.
+    fn option(self) -> &'static str {
+        if self == Version::V4 { "-4" } else { "-6" }
+    }
+
+    /// The address of an end of a wire.
+    fn address(self, wire: usize, end: usize) -> IpAddr {
+        match self {
+            Version::V4 => Ipv4Addr::new(10, wire as u8, 0, end as u8).into(),
+            Version::V6 => Ipv6Addr::new(0xfd00, wire as u16, 0, 0, 0, 0, 0, end as u16).into(),
+        }
+    }
+
+    /// The range of a wire.
+    fn range(self, wire: usize) -> String {
+        let bits = if self == Version::V4 { 24 } else { 64 };
+        format!("{}/{bits}", self.address(wire, 0))
+    }
+}
+
+impl HostRow<'_> {
+    /// The IPv4 address of a host on the wire towards the one before it, or behind it (`side` 1).
+    pub fn address(host: usize, side: usize) -> String {
+        Version::V4.address(host + side, 2 - side).to_string()
+    }
+
+    /// Its addresses there, of IPv4 and, if this kernel has that, of IPv6.
+    pub fn addresses(host: usize, side: usize) -> Vec<IpAddr> {
+        Version::all().iter().map(|version| version.address(host + side, 2 - side)).collect()
+    }
+
+    /// The ranges of the wire behind a host.
+    pub fn ranges(host: usize) -> Vec<String> {
+        Version::all().iter().map(|version| version.range(host + 1)).collect()
     }
 
     /// The routes of a host: ranges, and the next host on the way.
-    fn routes(&self, host: usize) -> Vec<(String, String)> {
+    fn routes(&self, host: usize, version: Version) -> Vec<(String, String)> {
         let last = self.0.len() - 1;
+        let next = |host: usize, side: usize| version.address(host + side, 2 - side).to_string();
         let mut routes = Vec::new();
         // All that lies before the host, but for the wire that it is at.
-        for wire in 0..host.saturating_sub(1) {
-            routes.push((Self::range(wire), Self::address(host - 1, 1)));
+        for wire in 1..host {
+            routes.push((version.range(wire), next(host - 1, 1)));
         }
-        let far = (host < last).then(|| Self::address(host + 1, 0));
-        routes.extend(far.map(|far| ("default".to_owned(), far)));
+        let far = if host < last { next(host + 1, 0) } else { next(last - 1, 1) };
+        routes.push(("default".to_owned(), far));
         routes
     }
 }
@@ -106,18 +148,22 @@ impl LabHosts {
                 &["link", "add", "dev", right, "type", "veth", "peer", "name", left, "netns", &far],
             )?;
             for (host, side) in [(near, 1), (near + 1, 0)] {
-                let address = format!("{}/24", HostRow::address(host, side));
-                lab.ip(host, &["address", "add", &address, "dev", DEVICES[side]])?;
+                for address in HostRow::addresses(host, side) {
+                    // Nobody else has the address, and a search for others takes a second.
+                    let (bits, more) = if address.is_ipv4() { (24, &[][..]) } else { (64, &["nodad"][..]) };
+                    let address = format!("{address}/{bits}");
+                    lab.ip(host, &[&["address", "add", &address, "dev", DEVICES[side]], more].concat())?;
+                }
                 lab.ip(host, &["link", "set", "dev", DEVICES[side], "up"])?;
             }
         }
         for host in 0..row.0.len() {
-            for (to, via) in row.routes(host) {
-                lab.ip(host, &["route", "add", &to, "via", &via])?;
+            for version in Version::all() {
+                for (to, via) in row.routes(host, *version) {
+                    lab.ip(host, &[version.option(), "route", "add", &to, "via", &via])?;
+                }
             }
         }
-        let last = row.0.len() - 1;
-        lab.ip(last, &["route", "add", "default", "via", &HostRow::address(last - 1, 1)])?;
         Ok(lab)
     }
 
@@ -153,10 +199,13 @@ impl LabHosts {
     /// Sets the kernel's congestion control for connections of a host. It is an attribute of the host's routes, since the default of a
     /// namespace is restricted to the algorithms that the system allows to all users.
     pub fn prefer(&self, host: usize, law: &str) -> Result<(), Failure> {
-        for route in self.ip(host, &["route", "show"])?.lines() {
-            // A wire whose other end has just come may still be said to be down.
-            let words: Vec<&str> = route.split_whitespace().filter(|word| *word != "linkdown").collect();
-            self.ip(host, &[&["route", "replace"], &words[..], &["congctl", law]].concat())?;
+        for version in Version::all().iter().map(|version| version.option()) {
+            let shown = self.ip(host, &[version, "route", "show"])?;
+            for route in shown.lines().filter(|route| !route.starts_with("fe80:")) {
+                // A wire whose other end has just come may still be said to be down.
+                let words: Vec<&str> = route.split_whitespace().filter(|word| *word != "linkdown").collect();
+                self.ip(host, &[&[version, "route", "replace"], &words[..], &["congctl", law]].concat())?;
+            }
         }
         Ok(())
     }
@@ -269,7 +318,10 @@ mod tests {
         let row = HostRow(&["user", "terminal", "satellite", "hub", "server"]);
         assert_eq!((HostRow::address(0, 1), HostRow::address(4, 0)), ("10.1.0.1".into(), "10.4.0.2".into()));
         let routes = |host| {
-            row.routes(host).into_iter().map(|(to, via)| format!("{to} via {via}")).collect::<Vec<_>>()
+            row.routes(host, Version::V4)
+                .into_iter()
+                .map(|(to, via)| format!("{to} via {via}"))
+                .collect::<Vec<_>>()
         };
         assert_eq!(routes(0), ["default via 10.1.0.2"]);
         assert_eq!(routes(1), ["default via 10.2.0.2"]);
@@ -277,6 +329,17 @@ mod tests {
             routes(3),
             ["10.1.0.0/24 via 10.3.0.1", "10.2.0.0/24 via 10.3.0.1", "default via 10.4.0.2"]
         );
-        assert_eq!(routes(4).len(), 3);
+        assert_eq!(
+            routes(4),
+            [
+                "10.1.0.0/24 via 10.4.0.1",
+                "10.2.0.0/24 via 10.4.0.1",
+                "10.3.0.0/24 via 10.4.0.1",
+                "default via 10.4.0.1"
+            ]
+        );
+        let v6 = row.routes(1, Version::V6);
+        assert_eq!(v6, [("default".to_owned(), "fd00:2::2".to_owned())]);
+        assert_eq!(row.routes(3, Version::V6)[0], ("fd00:1::/64".to_owned(), "fd00:3::1".to_owned()));
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Follows [`skyhop_emulate::session`]: the same options, servers, names and exit code.
 //! Differs from it: each leg has results of its own, in a folder of its own; `summary.json` has those of all, and the gateways' status.
-//! Leaves out devices of this machine, and IPv6.
+//! Leaves out devices of this machine.
 
 use super::split_lab::{LabSettings, LegOutcome, SplitLab};
 use super::split_path::SplitPath;
@@ -140,17 +140,18 @@ fn leg_options(options: &EmulationOptions) -> Vec<String> {
 }
 
 /// `/etc/hosts` of the programs: names from the user to the server, which have these names besides if no other host has.
-fn hosts_file(hosts: &[(String, IpAddr)]) -> String {
+fn hosts_file(hosts: &[(String, Vec<IpAddr>)]) -> String {
     let mut text = "127.0.0.1 localhost\n::1 localhost\n".to_owned();
     let last = hosts.len() - 1;
-    for (place, (name, address)) in hosts.iter().enumerate() {
+    for (place, (name, addresses)) in hosts.iter().enumerate() {
         let alias = match place {
             0 => "user",
             place if place == last => "server",
             _ => name,
         };
         let free = !hosts.iter().any(|(other, _)| other == alias);
-        text += &format!("{address} {name}{}\n", if free { format!(" {alias}") } else { String::new() });
+        let names = if free { format!("{name} {alias}") } else { name.clone() };
+        text.extend(addresses.iter().map(|address| format!("{address} {names}\n")));
     }
     text
 }
@@ -162,8 +163,10 @@ mod tests {
     #[test]
     fn user_and_server_have_these_names_unless_others_have() {
         let hosts = |names: [&str; 3]| {
-            let all =
-                names.into_iter().zip(1u8..).map(|(name, n)| (name.to_owned(), IpAddr::from([10, n, 0, 1])));
+            let all = names
+                .into_iter()
+                .zip(1u8..)
+                .map(|(name, n)| (name.to_owned(), vec![IpAddr::from([10, n, 0, 1])]));
             hosts_file(&all.collect::<Vec<_>>()).lines().skip(2).collect::<Vec<_>>().join("; ")
         };
         assert_eq!(

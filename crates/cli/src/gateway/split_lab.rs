@@ -3,7 +3,7 @@
 //!
 //! Follows [`super::split_path`]. Host 0 opens connections, the last one serves them; odd hosts are legs, even ones between are gateways.
 //! Differs from an emulation of one path: each leg is a process with a clock of its own, and reports for itself.
-//! Leaves out the programs at the ends, and IPv6.
+//! Leaves out the programs at the ends.
 
 use super::lab::wait;
 use super::lab_hosts::{DEVICES, HostRow, LabHosts};
@@ -100,13 +100,12 @@ impl<'a> SplitLab<'a> {
         [self.lab.host(0), self.lab.host(self.last)]
     }
 
-    /// The names of all hosts with programs, each with its address as the opener of connections sees it.
-    pub fn names(&self) -> Vec<(String, IpAddr)> {
-        let parse = |text: String| text.parse().expect("an address");
+    /// The names of all hosts with programs, each with its addresses as the opener of connections sees it.
+    pub fn names(&self) -> Vec<(String, Vec<IpAddr>)> {
+        let own = (self.path.legs[0].in_row()[0].to_owned(), HostRow::addresses(0, 1));
         let legs = self.path.legs.iter().enumerate();
-        let own = (self.path.legs[0].in_row()[0].to_owned(), parse(HostRow::address(0, 1)));
-        let others = legs
-            .map(|(number, leg)| (leg.in_row()[1].to_owned(), parse(HostRow::address(2 * number + 2, 0))));
+        let others =
+            legs.map(|(number, leg)| (leg.in_row()[1].to_owned(), HostRow::addresses(2 * number + 2, 0)));
         [own].into_iter().chain(others).collect()
     }
 
@@ -222,7 +221,8 @@ fn gateways(lab: &mut LabHosts, path: &SplitPath<'_>) -> Result<(), Failure> {
     lab.skyhop(far, &["gateway", "new", "hub.toml"])?;
     let at = HostRow::address(far, 0);
     let words = ["gateway", "add", "home", "--hub", "hub.toml", "--at", &at, "--interface", DEVICES[0]];
-    let users = ["--prefix", "10.1.0.0/24"];
+    let users = HostRow::ranges(0);
+    let users: Vec<&str> = users.iter().flat_map(|range| ["--prefix", range]).collect();
     lab.skyhop(far, &[&words[..], &users].concat())?;
     for (file, own, onwards) in [("home.toml", path.splices[0], true), ("hub.toml", path.splices[1], false)] {
         let mut lines = format!("memory = \"{} B\"\n", own.splice.buffer.get().max(1 << 20));
@@ -256,7 +256,9 @@ fn gateways(lab: &mut LabHosts, path: &SplitPath<'_>) -> Result<(), Failure> {
 
 /// The rates of the compared connections' user, as a terminal's file has them.
 fn limit(user: &SpliceUser, tables: &mut String) {
-    let _ = write!(tables, "\n[[users]]\naddresses = [\"{}/32\"]\n", HostRow::address(0, 1));
+    let whole = |address: IpAddr| format!("\"{address}/{}\"", if address.is_ipv4() { 32 } else { 128 });
+    let addresses: Vec<String> = HostRow::addresses(0, 1).into_iter().map(whole).collect();
+    let _ = write!(tables, "\n[[users]]\naddresses = [{}]\n", addresses.join(", "));
     for (key, rate) in [("up", user.up), ("down", user.down)] {
         if let Some(rate) = rate {
             let _ = writeln!(tables, "{key} = \"{rate}\"");

@@ -13,9 +13,10 @@ use skyhop_compare::emulated::EmulatedRun;
 use skyhop_compare::measured::MeasuredFlow;
 use skyhop_compare::real_traffic::RealTraffic;
 use skyhop_emulate::clock::RunClock;
-use skyhop_scenario::Loaded;
+use skyhop_scenario::{Ip, Loaded};
 use skyhop_sim::stp_config;
 use skyhop_units::Time;
+use std::net::IpAddr;
 use std::thread;
 
 /// Emulates the flows with gateways at their splices.
@@ -40,16 +41,24 @@ pub fn measure(
     };
     let mut lab = SplitLab::new(loaded, path, &settings)?;
     let names = lab.names();
-    let addresses = [names[0].1, names[names.len() - 1].1];
+    let ends = [&names[0].1, &names[names.len() - 1].1];
     let mut tasks = Vec::new();
     for &index in &path.flows {
         let flow = &loaded.scenario.flows[index];
+        let v6 = flow.ip == Ip::V6;
+        let address = |of: &Vec<IpAddr>| of.iter().copied().find(|address| address.is_ipv6() == v6);
+        let [Some(from), Some(to)] = ends.map(address) else {
+            return Err(Failure::Run(format!(
+                "flow {}: this kernel has no IPv6",
+                loaded.scenario.flow_name(index)
+            )));
+        };
         let place = FlowHosts {
             flow: index,
             contender,
             stp: stp_config(&stp_of(flow), flow.ip),
             hosts: lab.ends(),
-            addresses,
+            addresses: [from, to],
         };
         let open = RealTraffic::open(loaded, seed, place)?;
         let end = Time::ZERO + loaded.scenario.duration;
