@@ -234,7 +234,12 @@ fn exit_codes_and_refusals_are_those_of_an_emulation() {
     for (text, options, told) in [
         (SCENARIO.to_owned(), &["--at", "hub"][..], "--at: no host \"hub\"; there are shore, ship"),
         (SCENARIO.to_owned(), &["--tcp", "cubik"], "--tcp: this kernel has no \"cubik\""),
-        (SCENARIO.to_owned(), &["--device", "ship=lo"], "--device: "),
+        (SCENARIO.to_owned(), &["--device", "ship=lo"], "--device: hosts beyond gateways"),
+        (
+            format!("{SCENARIO}[nodes.ship]\ndevice = \"lo\"\n"),
+            &[],
+            "nodes.ship.device: hosts beyond gateways",
+        ),
         (beside(""), &[], "flows.1: connections that gateways split are not simulated beside real ones"),
         (beside("real = true\n"), &[], "flows.1.real: programs use flow download already"),
         (beside("real = \"from\"\n"), &[], "flows.1.real: leaves one end that is simulated"),

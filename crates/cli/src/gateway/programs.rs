@@ -11,6 +11,7 @@ use serde_json::{Map, Value, json};
 use skyhop_emulate::attend::{ProgramHosts, attend};
 use skyhop_emulate::clock::RunClock;
 use skyhop_emulate::control::ControlSocket;
+use skyhop_emulate::plan::devices;
 use skyhop_emulate::session::{EmulationOptions, known};
 use skyhop_emulate::{inside, signals};
 use skyhop_record::{Folder, summary_text};
@@ -49,10 +50,13 @@ pub fn emulate(
         command.first().map_or(Ok(()), |name| inside::find(name).map(drop))?;
     }
     options.tcp.as_deref().map_or(Ok(()), known)?;
-    if !options.devices.is_empty() {
-        let message = "--device: hosts beyond gateways are on this machine alone; run \"skyhop gateway run\" on real hosts, and \
-                       \"skyhop emulate\" for the links between them";
-        return Err(Failure::Scenario(message.into()));
+    if let Some((key, ..)) = devices(&loaded.scenario, &options.devices).into_iter().next() {
+        let message = "hosts beyond gateways are on this machine alone; expected \"skyhop gateway run\" on real hosts, and an \
+                       emulation without splices for the links between them";
+        return Err(match key.starts_with("--") {
+            true => Failure::Scenario(format!("{key}: {message}")),
+            false => Failure::Scenario(loaded.problem(&key, message).to_string()),
+        });
     }
     let folder = out.map(Folder::create).transpose()?;
     let settings = LabSettings {
