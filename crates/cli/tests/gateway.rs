@@ -162,6 +162,26 @@ fn the_hub_itself_and_its_network_are_forbidden_unless_named() {
 }
 
 #[test]
+fn a_diagnosis_believes_of_a_learnt_rate_what_data_in_flight_have_proven() {
+    let lab = Lab::new("diagnosis");
+    let most = || {
+        let status = lab.status();
+        let value = status.lines().find_map(|line| line.trim().strip_prefix("\"in_flight_max_bytes\": "));
+        value.and_then(|value| value.trim_end_matches(',').parse::<u64>().ok()).expect("a status with it")
+    };
+    let (client, mut server) = lab.pair();
+    let up = content(3_000_000, 5);
+    let writer = send(client, up.clone());
+    assert!(read_all(&mut server).unwrap() == up);
+    writer.join().unwrap().unwrap();
+    assert!((10_000..4_000_000).contains(&most()), "{} bytes of 3 MB in flight", most());
+    let said = skyhop(&lab.folder.0, &["gateway", "diagnose", "home.toml"]);
+    let text = String::from_utf8_lossy(&said.stdout);
+    // At a rate that a few packets of loopback were taken for, two round trips of it can be more than the memory.
+    assert!(text.contains("ok     memory of 64 MB for "), "{text}");
+}
+
+#[test]
 fn a_reset_passes_from_end_to_end() {
     let mut lab = Lab::new("reset");
     for from_client in [true, false] {

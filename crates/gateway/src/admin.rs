@@ -284,6 +284,7 @@ fn peer(now: Time, gateway: &Gateway, name: &str, link: Option<u32>) -> Value {
         "limited_by": trunk.limited_by(),
         "window_bytes": trunk.window(),
         "in_flight_bytes": trunk.in_flight(),
+        "in_flight_max_bytes": trunk.in_flight_max(),
         "held_bytes": trunk.held_bytes(),
         "queue_bytes": trunk.unsent_bytes(),
         "return_share": return_share(gateway.config.role, link),

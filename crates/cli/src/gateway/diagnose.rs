@@ -144,6 +144,28 @@ fn running(config: &Config, file: &Path, findings: &mut Findings) {
     }
 }
 
+/// Data in flight, of those that were in flight at most, that a learnt rate is believed to need: with too little memory all of it was.
+const PROVEN: f64 = 2.0;
+
+/// Memory for the data in flight, at the file's rate or the learnt one. Few data can be taken for a rate that no link has, above all over a
+/// short path, so that a learnt rate counts as far as data in flight have proven it.
+fn memory(memory: f64, set: Option<f64>, peer: &Value, findings: &mut Findings) {
+    let learnt = number(peer, "rate_bps");
+    let product = set.unwrap_or(learnt) * number(peer, "rtt_s") / 8.0;
+    let (most, proven) = (number(peer, "in_flight_max_bytes"), set.is_some());
+    let believed = if proven { product } else { product.min(PROVEN * most) };
+    let needed = 2.0 * believed;
+    let advice = format!("memory = \"{:.0} MB\", here and at the far gateway", (needed / 1e6).ceil());
+    let what = if believed < product {
+        let (pace, most) = (pace(learnt), most / 1e6);
+        format!("at most {most:.3} MB were in flight, which do not prove a rate of {pace}")
+    } else {
+        format!("a rate times rtt of {:.3} MB", product / 1e6)
+    };
+    let what = format!("memory of {:.0} MB for {what}", memory / 1e6);
+    findings.say(memory >= needed || believed < 1e5, &what, &advice);
+}
+
 /// One association.
 fn path(config: &Config, peer: &Value, findings: &mut Findings) {
     let name = peer["name"].as_str().unwrap_or("?");
@@ -181,18 +203,7 @@ fn path(config: &Config, peer: &Value, findings: &mut Findings) {
         &format!("{:.2} % of the packets had to be sent again", again * 100.0),
         advice,
     );
-    let product = config.rate.map_or(rate, |rate| rate.as_bps() as f64) * rtt / 8.0;
-    let needed = 2.0 * product;
-    let advice = format!("memory = \"{:.0} MB\", here and at the far gateway", (needed / 1e6).ceil());
-    findings.say(
-        config.memory as f64 >= needed || product < 1e5,
-        &format!(
-            "memory of {:.0} MB for a rate times rtt of {:.3} MB",
-            config.memory as f64 / 1e6,
-            product / 1e6
-        ),
-        &advice,
-    );
+    memory(config.memory as f64, config.rate.map(|rate| rate.as_bps() as f64), peer, findings);
     let smaller = f64::from(config.mtu) - size > 120.0;
     if smaller && number(peer, "bytes_sent") < PROBED {
         return findings.note("the path's MTU is searched for with data, and few have left yet");
@@ -202,4 +213,36 @@ fn path(config: &Config, peer: &Value, findings: &mut Findings) {
         &format!("packets of the size of the file's mtu, {}", config.mtu),
         "the path carries less: `mtu` in the files of both ends, or a larger MTU of the path",
     );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    /// The finding for 64 MB of memory.
+    fn said(set: Option<f64>, rate: f64, rtt: f64, in_flight_max: f64) -> (usize, String) {
+        let mut findings = Findings::default();
+        let peer = json!({ "rate_bps": rate, "rtt_s": rtt, "in_flight_max_bytes": in_flight_max });
+        memory(64e6, set, &peer, &mut findings);
+        (findings.wrong, findings.text)
+    }
+
+    #[test]
+    fn a_learnt_rate_is_advice_as_far_as_data_in_flight_have_proven_it() {
+        // Seen on a path of namespaces with little to send.
+        let (wrong, text) = said(None, 916_480e6, 0.00124, 600e3);
+        assert!(wrong == 0 && text.contains("at most 0.600 MB were in flight"), "{text}");
+        assert_eq!(said(None, 916_480e6, 0.00124, 0.0).0, 0);
+        // 600 Mbit/s over 600 ms are 45 MB, which were in flight.
+        let (wrong, text) = said(None, 600e6, 0.6, 45e6);
+        assert!(wrong == 1 && text.contains("\"90 MB\""), "{text}");
+        // Of ten times as much the memory let no more than itself be in flight.
+        let (wrong, text) = said(None, 6e9, 0.6, 60e6);
+        assert!(wrong == 1 && text.contains("\"240 MB\""), "{text}");
+        assert_eq!(said(None, 200e6, 0.6, 15e6).0, 0);
+        // The file's rate needs no proof.
+        let (wrong, text) = said(Some(1e9), 1e6, 0.6, 0.0);
+        assert!(wrong == 1 && text.contains("\"150 MB\""), "{text}");
+    }
 }

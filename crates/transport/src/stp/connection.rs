@@ -204,6 +204,10 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
     pub fn in_flight(&self) -> u64 {
         self.sender.in_flight
     }
+    /// The largest number of bytes that were in flight at a time.
+    pub fn in_flight_max(&self) -> u64 {
+        self.sender.in_flight_max
+    }
     /// Bytes that the peer is known to have received.
     pub fn acknowledged(&self) -> u64 {
         self.sender.acked_bytes

@@ -118,6 +118,8 @@ pub(super) struct PathSender<P, S = WrittenData<P>> {
     reported: u64,
     /// Bytes sent that are neither known to have arrived nor waiting for retransmission.
     pub in_flight: u64,
+    /// The largest number of them.
+    pub in_flight_max: u64,
     /// Bytes known to have arrived.
     pub acked_bytes: u64,
     polls: VecDeque<Poll>,
@@ -159,6 +161,7 @@ impl<P: Contents, S: Source<P>> PathSender<P, S> {
             again: VecDeque::new(),
             reported: 0,
             in_flight: 0,
+            in_flight_max: 0,
             acked_bytes: 0,
             polls: VecDeque::new(),
             heard: None,
@@ -323,6 +326,7 @@ impl<P: Contents, S: Source<P>> PathSender<P, S> {
         let number = self.next;
         self.next += 1;
         self.in_flight += data.len() as u64;
+        self.in_flight_max = self.in_flight_max.max(self.in_flight);
         self.slots.push_back(SendSlot {
             data: Some(data.clone()),
             last_poll: self.last_stamp,

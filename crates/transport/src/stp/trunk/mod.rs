@@ -154,6 +154,10 @@ impl<P: Payload> Trunk<P> {
     pub fn in_flight(&self) -> u64 {
         self.path.in_flight()
     }
+    /// The largest number of bytes that were in flight at a time.
+    pub fn in_flight_max(&self) -> u64 {
+        self.path.in_flight_max()
+    }
     /// The smoothed round-trip time.
     pub fn srtt(&self) -> Option<Span> {
         self.path.srtt()
