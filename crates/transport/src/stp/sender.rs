@@ -7,6 +7,8 @@
 use super::config::Config;
 use super::congestion::PollAnswer;
 use super::ecn::ReportedMarks;
+use super::polls::{OutstandingPolls, Poll, SentBefore};
+use super::reported::ReportedTotals;
 use super::source::{Source, WrittenData};
 use crate::tcp::RttSamples;
 use skyhop_units::{Span, Time};
@@ -54,23 +56,6 @@ struct SendSlot<P> {
     last_poll: u64,
     sent: u32,
     queued: bool,
-}
-
-/// A POLL that may still be answered.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Poll {
-    stamp: u64,
-    pub sent_at: Time,
-    pub answered: bool,
-    /// True if it is too old to be waited for.
-    lost: bool,
-    /// Number of SDs sent before it, including retransmissions, and VT(S) when it was sent.
-    sent: u64,
-    next: u64,
-    /// Network-layer bytes of the SDs sent before it.
-    bytes: f64,
-    /// Time that the pace had offered by then and that was not used.
-    unused: Span,
 }
 
 /// Consequences of an answer.
@@ -122,22 +107,16 @@ pub(super) struct PathSender<P, S = WrittenData<P>> {
     pub in_flight_max: u64,
     /// Bytes known to have arrived.
     pub acked_bytes: u64,
-    polls: VecDeque<Poll>,
-    /// SDs received and clock in the last report, extended beyond their wrapping.
-    heard: Option<(u64, u64)>,
+    pub polls: OutstandingPolls,
+    reported_totals: ReportedTotals,
     /// Retransmissions of packets that were only late, which the receiver counts once.
     needless: u64,
-    /// Sending time of the first POLL that was given up without an answer.
-    dropped: Option<Time>,
-    last_stamp: u64,
     pub marks: ReportedMarks,
     pub max_payload: usize,
     overhead: u32,
     pub stats: Stats,
 }
 
-/// Largest number of POLLs kept; older ones can no longer be answered.
-const POLLS: usize = 256;
 /// Acceptable mean number of retransmissions that are lost together with all their copies.
 const ENOUGH_COPIES: f64 = 0.01;
 /// Largest share of packets whose retransmission is lost and sent in copies.
@@ -163,11 +142,9 @@ impl<P: Contents, S: Source<P>> PathSender<P, S> {
             in_flight: 0,
             in_flight_max: 0,
             acked_bytes: 0,
-            polls: VecDeque::new(),
-            heard: None,
+            polls: OutstandingPolls::default(),
+            reported_totals: ReportedTotals::default(),
             needless: 0,
-            dropped: None,
-            last_stamp: 0,
             marks: ReportedMarks::default(),
             max_payload: config.max_payload().min(config.base_size.saturating_sub(12).max(1)) as usize,
             overhead: config.overhead + skyhop_wire::stp::HEADER_LEN as u32,
@@ -233,7 +210,7 @@ impl<P: Contents, S: Source<P>> PathSender<P, S> {
         copies: Option<(u32, Span)>,
     ) -> Option<(u64, P)> {
         let number = self.retransmit.pop_first()?;
-        let stamp = self.last_stamp;
+        let stamp = self.polls.last_stamp();
         let slot = &mut self.slots[(number - self.acked) as usize];
         slot.queued = false;
         slot.last_poll = stamp;
@@ -329,7 +306,7 @@ impl<P: Contents, S: Source<P>> PathSender<P, S> {
         self.in_flight_max = self.in_flight_max.max(self.in_flight);
         self.slots.push_back(SendSlot {
             data: Some(data.clone()),
-            last_poll: self.last_stamp,
+            last_poll: self.polls.last_stamp(),
             sent: 1,
             queued: false,
         });
@@ -347,62 +324,20 @@ impl<P: Contents, S: Source<P>> PathSender<P, S> {
         self.stats.bytes_sent += data.len() as u64;
     }
 
-    /// Timestamp of a new POLL: the clock, but larger than the last. `rides` if it is in the newest packet of data.
+    /// Timestamp of a new POLL. `rides` if it is in the newest packet of data.
     pub fn poll(&mut self, now: Time, rides: bool, unused: Span) -> u32 {
-        self.last_stamp = (now.as_nanos() / 1000).max(self.last_stamp + 1);
+        let (sent, next) = (self.stats.packets_sent, self.next);
+        let stamp = self.polls.send(now, SentBefore { sent, next, bytes: self.network_bytes(), unused });
         if rides && let Some(slot) = self.slots.back_mut() {
-            slot.last_poll = self.last_stamp;
+            slot.last_poll = stamp;
         }
-        if self.polls.len() == POLLS
-            && let Some(poll) = self.polls.pop_front()
-            && !poll.answered
-            && !poll.lost
-        {
-            self.dropped.get_or_insert(poll.sent_at);
-        }
-        let stamp = self.last_stamp;
-        self.polls.push_back(Poll {
-            stamp,
-            sent_at: now,
-            answered: false,
-            lost: false,
-            sent: self.stats.packets_sent,
-            next: self.next,
-            bytes: self.network_bytes(),
-            unused,
-        });
         self.stats.polls_sent += 1;
         stamp as u32
     }
 
-    /// Sending time of the oldest unanswered POLL.
-    pub fn unanswered_since(&self) -> Option<Time> {
-        let kept = || self.polls.iter().find(|poll| !poll.answered && !poll.lost).map(|poll| poll.sent_at);
-        self.dropped.or_else(kept)
-    }
-
-    /// Number of POLLs whose answers are expected.
-    pub fn polls_asked(&self) -> usize {
-        self.polls.iter().filter(|poll| !poll.answered && !poll.lost).count()
-    }
-
-    /// Returns true if the last POLL is unanswered.
-    pub fn last_unanswered(&self) -> bool {
-        self.polls.back().is_some_and(|poll| !poll.answered)
-    }
-
-    /// Gives up POLLs older than `patience`, so that the next silence is measured from a later one.
-    pub fn forget_polls(&mut self, now: Time, patience: Span) {
-        self.dropped = self.dropped.filter(|at| now.since(*at) < patience);
-        for poll in self.polls.iter_mut().filter(|poll| now.since(poll.sent_at) >= patience) {
-            poll.lost = true;
-        }
-    }
-
     /// Handles a STAT; `None` if it is outdated or impossible.
     pub fn on_stat(&mut self, now: Time, stat: &Stat) -> Option<Feedback> {
-        let index = self.polls.iter().position(|poll| poll.stamp as u32 == stat.echo)?;
-        let poll = self.polls[index];
+        let poll = self.polls.named(stat.echo)?;
         let next = expand(stat.next, self.acked)?;
         let from = expand(stat.from, next)?;
         let upto = expand(stat.upto, from)?;
@@ -437,47 +372,33 @@ impl<P: Contents, S: Source<P>> PathSender<P, S> {
         }
         self.acked_bytes += feedback.acked;
         if let Some(rtt) = feedback.rtt {
-            feedback.answer = self.answer(now, index, rtt, stat.report);
+            feedback.answer = self.answer(now, &poll, rtt, stat.report);
         }
-        self.dropped = None;
-        // Answers to older POLLs bring no news, but parts of this one may still arrive.
-        self.polls.drain(..index);
-        let poll = &mut self.polls[0];
-        if !poll.answered {
-            poll.answered = true;
-        }
+        self.polls.answer(&poll);
         Some(feedback)
     }
 
     /// Measurement of the path by this answer: from the receiver's report, or else from its time and the packets that it
     /// acknowledges.
-    fn answer(&mut self, now: Time, index: usize, rtt: Span, report: Option<Report>) -> Option<PollAnswer> {
-        let poll = self.polls[index];
+    fn answer(&mut self, now: Time, poll: &Poll, rtt: Span, report: Option<Report>) -> Option<PollAnswer> {
         let size = self.stats.bytes_sent as f64 / self.stats.packets_sent.max(1) as f64;
         let (arrived, clock) = match report {
             Some(report) => (report.received, report.at),
             None => ((self.acked_bytes as f64 / size.max(1.0)) as u32, (now.as_nanos() / 1000) as u32),
         };
-        let (before, then) = self.heard.unwrap_or((arrived.into(), clock.into()));
-        let (more, later) = (arrived.wrapping_sub(before as u32), clock.wrapping_sub(then as u32));
-        // More than can have been sent, or half an hour or more: the clock or count has gone back, or is false.
-        if more > 1 << 23 || later >= 1 << 31 {
-            self.heard = None;
-            return None;
-        }
-        let (arrived, clock_us) = (before + u64::from(more), then + u64::from(later));
-        self.heard = Some((arrived, clock_us));
+        let (arrived, clock_us) = self.reported_totals.extend(arrived, clock)?;
         let marked = self.marks.take(report, arrived, self.stats.packets_sent);
+        let SentBefore { sent, next, bytes, unused } = poll.before;
         Some(PollAnswer {
             sent_at: poll.sent_at,
             rtt,
-            sent: poll.sent,
+            sent,
             arrived: arrived + self.needless,
             clock_us,
             needless: self.needless,
-            next: poll.next,
-            unused: poll.unused,
-            bytes: poll.bytes,
+            next,
+            unused,
+            bytes,
             marked,
         })
     }

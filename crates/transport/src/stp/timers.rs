@@ -292,7 +292,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
                     // On a reverse path slower than the answers, each POLL would add to their queue; the POLLs of two round-trip
                     // times are enough.
                     if self.config.features == Features::PLAIN
-                        && self.sender.polls_asked() > 2 * often as usize
+                        && self.sender.polls.awaited() > 2 * often as usize
                     {
                         answer
                     } else {
@@ -332,12 +332,12 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
         if due(&mut self.timers.poll_at) {
             self.timers.want_poll = true;
             let patience = self.timers.patience(&self.config, self.timers.poll_backoff);
-            if self.sender.unanswered_since().is_some_and(|since| now.since(since) >= patience) {
+            if self.sender.polls.unanswered_since().is_some_and(|since| now.since(since) >= patience) {
                 self.timers.poll_backoff += 1;
                 self.sender.stats.timeouts += 1;
                 self.limits.timed_out(now, patience);
                 self.controller.on_silence(self.sender.next);
-                self.sender.forget_polls(now, patience);
+                self.sender.polls.give_up(now, patience);
             }
         }
         if due(&mut self.timers.begin_at) && !self.established() {
@@ -368,7 +368,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
         let ending = self.ending.waits();
         // An idle peer, or one that accepts nothing, is polled to find out whether it is alive.
         let asks = self.config.keep_alive.is_some() || self.waits_for_credit() || self.waits_for_proof();
-        let asked = asks && self.sender.last_unanswered() && !self.over();
+        let asked = asks && self.sender.polls.last_unanswered() && !self.over();
         !self.closed && (opening || ending || asked || self.sender.outstanding())
     }
 

@@ -1,0 +1,48 @@
+//! The receiver's count of packets and its clock, as told by its reports.
+//!
+//! Follows docs/stp.md §3.2: both are of 32 bits and wrap.
+//! Differs from the wire: here they are of 64 bits, and never go back.
+//! Leaves out the rest of a report (`sender`, `ecn`).
+
+/// Most packets between two reports. More cannot have been sent.
+const MOST_PACKETS: u32 = 1 << 23;
+/// Most microseconds between two reports, half an hour.
+const MOST_TIME: u32 = (1 << 31) - 1;
+
+/// Packets received and the clock, µs, in the last report, extended beyond their wrapping; `None` before the first.
+#[derive(Debug, Default)]
+pub(super) struct ReportedTotals(Option<(u64, u64)>);
+
+impl ReportedTotals {
+    /// Extends the packets received and the clock of a report. `None`, and the next report begins again, if they have gone back, or are
+    /// false.
+    pub fn extend(&mut self, received: u32, clock_us: u32) -> Option<(u64, u64)> {
+        let (before, then) = self.0.unwrap_or((received.into(), clock_us.into()));
+        let (more, later) = (received.wrapping_sub(before as u32), clock_us.wrapping_sub(then as u32));
+        let fits = more <= MOST_PACKETS && later <= MOST_TIME;
+        self.0 = fits.then(|| (before + u64::from(more), then + u64::from(later)));
+        self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn totals_grow_beyond_their_wrapping_and_begin_again_when_they_go_back() {
+        let mut totals = ReportedTotals::default();
+        let (first, high) = (u32::MAX - 10, 1u64 << 32);
+        assert_eq!(totals.extend(first, 5), Some((first.into(), 5)));
+        assert_eq!(totals.extend(9, MOST_TIME), Some((high + 9, MOST_TIME.into())));
+        let nearly = 2 * MOST_TIME;
+        assert_eq!(totals.extend(9, nearly), Some((high + 9, nearly.into())));
+        assert_eq!(totals.extend(9, 3), Some((high + 9, high + 3)));
+        assert_eq!(totals.extend(9 + MOST_PACKETS, 3), Some((high + 9 + u64::from(MOST_PACKETS), high + 3)));
+        // One packet fewer, and one that is false; what follows is a beginning.
+        assert_eq!(totals.extend(8 + MOST_PACKETS, 4), None);
+        assert_eq!(totals.extend(7, 4), Some((7, 4)));
+        assert_eq!(totals.extend(7, 3), None);
+        assert_eq!(totals.extend(7, 2), Some((7, 2)));
+    }
+}
