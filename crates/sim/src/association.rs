@@ -130,7 +130,7 @@ pub(crate) struct AssociationState {
     pub opens_early: bool,
     /// Users of each side's streams, if it joins gateways: the two ends of the flows.
     pub users: [Users<[Ipv4Addr; 2]>; 2],
-    /// Users of each side's memory, if it joins gateways: the hosts there.
+    /// Users of each side's memory, if it joins gateways: the hosts at the terminal's end.
     pub owners: [OwnerNumbers<Ipv4Addr>; 2],
     /// Users of each side with rates of their own, if it joins gateways.
     pub turns: [UserTurns; 2],

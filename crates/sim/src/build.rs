@@ -39,7 +39,7 @@ use skyhop_topology::NodeId;
 use skyhop_traffic::Ping;
 use skyhop_transport::stp::{Budgets, Class};
 use skyhop_units::Time;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddrV4;
 
 impl Simulation {
@@ -77,7 +77,7 @@ impl Simulation {
         let mut network = Network::new(scenario, &plan, files, given.seed, &mut agenda)?;
         let crossings = plan.crossings(scenario);
         let nodes = network.nodes_by_name();
-        let associations = associations(scenario, &crossings);
+        let associations = associations(scenario, &plan, &crossings);
         let mut flows = Vec::new();
         let mut legs = Vec::new();
         for (index, flow) in scenario.flows.iter().enumerate() {
@@ -184,26 +184,52 @@ struct FirstFlow<'a> {
     /// The two gateways that the association joins, in the order of the flow's path, and its leg between them; none if its ends are
     /// those of flows.
     gateways: Option<([&'a scenario::Splice; 2], usize)>,
+    /// The one of the two that is the terminal, with the users on its side.
+    terminal: usize,
 }
 
 /// Associations by name, each with the first flow that it carries.
-fn associations<'a>(scenario: &'a Scenario, crossings: &[Vec<Crossing>]) -> Vec<(&'a str, FirstFlow<'a>)> {
+fn associations<'a>(
+    scenario: &'a Scenario,
+    plan: &'a NetworkPlan,
+    crossings: &[Vec<Crossing>],
+) -> Vec<(&'a str, FirstFlow<'a>)> {
+    let mut hosts: BTreeMap<&str, [BTreeSet<&str>; 2]> = BTreeMap::new();
     let splices: Vec<&scenario::Splice> = scenario.splices.values().collect();
     let mut found: BTreeMap<&str, FirstFlow<'_>> = BTreeMap::new();
     for (index, flow) in scenario.flows.iter().enumerate() {
         if let Some(name) = association_of(flow) {
-            found.entry(name).or_insert(FirstFlow { flow: index, gateways: None });
+            found.entry(name).or_insert(FirstFlow { flow: index, gateways: None, terminal: 0 });
         }
         for (leg, pair) in crossings[index].windows(2).enumerate() {
             let [near, far] = [pair[0], pair[1]].map(|crossing| splices[crossing.splice]);
             if let (Some(name), Some(1)) = (&near.association, pair[0].inner) {
-                found
-                    .entry(name)
-                    .or_insert(FirstFlow { flow: index, gateways: Some(([near, far], leg + 1)) });
+                let gateways = Some(([near, far], leg + 1));
+                let first = found.entry(name).or_insert(FirstFlow { flow: index, gateways, terminal: 0 });
+                let begins = first.gateways.map_or(0, |([first, _], _)| usize::from(first.at != near.at));
+                let ends = plan.ends(&plan.routes[index]);
+                let sides = hosts.entry(name).or_default();
+                sides[begins].insert(ends[0]);
+                sides[1 - begins].insert(ends[1]);
             }
         }
     }
+    for (name, first) in &mut found {
+        if let (Some((gateways, _)), Some(hosts)) = (first.gateways, hosts.get(name)) {
+            first.terminal = terminal(gateways, hosts);
+        }
+    }
     found.into_iter().collect()
+}
+
+/// The terminal among two gateways: the one with keys of a terminal's file, or else the one with more hosts on its side, since users are
+/// many and servers few.
+fn terminal(gateways: [&scenario::Splice; 2], hosts: &[BTreeSet<&str>; 2]) -> usize {
+    let [near, far] = gateways.map(|splice| splice.udp.is_some() || !splice.users.is_empty());
+    match near == far {
+        true => usize::from(hosts[1].len() > hosts[0].len()),
+        false => usize::from(far),
+    }
 }
 
 /// The association whose streams carry a flow's connections.
@@ -413,14 +439,18 @@ impl<'a> FlowBuilder<'a> {
     fn gateway(&self, crossing: &Crossing, splice: &scenario::Splice) -> Option<GatewayPlace> {
         let (name, inner) = (splice.association.as_deref()?, crossing.inner?);
         let number = self.associations.iter().position(|(other, _)| *other == name)?;
-        let ([first, _], _) = self.associations[number].1.gateways?;
+        let of = self.associations[number].1;
+        let ([first, _], _) = of.gateways?;
+        let side = usize::from(first.at != splice.at);
+        let begins = if inner == 1 { side } else { 1 - side };
         let user = self.plan.ends(&self.plan.routes[self.index])[usize::from(inner != 1)];
         Some(GatewayPlace {
             association: number as u32,
-            side: u8::from(first.at != splice.at),
+            side: side as u8,
             role: if inner == 1 { EndRole::Opener } else { EndRole::Acceptor },
             ipv6: flow_is_ipv6(self.flow),
             rates: splice.user(user).map_or([None; 2], |user| [user.up, user.down]),
+            users_end: usize::from(begins != of.terminal),
         })
     }
 

@@ -25,6 +25,8 @@ pub(crate) struct GatewayPlace {
     pub ipv6: bool,
     /// Highest rates of the user at the gateway's own side, from the user and to it.
     pub rates: [Option<Rate>; 2],
+    /// The end of the flow at the terminal: 0 if that is its client, 1 if it is the server.
+    pub users_end: usize,
 }
 
 /// A connection at a gateway.
@@ -35,6 +37,8 @@ pub(crate) struct GatewayJoint {
     pub role: EndRole,
     /// Hosts of client and server, which share the link as one user.
     pub user: [Ipv4Addr; 2],
+    /// The host at the terminal's end, to whom the memory of its stream counts at both gateways.
+    pub owner: Ipv4Addr,
     pub memory: u64,
     pub asked: bool,
     /// True if its stream counts among those of its user.
@@ -80,6 +84,7 @@ impl GatewayPlace {
             side: self.side,
             role: self.role,
             user: addresses.map(|address| *address.ip()),
+            owner: *addresses[self.users_end].ip(),
             memory: config.buffer,
             asked: false,
             shares: false,

@@ -153,7 +153,7 @@ impl Simulation {
         let Some((_, joint)) = joint_at(flows, number, (side, owner)) else { return };
         let Divider::Gateway(own) = &mut joint.divider else { return };
         if std::mem::take(&mut own.owned) {
-            associations[number as usize].owners[side].leave(own.near());
+            associations[number as usize].owners[side].leave(own.owner);
         }
         if !std::mem::take(&mut own.shares) {
             return;
@@ -226,7 +226,7 @@ impl Simulation {
         }
         let association = &mut self.associations[own.association as usize];
         if own.owned {
-            association.owners[side].leave(own.near());
+            association.owners[side].leave(own.owner);
         }
         let Some(id) = own.end.stream() else { return };
         if own.shares
@@ -249,10 +249,10 @@ impl Simulation {
     }
 }
 
-/// Counts the memory of a connection's stream as that of the host on the gateway's own side.
+/// Counts the memory of a connection's stream as its user's.
 fn own_memory(association: &mut AssociationState, side: usize, own: &mut GatewayJoint, id: u64) {
     own.owned = true;
-    let owner = association.owners[side].enter(own.near());
+    let owner = association.owners[side].enter(own.owner);
     if let Some(trunk) = association.trunk(side) {
         trunk.assign(id, owner);
     }

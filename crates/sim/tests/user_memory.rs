@@ -2,6 +2,7 @@
 //!
 //! Follows docs/gateway.md, "Memory", whose daemon has the same rule (`stp::Trunk::assign`).
 //! Differs from the daemon's tests: users read slowly, behind a slow link, and not never.
+//! At the hub, too, memory is that of the users behind the terminal.
 //! Leaves out new connections that wait for memory, which are not simulated.
 
 mod common;
@@ -30,6 +31,37 @@ fn path(memory: &str, downloads: usize) -> String {
     text += &(slow + &lan("bob") + &flow("other", "bob", 60));
     text.extend((0..downloads).map(|n| flow(&format!("slow{n}"), "ann", 0)));
     text
+}
+
+/// As [`path`], with 10 Mbit/s in both directions and uploads: `ann`'s to as many servers behind 50 kbit/s each, and `bob`'s to a fast one.
+fn upward(memory: &str, servers: usize) -> String {
+    let mut text = path(memory, 0).split("[[flows]]").next().unwrap().replace("1 Mbit/s", "10 Mbit/s");
+    // More servers than users, so that the scenario says which gateway is the terminal.
+    text = text
+        .replace("at = \"terminal\"", "at = \"terminal\"\nudp = \"pass\"")
+        .replace("200 kbit/s", "100 Mbit/s");
+    let flow = |name: &str, user: &str, server: &str, start: u32| {
+        format!(
+            "[[flows]]\nname = \"{name}\"\nfrom = \"{user}\"\nto = \"{server}\"\nstart = \"{start} s\"\n{BULK}\n"
+        )
+    };
+    for n in 0..servers {
+        text += &format!(
+            "[links.slow{n}]\nbetween = [\"hub\", \"server{n}\"]\nrate = \"50 kbit/s\"\ndelay = \"10 ms\"\n"
+        );
+        text += &flow(&format!("slow{n}"), "ann", &format!("server{n}"), 0);
+    }
+    text + &flow("other", "bob", "server", 60)
+}
+
+#[test]
+fn a_users_uploads_to_many_slow_servers_are_one_users_at_the_hub() {
+    let result = run(&upward("4 MB", 12), 7);
+    let (other, slow) =
+        (mbps(&result, "other"), (0..12).map(|n| mbps(&result, &format!("slow{n}"))).sum::<f64>());
+    println!("{slow:.3} Mbit/s of 0.6 to slow servers, and {other:.2} of another user");
+    assert!((6.0..9.5).contains(&other), "{other} Mbit/s");
+    assert!((0.4..0.6).contains(&slow), "{slow} Mbit/s");
 }
 
 /// Rate of a flow between 70 and 120 s, Mbit/s.
