@@ -27,6 +27,7 @@ mod loss;
 mod queue;
 mod slotted;
 mod timeline;
+mod transmitter;
 
 pub use bursts::SlotShape;
 use bursts::{Load, SlotBursts};
@@ -38,6 +39,7 @@ pub use loss::{Change, Loss};
 pub use queue::*;
 
 pub use timeline::{Outage, Step, Timeline};
+use transmitter::LinkTransmitter;
 
 use skyhop_chance::Stream;
 use skyhop_units::{Bytes, Rate, Span, Time};
@@ -148,11 +150,7 @@ pub struct Link<T> {
     wakes_to_send: bool,
     loss: Loss,
     chance: Option<Stream>,
-    up: bool,
-    /// True if the transmitter does not start on its own: it is paused, or takes turns.
-    held: bool,
-    /// True if the transmitter is paused, for example while a satellite is acquired.
-    paused: bool,
+    transmitter: LinkTransmitter,
     /// On a link that takes turns on a shared transmitter: the time before its own transmitter is free at which it may ask for one.
     turns: Option<Span>,
     /// On a link that sends in slots: those that it has been granted.
@@ -160,10 +158,6 @@ pub struct Link<T> {
     /// True if the caller polls after each call: the link is captured or takes turns.
     watched: bool,
     peer: u32,
-    /// Time at which the transmitter is free.
-    free_at: Time,
-    /// Size of the packet on the transmitter until `free_at`, bytes.
-    sending: u32,
     flying: VecDeque<Flying<T>>,
     capture: Option<VecDeque<Sent<T>>>,
     extras: Option<Box<Extras>>,
@@ -181,15 +175,11 @@ impl<T: Copy> Link<T> {
             wakes_to_send: false,
             loss,
             chance,
-            up: true,
-            held: false,
-            paused: false,
+            transmitter: LinkTransmitter::new(),
             turns: None,
             bursts: None,
             watched: false,
             peer: 0,
-            free_at: Time::ZERO,
-            sending: 0,
             flying: VecDeque::new(),
             capture: None,
             extras: None,
@@ -267,25 +257,26 @@ impl<T: Copy> Link<T> {
             extras.timeline.limit(most);
         }
         self.turns = Some(self.rate.serialisation(Bytes::new(u64::from(quantum))));
-        (self.held, self.watched) = (true, true);
+        self.transmitter.command();
+        self.watched = true;
     }
 
     /// The time since or from which a packet waits for a turn; `None` if no packet does.
     pub fn wants_turn(&self) -> Option<Time> {
-        let ahead = self.turns.filter(|_| self.up && !self.paused)?;
-        Some(Time::ZERO + self.queue.next_at(self.free_at)?.since(Time::ZERO + ahead))
+        let ahead = self.turns.filter(|_| self.transmitter.is_up() && !self.transmitter.is_paused())?;
+        Some(Time::ZERO + self.queue.next_at(self.transmitter.free_at())?.since(Time::ZERO + ahead))
     }
 
     /// Sends the next packet at `now`, or when the one before has left; `now` is not before [`Link::wants_turn`]. Returns its
     /// size, bytes; `None` if the queue discarded all that waited.
     pub fn take_turn(&mut self, now: Time, medium: &impl Medium) -> Option<u32> {
         if let Some(size) = self.queue.take_remains(now, &mut self.discarded) {
-            self.spend(self.free_at.max(now), size);
+            self.spend(self.transmitter.free_from(now), size);
             return Some(size);
         }
         let next = self.queue.pop(now, &mut self.discarded)?;
         let size = next.size;
-        self.send(self.free_at.max(now), next, medium);
+        self.send(self.transmitter.free_from(now), next, medium);
         Some(size)
     }
 
@@ -325,7 +316,7 @@ impl<T: Copy> Link<T> {
 
     /// Returns true if the link accepts packets.
     pub fn is_up(&self) -> bool {
-        self.up
+        self.transmitter.is_up()
     }
 
     /// Returns true if the timeline has an outage at `at`.
@@ -340,15 +331,14 @@ impl<T: Copy> Link<T> {
 
     /// Lets the link accept packets again.
     pub fn set_up(&mut self) {
-        self.up = true;
+        self.transmitter.set_up();
     }
 
     /// Takes the link down. Waiting packets are passed to `dropped`; transmissions that have begun still arrive.
     pub fn set_down(&mut self, now: Time, medium: &impl Medium, mut dropped: impl FnMut(T)) {
         self.advance(now, medium);
         self.pass(now);
-        self.up = false;
-        (self.paused, self.held) = (false, self.starts_on_command());
+        self.transmitter.set_down();
         let stats = &mut self.stats;
         if let Some(bursts) = &mut self.bursts
             && let Some(Load::Packet(next)) = bursts.cut().map(|sending| sending.load)
@@ -368,15 +358,14 @@ impl<T: Copy> Link<T> {
     /// Pauses the transmitter. Packets are accepted and wait; transmissions that have begun still arrive.
     pub fn hold(&mut self, now: Time, medium: &impl Medium) {
         self.advance(now, medium);
-        (self.paused, self.held) = (true, true);
+        self.transmitter.pause();
     }
 
     /// Resumes a transmitter paused by [`Link::hold`].
     pub fn release(&mut self, now: Time, medium: &impl Medium) {
-        if std::mem::replace(&mut self.paused, false) {
-            self.held = self.starts_on_command();
+        if self.transmitter.resume() {
             if self.bursts.is_none() {
-                self.free_at = self.free_at.max(now);
+                self.transmitter.idle_until(self.transmitter.free_from(now));
             }
             self.advance(now, medium);
         }
@@ -442,17 +431,18 @@ impl<T: Copy> Link<T> {
         medium: &impl Medium,
     ) -> Result<(), Dropped<T>> {
         self.advance(now, medium);
-        let busy = now < self.free_at || self.held;
-        let commanded = self.held && self.starts_on_command();
+        let on_it = self.transmitter.sending(now);
+        let busy = on_it.is_some() || self.transmitter.is_held();
+        let commanded = self.transmitter.is_commanded();
         if commanded {
             self.pass(now);
         }
-        let sending = match now < self.free_at {
-            true => self.sending,
-            false if commanded => self.sent_in_bursts(),
-            false => 0,
+        let sending = match on_it {
+            Some(size) => size,
+            None if commanded => self.sent_in_bursts(),
+            None => 0,
         };
-        if !self.up {
+        if !self.transmitter.is_up() {
             self.stats.packets_dropped += 1;
             return Err(Dropped(packet));
         }
@@ -492,7 +482,7 @@ impl<T: Copy> Link<T> {
                 self.count_demand(size);
             }
         } else {
-            self.free_at = now;
+            self.transmitter.idle_until(now);
             self.advance(now, medium);
         }
         Ok(())
@@ -504,7 +494,7 @@ impl<T: Copy> Link<T> {
         if busy {
             self.stats.queue_max_packets = self.stats.queue_max_packets.max(self.queue.len() as u64);
         } else {
-            self.free_at = now;
+            self.transmitter.idle_until(now);
             self.advance(now, medium);
         }
     }
@@ -578,18 +568,23 @@ impl<T: Copy> Link<T> {
         if let Some(bursts) = self.bursts.as_ref().filter(|_| self.wakes_to_send) {
             // In a slot in which there is nothing to send nothing happens.
             let sends = self.queue.len() > 0 || bursts.sending().is_some();
-            let slot = bursts.next_slot().filter(|_| sends && !self.paused);
+            let slot = bursts.next_slot().filter(|_| sends && !self.transmitter.is_paused());
             return slot.into_iter().chain(arrival).min();
         }
         if self.wakes_to_send {
             // A turn may be taken before the transmission begins.
             let begins = self.capture.as_ref().and_then(|sent| Some(sent.front()?.at));
-            let begins = if self.held { begins } else { self.queue.next_at(self.free_at).or(begins) };
+            let begins = match self.transmitter.is_held() {
+                true => begins,
+                false => self.queue.next_at(self.transmitter.free_at()).or(begins),
+            };
             return begins.into_iter().chain(arrival).min();
         }
         // Cells of a cut packet may be on the transmitter, before a waiting packet and after all packets in flight.
         match &self.queue {
-            Queue::Ubr(queue) if arrival.is_none() && !self.held => queue.next_at(self.free_at),
+            Queue::Ubr(queue) if arrival.is_none() && !self.transmitter.is_held() => {
+                queue.next_at(self.transmitter.free_at())
+            }
             _ => arrival,
         }
     }
@@ -614,24 +609,24 @@ impl<T: Copy> Link<T> {
 
     /// Time at which the transmitter has sent all that it has begun.
     pub fn free_at(&self) -> Time {
-        self.free_at
+        self.transmitter.free_at()
     }
 
     /// Brings the transmitter up to `now`. Events are taken in order of time, so the outcome is the same as with a timer for each
     /// packet.
     #[inline]
     pub fn advance(&mut self, now: Time, medium: &impl Medium) {
-        if self.free_at > now {
+        if self.transmitter.free_at() > now {
             return;
         }
-        if self.held {
+        if self.transmitter.is_held() {
             return self.burst(now, medium);
         }
         // The common case: a drop-tail queue.
         while let Queue::DropTail(queue) = &mut self.queue {
             let Some((packet, size)) = queue.pop() else { return };
-            self.send(self.free_at, Next { packet, size, marked: false }, medium);
-            if self.free_at > now {
+            self.send(self.transmitter.free_at(), Next { packet, size, marked: false }, medium);
+            if self.transmitter.free_at() > now {
                 return;
             }
         }
@@ -640,19 +635,20 @@ impl<T: Copy> Link<T> {
 
     #[inline(never)]
     fn advance_other(&mut self, now: Time, medium: &impl Medium) {
-        while self.free_at <= now {
-            if let Some(size) = self.queue.take_remains(self.free_at, &mut self.discarded) {
-                self.spend(self.free_at, size);
+        while self.transmitter.free_at() <= now {
+            let free_at = self.transmitter.free_at();
+            if let Some(size) = self.queue.take_remains(free_at, &mut self.discarded) {
+                self.spend(free_at, size);
                 continue;
             }
-            let Some(next) = self.queue.pop(self.free_at, &mut self.discarded) else {
+            let Some(next) = self.queue.pop(free_at, &mut self.discarded) else {
                 match self.queue.next_cell() {
-                    Some(at) if at <= now => self.free_at = at,
+                    Some(at) if at <= now => self.transmitter.idle_until(at),
                     _ => return,
                 }
                 continue;
             };
-            self.send(self.free_at, next, medium);
+            self.send(free_at, next, medium);
         }
     }
 
@@ -662,7 +658,7 @@ impl<T: Copy> Link<T> {
             Some(extras) => extras.timeline.leaves(at, size, self.rate).0,
             None => at + self.rate.serialisation(Bytes::new(u64::from(size))),
         };
-        (self.free_at, self.sending) = (leaves, size);
+        self.transmitter.occupy(leaves, size);
         self.stats.bytes += u64::from(size);
         self.stats.busy += leaves.since(at);
     }
@@ -753,8 +749,7 @@ impl<T: Copy> Link<T> {
         if let Some(capture) = &mut self.capture {
             capture.push_back(Sent { packet, at, marked });
         }
-        self.free_at = leaves;
-        self.sending = size;
+        self.transmitter.occupy(leaves, size);
         self.stats.packets += 1;
         self.stats.bytes += size as u64;
         self.stats.packets_lost += lost as u64;

@@ -13,7 +13,8 @@ impl<T: Copy> Link<T> {
     /// Makes the link send only in slots of this shape, which [`Link::grant`] grants.
     pub fn send_in_slots(&mut self, shape: SlotShape) {
         self.bursts = Some(Box::new(SlotBursts::new(shape)));
-        (self.held, self.wakes_to_send) = (true, true);
+        self.transmitter.command();
+        self.wakes_to_send = true;
     }
 
     /// Grants consecutive `slots` from `begins` on; grants are in order of time.
@@ -42,11 +43,6 @@ impl<T: Copy> Link<T> {
     /// Slots in which the link has sent something.
     pub fn used_slots(&self) -> u64 {
         self.bursts.as_ref().map_or(0, |bursts| bursts.used)
-    }
-
-    /// Returns true if the transmitter never starts on its own.
-    pub(crate) fn starts_on_command(&self) -> bool {
-        self.turns.is_some() || self.bursts.is_some()
     }
 
     /// Size of the packet that is being sent in slots, 0 for none.
@@ -81,7 +77,7 @@ impl<T: Copy> Link<T> {
         let mut departed = Vec::new();
         while let Some(at) = bursts.next_slot().filter(|at| *at <= now) {
             let waits = self.extras.as_ref().is_some_and(|extras| extras.timeline.waits(at));
-            if self.paused || waits {
+            if self.transmitter.is_paused() || waits {
                 bursts.skip(at);
                 continue;
             }
@@ -123,7 +119,7 @@ impl<T: Copy> Link<T> {
         medium: &impl Medium,
     ) {
         // The transmitter is free between slots, and its time is counted by slots.
-        let (free_at, busy) = (self.free_at, self.stats.busy);
+        let (transmitter, busy) = (self.transmitter, self.stats.busy);
         match &self.extras {
             Some(extras) => {
                 let out = extras.timeline.loses_at(leaves);
@@ -131,6 +127,6 @@ impl<T: Copy> Link<T> {
             }
             None => self.leave_plainly(at, leaves, spoilt, next, medium),
         }
-        (self.free_at, self.stats.busy) = (free_at, busy);
+        (self.transmitter, self.stats.busy) = (transmitter, busy);
     }
 }
