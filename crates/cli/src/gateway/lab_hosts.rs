@@ -23,34 +23,34 @@ pub struct HostRow<'a>(pub &'a [&'a str]);
 
 /// A version of IP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Version {
+enum LabIp {
     V4,
     V6,
 }
 
-impl Version {
+impl LabIp {
     /// The versions that this kernel has.
-    fn all() -> &'static [Version] {
+    fn all() -> &'static [LabIp] {
         let v6 = Path::new("/proc/sys/net/ipv6").exists();
-        if v6 { &[Version::V4, Version::V6] } else { &[Version::V4] }
+        if v6 { &[LabIp::V4, LabIp::V6] } else { &[LabIp::V4] }
     }
 
     /// The option of `ip`.
     fn option(self) -> &'static str {
-        if self == Version::V4 { "-4" } else { "-6" }
+        if self == LabIp::V4 { "-4" } else { "-6" }
     }
 
     /// The address of an end of a wire.
     fn address(self, wire: usize, end: usize) -> IpAddr {
         match self {
-            Version::V4 => Ipv4Addr::new(10, wire as u8, 0, end as u8).into(),
-            Version::V6 => Ipv6Addr::new(0xfd00, wire as u16, 0, 0, 0, 0, 0, end as u16).into(),
+            LabIp::V4 => Ipv4Addr::new(10, wire as u8, 0, end as u8).into(),
+            LabIp::V6 => Ipv6Addr::new(0xfd00, wire as u16, 0, 0, 0, 0, 0, end as u16).into(),
         }
     }
 
     /// The range of a wire.
     fn range(self, wire: usize) -> String {
-        let bits = if self == Version::V4 { 24 } else { 64 };
+        let bits = if self == LabIp::V4 { 24 } else { 64 };
         format!("{}/{bits}", self.address(wire, 0))
     }
 }
@@ -58,21 +58,21 @@ impl Version {
 impl HostRow<'_> {
     /// The IPv4 address of a host on the wire towards the one before it, or behind it (`side` 1).
     pub fn address(host: usize, side: usize) -> String {
-        Version::V4.address(host + side, 2 - side).to_string()
+        LabIp::V4.address(host + side, 2 - side).to_string()
     }
 
     /// Its addresses there, of IPv4 and, if this kernel has that, of IPv6.
     pub fn addresses(host: usize, side: usize) -> Vec<IpAddr> {
-        Version::all().iter().map(|version| version.address(host + side, 2 - side)).collect()
+        LabIp::all().iter().map(|version| version.address(host + side, 2 - side)).collect()
     }
 
     /// The ranges of the wire behind a host.
     pub fn ranges(host: usize) -> Vec<String> {
-        Version::all().iter().map(|version| version.range(host + 1)).collect()
+        LabIp::all().iter().map(|version| version.range(host + 1)).collect()
     }
 
     /// The routes of a host: ranges, and the next host on the way.
-    fn routes(&self, host: usize, version: Version) -> Vec<(String, String)> {
+    fn routes(&self, host: usize, version: LabIp) -> Vec<(String, String)> {
         let last = self.0.len() - 1;
         let next = |host: usize, side: usize| version.address(host + side, 2 - side).to_string();
         let mut routes = Vec::new();
@@ -158,7 +158,7 @@ impl LabHosts {
             }
         }
         for host in 0..row.0.len() {
-            for version in Version::all() {
+            for version in LabIp::all() {
                 for (to, via) in row.routes(host, *version) {
                     lab.ip(host, &[version.option(), "route", "add", &to, "via", &via])?;
                 }
@@ -199,7 +199,7 @@ impl LabHosts {
     /// Sets the kernel's congestion control for connections of a host. It is an attribute of the host's routes, since the default of a
     /// namespace is restricted to the algorithms that the system allows to all users.
     pub fn prefer(&self, host: usize, law: &str) -> Result<(), Failure> {
-        for version in Version::all().iter().map(|version| version.option()) {
+        for version in LabIp::all().iter().map(|version| version.option()) {
             let shown = self.ip(host, &[version, "route", "show"])?;
             for route in shown.lines().filter(|route| !route.starts_with("fe80:")) {
                 // A wire whose other end has just come may still be said to be down.
@@ -318,7 +318,7 @@ mod tests {
         let row = HostRow(&["user", "terminal", "satellite", "hub", "server"]);
         assert_eq!((HostRow::address(0, 1), HostRow::address(4, 0)), ("10.1.0.1".into(), "10.4.0.2".into()));
         let routes = |host| {
-            row.routes(host, Version::V4)
+            row.routes(host, LabIp::V4)
                 .into_iter()
                 .map(|(to, via)| format!("{to} via {via}"))
                 .collect::<Vec<_>>()
@@ -338,8 +338,8 @@ mod tests {
                 "default via 10.4.0.1"
             ]
         );
-        let v6 = row.routes(1, Version::V6);
+        let v6 = row.routes(1, LabIp::V6);
         assert_eq!(v6, [("default".to_owned(), "fd00:2::2".to_owned())]);
-        assert_eq!(row.routes(3, Version::V6)[0], ("fd00:1::/64".to_owned(), "fd00:3::1".to_owned()));
+        assert_eq!(row.routes(3, LabIp::V6)[0], ("fd00:1::/64".to_owned(), "fd00:3::1".to_owned()));
     }
 }

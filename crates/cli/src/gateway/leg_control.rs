@@ -9,14 +9,14 @@ use skyhop_emulate::namespace::Namespace;
 use std::collections::BTreeSet;
 
 /// The legs of a path.
-pub struct LegControl(Vec<Leg>);
+pub struct LegControl(Vec<ControlledLeg>);
 
 /// A leg's namespace and process, and its nodes, that towards the opener of connections first.
-type Leg = (Namespace, u32, [String; 2]);
+type ControlledLeg = (Namespace, u32, [String; 2]);
 
 impl LegControl {
     /// The legs in the order of the hosts.
-    pub fn of(legs: Vec<Leg>) -> Self {
+    pub fn of(legs: Vec<ControlledLeg>) -> Self {
         Self(legs)
     }
 
@@ -49,7 +49,7 @@ impl LegControl {
 }
 
 /// The answer of a leg, which is in the leg's namespace.
-fn ask((namespace, process, _): &Leg, question: &Value) -> Value {
+fn ask((namespace, process, _): &ControlledLeg, question: &Value) -> Value {
     let failed = |why: String| json!({ "error": why });
     match namespace.within(|| control::ask(*process, question)) {
         Ok(answer) => answer.unwrap_or_else(|why| failed(why.to_string())),
@@ -58,7 +58,7 @@ fn ask((namespace, process, _): &Leg, question: &Value) -> Value {
 }
 
 /// The state of all legs: the hosts at both ends of the path, a flow for each leg, and all links.
-fn together(legs: &[Leg], states: &[Value]) -> Value {
+fn together(legs: &[ControlledLeg], states: &[Value]) -> Value {
     let (mut hosts, mut flows, mut links) = (Map::new(), Map::new(), Map::new());
     for (place, ((_, _, [near, far]), state)) in legs.iter().zip(states).enumerate() {
         let last = place + 1 == legs.len();
