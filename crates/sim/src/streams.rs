@@ -155,13 +155,14 @@ impl Simulation {
     fn handle_event(&mut self, number: u32, side: usize, event: TrunkEvent) {
         let association = &mut self.associations[number as usize];
         let (id, done) = match event {
-            TrunkEvent::Connected | TrunkEvent::Writable(_) => return,
+            TrunkEvent::Connected => return,
             TrunkEvent::Datagram => return self.read_datagrams(number, side),
             TrunkEvent::MayOpen => return self.open_waiting(number, side),
             TrunkEvent::Ended(_) => return self.break_off(number),
             TrunkEvent::Opened(id)
             | TrunkEvent::Received(id, _)
             | TrunkEvent::AllAcknowledged(id)
+            | TrunkEvent::Writable(id)
             | TrunkEvent::PeerFinished(id) => (id, false),
             TrunkEvent::Closed(id) | TrunkEvent::Reset(id, _) => (id, true),
         };
@@ -171,6 +172,8 @@ impl Simulation {
             return self.tell_gateway(number, (side, owner), Some(event));
         };
         match event {
+            // An application's end writes whatever it has at once.
+            TrunkEvent::Writable(_) => return,
             TrunkEvent::Opened(_) => {
                 end.id = Some(id);
                 end.tell(Event::Connected);
