@@ -6,9 +6,11 @@
 
 use super::budgets::{Budgets, LEAST_WINDOW, STREAM_COST};
 use super::datagrams::Arrivals;
+use super::idle::IdleClock;
 use super::owners::{NOBODY, SharedMemory, StreamMemory};
 use super::ranges::NumberRanges;
 use super::reassembly::Reassembly;
+use skyhop_units::Time;
 use skyhop_wire::stp::{Contents, Frame, Frames, Payload};
 use std::collections::BTreeMap;
 
@@ -65,6 +67,7 @@ pub(super) struct Incoming<P> {
     stream_window: u64,
     first_window: u64,
     owners: SharedMemory,
+    clock: IdleClock,
     all: Allowed,
     /// Sum of the streams' highest bytes.
     seen: u64,
@@ -85,6 +88,7 @@ impl<P: Payload> Incoming<P> {
             stream_window: budgets.stream_window,
             first_window: budgets.first_window,
             owners: SharedMemory::default(),
+            clock: IdleClock::default(),
             all: Allowed::new(window),
             seen: 0,
             allowed_streams: Allowed::new(budgets.streams),
@@ -112,7 +116,7 @@ impl<P: Payload> Incoming<P> {
 
     /// Starts receiving on a stream that this end has opened.
     pub fn open(&mut self, id: u64) {
-        self.streams.insert(id, Reassembly::new(self.first_window));
+        self.streams.insert(id, Reassembly::new(self.first_window, self.clock.now()));
     }
 
     pub fn stream(&self, id: u64) -> Option<&Reassembly<P>> {
@@ -132,6 +136,20 @@ impl<P: Payload> Incoming<P> {
     pub fn held_with_cost(&self) -> u64 {
         let streams = STREAM_COST * self.streams.len() as u64;
         self.held() + streams + self.datagrams.held_with_cost()
+    }
+
+    /// Sets the time. What an idle stream has not used of its credit counts no more, until data arrive.
+    pub fn advance(&mut self, now: Time) {
+        if !self.clock.advance(now) {
+            return;
+        }
+        for stream in self.streams.values_mut() {
+            if !stream.idle && self.clock.is_idle(stream.arrived) {
+                let before = memory_of(self.first_window, stream);
+                stream.idle = true;
+                self.owners.change(stream.owner, before, memory_of(self.first_window, stream));
+            }
+        }
     }
 
     /// The count of a stream that the peer may open and has not opened yet.
@@ -200,7 +218,7 @@ impl<P: Payload> Incoming<P> {
     pub fn accept(&mut self, id: u64) -> bool {
         let Some(count) = self.opens(id) else { return false };
         self.opened.add(count);
-        self.streams.insert(id, Reassembly::new(self.first_window));
+        self.streams.insert(id, Reassembly::new(self.first_window, self.clock.now()));
         true
     }
 
@@ -218,6 +236,7 @@ impl<P: Payload> Incoming<P> {
         }
         let (high, pieces) = (stream.high, stream.pieces());
         let before = memory_of(self.first_window, stream);
+        (stream.arrived, stream.idle) = (self.clock.now(), false);
         let bytes = stream.insert(offset, data, end);
         self.owners.change(stream.owner, before, memory_of(self.first_window, stream));
         self.seen += stream.high - high;
@@ -384,8 +403,9 @@ fn opens_before<P>(frames: &[Frame<P>], stream: u64) -> bool {
 /// Memory of a stream, with initial windows of `first`.
 fn memory_of<P: Payload>(first: u64, stream: &Reassembly<P>) -> StreamMemory {
     let (consumed, reserved) = (stream.consumed(), if stream.reserved { first } else { 0 });
+    let upto = if stream.idle { stream.high } else { stream.limit };
     StreamMemory {
-        promised: if stream.limit > first { stream.limit - consumed } else { 0 },
+        promised: if stream.limit > first { upto - consumed } else { 0 },
         held: (stream.high - consumed).max(reserved),
     }
 }
@@ -393,6 +413,7 @@ fn memory_of<P: Payload>(first: u64, stream: &Reassembly<P>) -> StreamMemory {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use skyhop_units::Span;
     use skyhop_wire::stp::PayloadLength;
 
     /// The memory of all streams of an owner, or of all, counted anew.
@@ -417,7 +438,11 @@ mod tests {
             for _ in 0..4000 {
                 let id = 2 * draw(12);
                 let owner = draw(4) as u32;
-                match draw(20) {
+                match draw(21) {
+                    20 => {
+                        let now = incoming.clock.now() + Span::from_millis(draw(900));
+                        incoming.advance(now);
+                    }
                     0 => _ = incoming.accept(id + 24 * draw(20)),
                     1 => incoming.assign(id, owner),
                     2 => incoming.unreserve(id),

@@ -6,6 +6,7 @@
 
 mod budgets;
 mod datagrams;
+mod idle;
 mod incoming;
 mod outgoing;
 mod owners;
@@ -426,6 +427,7 @@ impl<P: Payload> Trunk<P> {
     }
 
     fn handle_parts(&mut self, now: Time, packet: &Packet<Frames<P>>, data: Option<Frames<P>>, field: Ecn) {
+        self.incoming.advance(now);
         let came = data.is_some();
         let data = data.filter(|frames| self.incoming.takes(frames));
         // A POLL in a refused packet then asks for packets before it.

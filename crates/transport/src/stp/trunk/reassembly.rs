@@ -4,6 +4,7 @@
 //! Differs from a connection's receiver: only bytes are numbered, and missing ones are not listed.
 //! Leaves out the limit of all streams together (`incoming`).
 
+use skyhop_units::Time;
 use skyhop_wire::stp::Payload;
 use std::collections::{BTreeMap, VecDeque};
 
@@ -42,10 +43,14 @@ pub(super) struct Reassembly<P> {
     pub owner: u32,
     /// True if an initial window counts as held.
     pub reserved: bool,
+    /// Time of its opening, or of the last data.
+    pub arrived: Time,
+    /// True if that is long ago.
+    pub idle: bool,
 }
 
 impl<P: Payload> Reassembly<P> {
-    pub fn new(limit: u64) -> Self {
+    pub fn new(limit: u64, now: Time) -> Self {
         Self {
             ready: VecDeque::new(),
             ready_bytes: 0,
@@ -58,6 +63,8 @@ impl<P: Payload> Reassembly<P> {
             finished: false,
             owner: 0,
             reserved: false,
+            arrived: now,
+            idle: false,
         }
     }
 
@@ -178,7 +185,7 @@ mod tests {
         let mut some = move |most: u64| chance.bits() % most;
         for case in 0..2000 {
             let all: Vec<u8> = (0..1 + some(300)).map(|n| (n * 7 + case) as u8).collect();
-            let mut stream = Reassembly::new(u64::MAX);
+            let mut stream = Reassembly::new(u64::MAX, Time::ZERO);
             let mut read = Vec::new();
             let mut reported = 0;
             for step in 0..10_000 {
