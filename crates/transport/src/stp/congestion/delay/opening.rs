@@ -64,6 +64,9 @@ impl Delay {
                 let rate = rate.unwrap_or(f64::INFINITY);
                 self.train(signals, LONGER.1 * self.opening.first_packets, rate, false);
             }
+            (TrainResult::More(rate), _) if self.is_maximum(rate) => {
+                self.train(signals, LONGER.0 * self.opening.first_packets, rate, true);
+            }
             (TrainResult::More(rate), _) => {
                 self.train(signals, LONGER.1 * self.opening.first_packets, rate, false)
             }
@@ -80,11 +83,12 @@ impl Delay {
     /// Sends a train of so many packets at this pace, to test `rate`.
     fn train_of(&mut self, signals: &AnswerSignals, packets: u64, rate: f64, pace: f64) {
         let floor = self.floor.seconds();
-        let leaves_in = packets as f64 * self.mss / pace;
+        // The maximum rate may be less than the pace.
+        self.set_rate(pace);
+        let leaves_in = packets as f64 * self.mss / self.rate;
         let (first, begins) = (signals.next, signals.now);
         let train = StartTrain { first, end: first + packets, begins, leaves_in };
         let until = signals.now + Span::from_secs_f64(1.2 * floor + self.samples.waited() + 3.0 * leaves_in);
-        self.set_rate(pace);
         self.trial = (signals.next, 0.0);
         self.phase = RatePhase::Proof {
             train,
@@ -142,6 +146,10 @@ impl Delay {
             TrainResult::Rate(rate) if train.leaves_in > floor / 4.0 => self.believe(signals, packets, rate),
             _ if !all => {}
             TrainResult::Rate(rate) => self.believe(signals, packets, rate),
+            // No longer train could be faster.
+            TrainResult::More(rate) if self.is_maximum(rate) && !crowded => {
+                self.believe(signals, packets, self.bounds.1);
+            }
             // Other flows started at the same time: half of the rate that arrived.
             TrainResult::Unsure(Some(rate)) | TrainResult::More(rate) if crowded => {
                 self.believe(signals, packets, rate / 2.0)
@@ -177,6 +185,11 @@ impl Delay {
             let busy = sample.arrived_in + met;
             (sample.arrives() * sample.arrived_in / busy, queued)
         })
+    }
+
+    /// True of the rate of a train that came as it was sent, if that was at the configured maximum.
+    fn is_maximum(&self, rate: f64) -> bool {
+        rate >= 0.8 * self.bounds.1
     }
 
     fn believe(&mut self, signals: &AnswerSignals, packets: u64, rate: f64) {
