@@ -149,7 +149,7 @@ impl LabHosts {
             )?;
             for (host, side) in [(near, 1), (near + 1, 0)] {
                 for address in HostRow::addresses(host, side) {
-                    // Nobody else has the address, and a search for others takes a second.
+                    // No other host has the address, and the search for one takes a second.
                     let (bits, more) = if address.is_ipv4() { (24, &[][..]) } else { (64, &["nodad"][..]) };
                     let address = format!("{address}/{bits}");
                     lab.ip(host, &[&["address", "add", &address, "dev", DEVICES[side]], more].concat())?;

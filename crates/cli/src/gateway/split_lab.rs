@@ -109,7 +109,7 @@ impl<'a> SplitLab<'a> {
         [own].into_iter().chain(others).collect()
     }
 
-    /// What a program of the laboratory has said that has ended too early.
+    /// Messages of a program of the laboratory that has ended too early.
     pub fn ended(&mut self) -> Option<String> {
         self.lab.ended()
     }

@@ -1,4 +1,4 @@
-//! What a connection tells its application.
+//! The events of a connection for its application.
 //!
 //! Follows the interface of RFC 9293 §3.9.1 to the user of a connection.
 //! Differs: data that arrive before the application asks are one event.
