@@ -588,6 +588,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
             next: self.sender.next,
             bytes: self.sender.network_bytes(),
             in_flight: self.sender.in_flight,
+            repeats: self.sender.repeats(),
             busy: self.sender.waiting() > 0 || self.sender.in_flight + feedback.acked >= window / 2,
         };
         if self.controller.on_feedback(&signals) {

@@ -176,6 +176,11 @@ impl<P: Contents, S: Source<P>> PathSender<P, S> {
         !self.retransmit.is_empty()
     }
 
+    /// Number of packets that wait to be sent again.
+    pub fn repeats(&self) -> u64 {
+        self.retransmit.len() as u64
+    }
+
     /// Returns true if the oldest packet has been retransmitted, or waits to be: the receiver cannot deliver any after it.
     pub fn repairs_oldest(&self) -> bool {
         self.slots.front().is_some_and(|slot| slot.sent > 1 || slot.queued)
@@ -194,7 +199,7 @@ impl<P: Contents, S: Source<P>> PathSender<P, S> {
     /// Number of packets that a large window would release now.
     pub fn waiting(&self) -> u64 {
         let fresh = self.unsent().div_ceil(self.max_payload as u64).min(self.limit.saturating_sub(self.next));
-        self.retransmit.len() as u64 + fresh
+        self.repeats() + fresh
     }
 
     /// Upper bound of the size of the next packet of data, bytes.

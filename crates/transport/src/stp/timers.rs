@@ -16,6 +16,10 @@ use skyhop_wire::stp::{Contents, Features, Reason};
 const POLL_INTERVAL_LEAST: Span = Span::from_millis(1);
 /// Longest interval between POLLs to a silent peer; the plain format doubles its interval up to `rto_max`.
 const RETRY_MOST: Span = Span::from_secs(3);
+/// Round trips after which data in flight are asked about again, before that is a timeout.
+const PROBE: u64 = 2;
+/// POLLs that follow one after a timeout, and the part of a round trip between them.
+const PROBES: (u32, u64) = (2, 4);
 /// Wait for a turn of the host that the pace makes up for.
 const TURN_MOST: Span = Span::from_millis(100);
 /// Factor of the POLLs' frequency when all data have been sent, since each loss that is found late delays the end of the transfer.
@@ -34,6 +38,8 @@ pub(super) struct Timers {
     poll_at: Option<Time>,
     last_poll: Option<Time>,
     poll_backoff: u32,
+    /// POLLs that still follow the last timeout's.
+    probes: u32,
     pub want_poll: bool,
     /// Time at which the pace allows the next packet.
     next_send: Time,
@@ -82,7 +88,7 @@ impl Timers {
         if config.features == Features::PLAIN { patience } else { patience.min(most) }
     }
     pub fn answered(&mut self) {
-        (self.poll_backoff, self.end_backoff) = (0, 0);
+        (self.poll_backoff, self.end_backoff, self.probes) = (0, 0, 0);
     }
     pub fn progress(&mut self, now: Time) {
         self.progress_at = now;
@@ -99,6 +105,8 @@ impl Timers {
         now.since(at).as_nanos() / 3 >= interval.max(timeout).as_nanos()
     }
     pub fn poll_sent(&mut self, now: Time) {
+        // The first is the timeout's own.
+        self.probes = self.probes.saturating_sub(1);
         self.want_poll = false;
         self.last_poll = Some(now);
     }
@@ -303,6 +311,14 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
                 None if self.controller.rate().is_some() && self.config.features != Features::PLAIN => {
                     answer.min(self.config.rto_min)
                 }
+                // A probe, as in RFC 8985 §7: the loss of one POLL or answer should not cost a timeout.
+                Some(srtt) if self.config.features != Features::PLAIN && self.timers.poll_backoff == 0 => {
+                    answer.min(Span::from_nanos(srtt.as_nanos().saturating_mul(PROBE)))
+                }
+                // Nor a second timeout (RFC 9002 §6.2.4).
+                Some(srtt) if self.timers.probes > 0 => {
+                    answer.min(Span::from_nanos(srtt.as_nanos() / PROBES.1).max(POLL_INTERVAL_LEAST))
+                }
                 _ => answer,
             }
         } else if let Some(every) = self.config.keep_alive.filter(|_| self.established() && !self.over()) {
@@ -334,6 +350,9 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
             let patience = self.timers.patience(&self.config, self.timers.poll_backoff);
             if self.sender.polls.unanswered_since().is_some_and(|since| now.since(since) >= patience) {
                 self.timers.poll_backoff += 1;
+                if self.config.features != Features::PLAIN {
+                    self.timers.probes = 1 + PROBES.0;
+                }
                 self.sender.stats.timeouts += 1;
                 self.limits.timed_out(now, patience);
                 self.controller.on_silence(self.sender.next);

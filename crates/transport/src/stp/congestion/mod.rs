@@ -37,6 +37,8 @@ pub(super) struct AnswerSignals {
     pub bytes: f64,
     /// Bytes of data in flight.
     pub in_flight: u64,
+    /// Packets that wait to be sent again.
+    pub repeats: u64,
     /// True if data wait for the controller, false if the application has no more.
     pub busy: bool,
 }

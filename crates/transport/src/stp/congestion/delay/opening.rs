@@ -93,7 +93,8 @@ impl Delay {
         self.phase = RatePhase::Proof {
             train,
             rate,
-            left: signals.in_flight as f64 + (packets + 1) as f64 * self.mss,
+            // What waits to be sent again leaves first, and is in flight with the train.
+            left: signals.in_flight as f64 + (packets + signals.repeats + 1) as f64 * self.mss,
             until,
         };
     }

@@ -35,6 +35,7 @@ fn answer(sent_ms: u64, rtt_ms: u64, sent: u64, arrived: u64) -> AnswerSignals {
         next: sent,
         bytes: 1000.0 * sent as f64,
         in_flight: 0,
+        repeats: 0,
         busy: true,
     }
 }
@@ -64,6 +65,7 @@ fn the_start_opens_the_window_by_what_arrives() {
             next: n + 1,
             bytes: 1000.0 * (n + 1) as f64,
             in_flight: 0,
+            repeats: 0,
             busy: true,
         };
         assert!(!delay.on_feedback(&signals));
