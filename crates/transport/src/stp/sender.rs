@@ -359,7 +359,10 @@ impl<P: Contents, S: Source<P>> PathSender<P, S> {
         }
         let mut feedback = Feedback::default();
         self.credit(stat.credit, next);
-        self.acknowledge(next, poll.stamp, &mut feedback);
+        let delayed = stat.report.map_or(0, |report| report.delayed);
+        // The list has what arrived while the answer waited, too.
+        let listed = poll.stamp.saturating_add(delayed.into());
+        self.acknowledge(next, listed, &mut feedback);
         feedback.seen = upto;
         let mut gaps = gaps.into_iter().peekable();
         for number in from.max(self.acked)..upto {
@@ -367,12 +370,11 @@ impl<P: Contents, S: Source<P>> PathSender<P, S> {
             if gaps.peek().is_some_and(|&(start, _)| start <= number) {
                 self.missing(number, |slot| slot.last_poll < poll.stamp, &mut feedback);
             } else {
-                self.arrived(number, poll.stamp, &mut feedback);
+                self.arrived(number, listed, &mut feedback);
             }
         }
         if !poll.answered {
-            let delayed = stat.report.map_or(Span::ZERO, |report| Span::from_micros(report.delayed.into()));
-            feedback.rtt = Some(now.since(poll.sent_at).saturating_sub(delayed));
+            feedback.rtt = Some(now.since(poll.sent_at).saturating_sub(Span::from_micros(delayed.into())));
             feedback.late = poll.lost;
         }
         self.acked_bytes += feedback.acked;
@@ -439,7 +441,7 @@ impl<P: Contents, S: Source<P>> PathSender<P, S> {
         Some(feedback)
     }
 
-    /// Acknowledges all before `next`, which had arrived when the POLL of this timestamp was answered.
+    /// Acknowledges all before `next`, as was known of what had left before the time `stamp`.
     fn acknowledge(&mut self, next: u64, stamp: u64, feedback: &mut Feedback) {
         while self.acked < next.min(self.next) {
             self.arrived(self.acked, stamp, feedback);
@@ -458,7 +460,7 @@ impl<P: Contents, S: Source<P>> PathSender<P, S> {
     fn arrived(&mut self, number: u64, stamp: u64, feedback: &mut Feedback) {
         let slot = &mut self.slots[(number - self.acked) as usize];
         let Some(data) = slot.data.take() else { return };
-        // A retransmission after the POLL was of a packet that was only late.
+        // A retransmission that left later was of a packet that was only late.
         self.needless += u64::from(slot.sent > 1 && !slot.queued && slot.last_poll >= stamp);
         feedback.acked += data.len() as u64;
         feedback.largest.arrived = feedback.largest.arrived.max(data.len());
