@@ -541,6 +541,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
     }
 
     fn handle_reports(&mut self, now: Time, control: &Control) {
+        self.sender.trial = self.controller.on_trial_from();
         if let Some(stat) = &control.stat {
             match self.sender.on_stat(now, stat) {
                 Some(feedback) => {

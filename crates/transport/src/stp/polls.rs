@@ -32,11 +32,13 @@ pub(super) struct Poll {
     pub answered: bool,
     /// True if it is too old to be waited for.
     pub lost: bool,
+    /// True if it only follows another, whose answer is waited for.
+    follows: bool,
 }
 
 impl Poll {
     fn is_awaited(&self) -> bool {
-        !self.answered && !self.lost
+        !self.answered && !self.lost && !self.follows
     }
 }
 
@@ -64,9 +66,23 @@ impl OutstandingPolls {
         {
             self.displaced.get_or_insert(poll.sent_at);
         }
-        let poll = Poll { stamp: self.last_stamp, sent_at: now, before, answered: false, lost: false };
+        let poll = Poll {
+            stamp: self.last_stamp,
+            sent_at: now,
+            before,
+            answered: false,
+            lost: false,
+            follows: false,
+        };
         self.polls.push_back(poll);
         self.last_stamp
+    }
+
+    /// Declares the last POLL one that follows another: that it is not answered is no silence.
+    pub fn last_follows(&mut self) {
+        if let Some(last) = self.polls.back_mut() {
+            last.follows = true;
+        }
     }
 
     /// The POLL that an answer names by the lower half of its stamp.
@@ -177,5 +193,18 @@ mod tests {
             polls.send(at(400), NOTHING);
         }
         assert_eq!((polls.unanswered_since(), polls.awaited()), (Some(at(201)), MOST));
+    }
+
+    /// POLLs that follow another make no silence longer, but an answer to one ends it.
+    #[test]
+    fn a_poll_that_follows_is_not_awaited() {
+        let mut polls = OutstandingPolls::default();
+        polls.send(at(1), NOTHING);
+        let stamp = polls.send(at(2), NOTHING);
+        polls.last_follows();
+        assert_eq!((polls.unanswered_since(), polls.awaited()), (Some(at(1)), 1));
+        let follower = polls.named(stamp as u32).unwrap();
+        polls.answer(&follower);
+        assert_eq!((polls.unanswered_since(), polls.awaited()), (None, 0));
     }
 }

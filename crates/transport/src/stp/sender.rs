@@ -68,6 +68,8 @@ pub(super) struct Feedback {
     pub acked: u64,
     /// Bytes newly known to be missing.
     pub lost: u64,
+    /// Of those, the bytes of packets that were sent once, with numbers from [`PathSender::trial`] on.
+    pub lost_on_trial: u64,
     /// Highest number newly known to be missing.
     pub lost_number: Option<u64>,
     /// SDs sent when the answered POLL left, and SDs arrived when it came.
@@ -101,6 +103,8 @@ pub(super) struct PathSender<P, S = WrittenData<P>> {
     again: VecDeque<(u64, Time, u32, Span)>,
     /// Number of SDs reported missing, each report counted.
     reported: u64,
+    /// The first number that was sent at the rate on trial.
+    pub trial: u64,
     /// Bytes sent that are neither known to have arrived nor waiting for retransmission.
     pub in_flight: u64,
     /// The largest number of them.
@@ -139,6 +143,7 @@ impl<P: Contents, S: Source<P>> PathSender<P, S> {
             retransmit: BTreeSet::new(),
             again: VecDeque::new(),
             reported: 0,
+            trial: 0,
             in_flight: 0,
             in_flight_max: 0,
             acked_bytes: 0,
@@ -484,6 +489,8 @@ impl<P: Contents, S: Source<P>> PathSender<P, S> {
         self.reported += 1;
         self.in_flight -= data.len() as u64;
         feedback.lost += data.len() as u64;
+        let on_trial = slot.sent == 1 && number >= self.trial;
+        feedback.lost_on_trial += if on_trial { data.len() as u64 } else { 0 };
         if slot.sent > 1 {
             feedback.largest.missed_again = feedback.largest.missed_again.max(data.len());
         }

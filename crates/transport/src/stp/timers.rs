@@ -18,8 +18,10 @@ const POLL_INTERVAL_LEAST: Span = Span::from_millis(1);
 const RETRY_MOST: Span = Span::from_secs(3);
 /// Round trips after which data in flight are asked about again, before that is a timeout.
 const PROBE: u64 = 2;
-/// POLLs that follow one after a timeout, and the part of a round trip between them.
+/// POLLs that follow a timeout's, and the part of a round trip between them.
 const PROBES: (u32, u64) = (2, 4);
+/// Timeouts in sequence that others follow: a longer silence is no matter of chance.
+const PROBED: u32 = 3;
 /// Wait for a turn of the host that the pace makes up for.
 const TURN_MOST: Span = Span::from_millis(100);
 /// Factor of the POLLs' frequency when all data have been sent, since each loss that is found late delays the end of the transfer.
@@ -36,6 +38,7 @@ pub(super) struct Timers {
     end_backoff: u32,
     pub end_due: bool,
     poll_at: Option<Time>,
+    /// The last POLL that did not only follow another.
     last_poll: Option<Time>,
     poll_backoff: u32,
     /// POLLs that still follow the last timeout's.
@@ -104,11 +107,15 @@ impl Timers {
         let timeout = self.patience(config, 0).max(config.rto_initial);
         now.since(at).as_nanos() / 3 >= interval.max(timeout).as_nanos()
     }
-    pub fn poll_sent(&mut self, now: Time) {
-        // The first is the timeout's own.
+    /// Records a POLL. Returns true if it only follows a timeout's.
+    pub fn poll_sent(&mut self, now: Time) -> bool {
+        let follows = (1..=PROBES.0).contains(&self.probes);
         self.probes = self.probes.saturating_sub(1);
         self.want_poll = false;
-        self.last_poll = Some(now);
+        if !follows {
+            self.last_poll = Some(now);
+        }
+        follows
     }
     pub fn begin_sent(&mut self, config: &Config, now: Time) {
         if self.begin_sent.is_none() {
@@ -313,11 +320,14 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
                 }
                 // A probe, as in RFC 8985 §7: the loss of one POLL or answer should not cost a timeout.
                 Some(srtt) if self.config.features != Features::PLAIN && self.timers.poll_backoff == 0 => {
-                    answer.min(Span::from_nanos(srtt.as_nanos().saturating_mul(PROBE)))
+                    let probe = Span::from_nanos(srtt.as_nanos().saturating_mul(PROBE));
+                    answer.min(probe.max(self.config.rto_min))
                 }
                 // Nor a second timeout (RFC 9002 §6.2.4).
-                Some(srtt) if self.timers.probes > 0 => {
-                    answer.min(Span::from_nanos(srtt.as_nanos() / PROBES.1).max(POLL_INTERVAL_LEAST))
+                srtt if self.timers.probes > 0 => {
+                    let part =
+                        Span::from_nanos(srtt.unwrap_or(self.config.rto_initial).as_nanos() / PROBES.1);
+                    answer.min(part.max(self.config.poll_interval_min).max(POLL_INTERVAL_LEAST))
                 }
                 _ => answer,
             }
@@ -350,7 +360,9 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
             let patience = self.timers.patience(&self.config, self.timers.poll_backoff);
             if self.sender.polls.unanswered_since().is_some_and(|since| now.since(since) >= patience) {
                 self.timers.poll_backoff += 1;
-                if self.config.features != Features::PLAIN {
+                // While no rate is known a few lost answers are all there are.
+                let all_lost = self.controller.measures_trains() && self.timers.poll_backoff <= PROBED;
+                if all_lost && !self.waits_for_proof() && self.config.features != Features::PLAIN {
                     self.timers.probes = 1 + PROBES.0;
                 }
                 self.sender.stats.timeouts += 1;

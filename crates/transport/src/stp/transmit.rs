@@ -220,9 +220,13 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
     }
 
     fn poll(&mut self, now: Time, rides: bool) -> u32 {
-        self.timers.poll_sent(now);
+        let follows = self.timers.poll_sent(now);
         let unused = self.timers.unused + self.unused(now);
-        self.sender.poll(now, rides, unused)
+        let stamp = self.sender.poll(now, rides, unused);
+        if follows {
+            self.sender.polls.last_follows();
+        }
+        stamp
     }
 
     /// Further copies of a retransmission that all else depends on, and the interval between them.

@@ -174,6 +174,10 @@ impl Delay {
         }
     }
 
+    pub fn on_trial_from(&self) -> u64 {
+        self.trial.0
+    }
+
     /// Returns true while the rate is the promised one.
     pub fn keeps_promise(&self) -> bool {
         matches!(self.phase, RatePhase::Promised(_))
@@ -256,8 +260,9 @@ impl Delay {
     /// Returns true if no POLL sent since `from` has measured a queue.
     fn empty(&self, from: Time) -> bool {
         let seen = self.samples.most_rtt(from, 64).zip(self.floor.get());
-        // A queue that fills and drains causes jitter too, so only a part of the jitter is subtracted.
-        let little = 0.001 + self.floor.seconds() / 256.0 + 0.5 * self.samples.unrest();
+        // One packet may wait for another. A queue that fills and drains causes jitter too, so only a part of the jitter is subtracted.
+        let packet = self.mss / self.rate.max(self.proven.0).max(self.mss);
+        let little = 0.001 + packet + self.floor.seconds() / 256.0 + 0.5 * self.samples.unrest();
         seen.is_some_and(|(rtt, floor)| rtt.saturating_sub(floor).as_secs_f64() < little)
     }
 
@@ -279,9 +284,7 @@ impl Delay {
         self.opening.heard += feedback.acked;
         if let RatePhase::Proof { left, .. } = &mut self.phase {
             *left -= feedback.acked as f64;
-            if feedback.lost_number >= Some(self.trial.0) {
-                self.trial.1 += feedback.lost as f64 / self.mss;
-            }
+            self.trial.1 += feedback.lost_on_trial as f64 / self.mss;
         }
         if self.overshoots(signals) {
             return true;
@@ -381,7 +384,7 @@ impl Delay {
         if last < *first {
             return false;
         }
-        *lost += feedback.lost as f64 / self.mss;
+        *lost += feedback.lost_on_trial as f64 / self.mss;
         let (lost, sent) = (*lost, (last - *first + 1) as f64);
         let part = (lost / sent).min(0.9);
         // If the path reorders packets, reports include packets that are only late.
@@ -423,7 +426,9 @@ impl Delay {
         if self.losses.judge(now, &sample, self.empty(sample.sent_from)) {
             // The increase caused the losses: the next one waits longer.
             self.climbs_wait = (2 * self.climbs_wait).clamp(4, 32);
-            let arrives = self.carried(&sample).min(self.rate);
+            // Few arrive for lack of data, too.
+            let least = if sample.full() { 0.0 } else { self.rate / STEPS[step] };
+            let arrives = arrives.max(least).min(self.rate);
             self.proven.0 = self.proven.0.min(arrives);
             return self.cruise(now, 0.95 * arrives);
         }

@@ -14,16 +14,36 @@ pub(super) const ENOUGH: u64 = 20;
 const BEYOND: f64 = 0.02;
 /// Number of packets after which the weight of an earlier packet is halved.
 const HALF: f64 = 5000.0;
+/// Samples beside a queue, without one that had none, after which half of the channel's losses are forgotten.
+const QUEUES: u32 = 32;
 /// Lower bound of [`LossJudge::scale`].
 const LEAST_SCALE: f64 = 0.25;
 
-#[derive(Debug)]
-pub(super) struct LossJudge {
-    /// Weighted numbers of packets lost and sent without signs of congestion.
+/// Numbers of packets lost and sent, of which older ones weigh less.
+#[derive(Debug, Default, Clone, Copy)]
+struct Counted {
     lost: f64,
     sent: f64,
-    /// Weighted numbers of packets lost and sent while there was a queue.
-    queued: (f64, f64),
+}
+
+impl Counted {
+    fn add(&mut self, lost: f64, sent: f64) {
+        let old = (-sent / HALF).exp2();
+        *self = Self { lost: self.lost * old + lost, sent: self.sent * old + sent };
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct LossJudge {
+    /// Packets without signs of congestion, from which the channel's losses are learnt.
+    learnt: Counted,
+    /// Packets in samples with a queue.
+    queued: Counted,
+    /// True if the last sample without a queue lost more than chance explains.
+    many: bool,
+    /// Samples beside a queue since the last one without, and the part of the learnt losses that still counts as the channel's.
+    queues: u32,
+    trust: f64,
     /// Time of the last reduction for losses.
     cut: Option<Time>,
     /// Factor of the queue's target delay; losses while there is a queue lower it.
@@ -32,25 +52,38 @@ pub(super) struct LossJudge {
 
 impl Default for LossJudge {
     fn default() -> Self {
-        Self { lost: 0.0, sent: 0.0, queued: (0.0, 0.0), cut: None, scale: 1.0 }
+        Self {
+            learnt: Counted::default(),
+            queued: Counted::default(),
+            many: false,
+            queues: 0,
+            trust: 1.0,
+            cut: None,
+            scale: 1.0,
+        }
     }
 }
 
 impl LossJudge {
     /// Share of packets that the channel loses.
     pub fn usual(&self) -> f64 {
-        if self.sent < 50.0 { 0.0 } else { (self.lost / self.sent).min(0.5) }
+        let Counted { lost, sent } = self.learnt;
+        if sent < 50.0 { 0.0 } else { (self.trust * lost / sent).min(0.5) }
+    }
+
+    /// Losses of the channel among `sent` packets, while little is known no fewer than one in twenty.
+    fn expected(&self, sent: f64) -> f64 {
+        sent * (self.trust * self.learnt.lost + 1.0) / (self.learnt.sent + 20.0)
+    }
+
+    /// Most losses that chance explains if so many are expected.
+    fn by_chance(expected: f64) -> f64 {
+        expected + 3.0 * expected.sqrt() + 3.0
     }
 
     /// Returns true if `lost` of `sent` packets exceed the losses of the channel by more than chance explains.
     pub fn beyond(&self, lost: f64, sent: f64) -> bool {
-        let usual = sent * (self.lost + 1.0) / (self.sent + 20.0);
-        lost - usual > 3.0 * usual.sqrt() + 3.0
-    }
-
-    fn learn(&mut self, lost: f64, sent: f64) {
-        let old = (-sent / HALF).exp2();
-        (self.lost, self.sent) = (self.lost * old + lost, self.sent * old + sent);
+        lost > Self::by_chance(self.expected(sent))
     }
 
     /// Judges a sample; `free` if there was no queue at any time. Returns true if its losses are due to congestion.
@@ -60,41 +93,58 @@ impl LossJudge {
         }
         let (lost, sent) = (sample.lost() as f64, sample.sent as f64);
         let part = lost / sent;
-        if free || part < 0.5 * self.usual() {
-            // A loss without a queue is due to the channel.
-            if free && self.cut.take().is_some() && part > self.usual() + BEYOND {
-                (self.lost, self.sent) = (0.0, 0.0);
-                self.scale = 1.0;
-            }
-            self.learn(lost, sent);
-            self.scale = (1.02 * self.scale).min(1.0);
-            return false;
-        }
-        self.in_queue(lost, sent);
+        let congested = if free {
+            self.without_queue(lost, sent);
+            false
+        } else if part < 0.5 * self.usual() {
+            self.learnt.add(lost, sent);
+            false
+        } else {
+            self.beside_queue(lost, sent);
+            part > self.usual() + BEYOND && self.beyond(lost, sent)
+        };
         self.scale = (1.02 * self.scale).min(1.0);
-        if part > self.usual() + BEYOND && self.beyond(lost, sent) {
+        if congested {
             self.cut = Some(now);
             self.wants_shorter();
-            return true;
         }
-        false
+        congested
     }
 
-    /// Lowers the target delay after a mark: the queue is to be shorter.
+    /// A loss without a queue is due to the channel.
+    fn without_queue(&mut self, lost: f64, sent: f64) {
+        (self.queues, self.trust) = (0, 1.0);
+        if self.cut.take().is_some() && lost / sent > self.usual() + BEYOND {
+            self.learnt = Counted::default();
+            self.scale = 1.0;
+        }
+        // A short queue may overflow between two POLLs. So what exceeds chance is learnt if the next sample without a queue loses as many.
+        let many = self.beyond(lost, sent);
+        let confirmed = std::mem::replace(&mut self.many, many);
+        let most = if many && !confirmed { Self::by_chance(self.expected(sent)) } else { lost };
+        self.learnt.add(lost.min(most), sent);
+    }
+
+    /// Losses beside a queue may be due to it.
+    fn beside_queue(&mut self, lost: f64, sent: f64) {
+        self.queued.add(lost, sent);
+        let usual = self.usual() * self.queued.sent;
+        let more = self.queued.lost - usual;
+        // Few but repeated losses are those of an AQM, which wants the queue shorter.
+        if more > 0.003 * self.queued.sent && more > 2.0 * usual.sqrt() + 3.0 {
+            self.wants_shorter();
+            self.queued = Counted::default();
+        }
+        self.queues += 1;
+        if self.queues == QUEUES {
+            // A rate that causes the losses which it takes for the channel's would be kept for ever.
+            (self.queues, self.trust) = (0, self.trust / 2.0);
+        }
+    }
+
+    /// Lowers the target delay: the queue is to be shorter.
     pub fn wants_shorter(&mut self) {
         self.scale = (self.scale / 2.0).max(LEAST_SCALE);
-    }
-
-    /// Lowers the target delay for few but repeated losses while there is a queue, which an AQM causes to shorten it.
-    fn in_queue(&mut self, lost: f64, sent: f64) {
-        let old = (-sent / HALF).exp2();
-        (self.queued.0, self.queued.1) = (self.queued.0 * old + lost, self.queued.1 * old + sent);
-        let usual = self.usual() * self.queued.1;
-        let more = self.queued.0 - usual;
-        if more > 0.003 * self.queued.1 && more > 2.0 * usual.sqrt() + 3.0 {
-            self.wants_shorter();
-            self.queued = (0.0, 0.0);
-        }
     }
 
     /// Returns true if a sample has more losses than the channel usually has; if that has none, any loss counts.
@@ -143,5 +193,32 @@ mod tests {
         assert!(losses.judge(Time::ZERO, &sample(1000, 120), false));
         assert!((losses.usual() - 0.05).abs() < 0.001, "congestion is not learnt");
         assert!(losses.scale < 1.0, "the queue is to be shorter");
+    }
+
+    /// docs/stp.md §8.3 rule 4: what a short queue lost between two POLLs is not the channel's; what is lost again is.
+    #[test]
+    fn one_burst_without_a_queue_is_hardly_learnt() {
+        let mut once = LossJudge::default();
+        once.judge(Time::ZERO, &sample(100, 50), true);
+        once.judge(Time::ZERO, &sample(100, 0), true);
+        assert!(once.usual() < 0.08, "{}", once.usual());
+        let mut again = LossJudge::default();
+        (0..10).for_each(|_| assert!(!again.judge(Time::ZERO, &sample(100, 50), true)));
+        assert!(again.usual() > 0.45, "{}", again.usual());
+    }
+
+    /// A flow that loses a fifth by its own rate, and takes that for the channel's, notices it although its queue never goes.
+    #[test]
+    fn losses_that_only_show_beside_a_queue_are_doubted() {
+        let mut losses = LossJudge::default();
+        (0..3).for_each(|_| assert!(!losses.judge(Time::ZERO, &sample(200, 40), true)));
+        let rounds = (1..100).find(|_| losses.judge(Time::ZERO, &sample(200, 40), false));
+        assert_eq!(rounds, Some(QUEUES as usize));
+        assert!(losses.usual() < 0.11, "{}", losses.usual());
+        // Without the queue they are the channel's again.
+        let later = Time::from_nanos(1);
+        losses.cut = None;
+        losses.judge(later, &sample(200, 40), true);
+        assert!(losses.usual() > 0.17, "{}", losses.usual());
     }
 }

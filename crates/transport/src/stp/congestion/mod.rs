@@ -113,6 +113,14 @@ impl CongestionController {
         matches!(self, Self::Delay(delay) if delay.asks(number, first))
     }
 
+    /// The first number that was sent at the rate on trial.
+    pub fn on_trial_from(&self) -> u64 {
+        match self {
+            Self::Delay(delay) => delay.on_trial_from(),
+            _ => 0,
+        }
+    }
+
     /// Handles an answer. Returns true if the window or the rate was cut.
     pub fn on_feedback(&mut self, signals: &AnswerSignals) -> bool {
         match self {
