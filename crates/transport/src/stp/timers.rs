@@ -18,7 +18,7 @@ const POLL_INTERVAL_LEAST: Span = Span::from_millis(1);
 const RETRY_MOST: Span = Span::from_secs(3);
 /// Round trips after which data in flight are asked about again, before that is a timeout.
 const PROBE: u64 = 2;
-/// POLLs that follow a timeout's, and the part of a round trip between them.
+/// POLLs that follow a timeout's together, and the part of a round trip until then.
 const PROBES: (u32, u64) = (2, 4);
 /// Timeouts in sequence that others follow: a longer silence is no matter of chance.
 const PROBED: u32 = 3;

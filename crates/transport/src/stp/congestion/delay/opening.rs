@@ -93,7 +93,7 @@ impl Delay {
         self.phase = RatePhase::Proof {
             train,
             rate,
-            // What waits to be sent again leaves first, and is in flight with the train.
+            // Packets that wait to be sent again leave first, and are in flight with the train.
             left: signals.in_flight as f64 + (packets + signals.repeats + 1) as f64 * self.mss,
             until,
         };
