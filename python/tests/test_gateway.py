@@ -502,18 +502,22 @@ def test_ends_of_connections_pass_as_without_a_gateway(path):
     assert opened(path) > before + 7
 
 
-def test_a_simulated_gateway_takes_as_long_as_a_real_one():
-    """scenarios/gateway.toml, shortened: at most 10 % apart, which `compare` judges. A busy machine only adds time (beside other tests
-    10.9 and 13.5 s for 8.4 were seen, of an earlier version too): up to three more tries."""
+def test_a_simulated_gateway_takes_as_long_as_a_real_one(tmp_path):
+    """scenarios/gateway.toml, shortened: at most 10 % apart, which `compare` judges. Without the flow that shares the server's link, beside
+    which a short download takes 7.0 to 9.7 s, as it begins earlier or later. A busy machine only adds time: up to three more tries."""
+    text = (ROOT / "scenarios/gateway.toml").read_text()
+    scenario = tmp_path / "gateway.toml"
+    scenario.write_text(text[: text.index('[[flows]]\nname = "competing"')])
     keys = ('flows.download.traffic.size="8 MB"', 'flows.download.start="6 s"', 'duration="40 s"')
-    words = ["compare", ROOT / "scenarios/gateway.toml", "--transport", "cubic", "--quiet", "--json"]
+    words = ["compare", scenario, "--transport", "cubic", "--quiet", "--json"]
     words += [word for key in keys for word in ("--set", key)]
     for _ in range(4):
         done = subprocess.run([lab.SKYHOP, *words], capture_output=True, text=True)
         [row] = json.loads(done.stdout)
         assert row["least"] == pytest.approx(0.9 * row["simulated"]) and row["most"] == pytest.approx(1.1 * row["simulated"])
-        # 8 MB over 10 Mbit/s with all headers, and what two gateways read ahead: neither a full link nor a tenth of one more.
-        assert 5.9 < row["simulated"] < 9
+        # Two round trips over the satellite before the first data, and a full link from then on, with all headers and what two gateways
+        # read ahead; a rate that is found late costs 0.6 s for each round trip.
+        assert 5.9 < row["simulated"] < 7.2
         if row["verdict"] == "holds":
             return
     if row["load"] > 4 * os.cpu_count():

@@ -220,8 +220,7 @@ fn an_application_that_offers_a_tenth_is_the_applications() {
                     kind = \"fixed\", value = \"90 ms\" }} }}"
             ),
         );
-        // STP has learnt two thirds of the rate from replies this small, and paces them.
-        named(&shares(&loaded), Cause::Application, if kind == "stp" { 0.85..=0.95 } else { 0.9..=0.9999 });
+        named(&shares(&loaded), Cause::Application, 0.9..=0.9999);
     }
 }
 

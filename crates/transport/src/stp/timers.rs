@@ -22,6 +22,8 @@ const PROBE: u64 = 2;
 const PROBES: (u32, u64) = (2, 4);
 /// Timeouts in sequence that others follow: a longer silence is no matter of chance.
 const PROBED: u32 = 3;
+/// Part of a round trip without data that is a pause.
+const PAUSE: u64 = 16;
 /// Wait for a turn of the host that the pace makes up for.
 const TURN_MOST: Span = Span::from_millis(100);
 /// Factor of the POLLs' frequency when all data have been sent, since each loss that is found late delays the end of the transfer.
@@ -211,6 +213,14 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
         self.earliest(now).since(self.timers.next_send)
     }
 
+    /// Tells the controller, before a rate is known, that data were missing for longer than the packets of a window are apart.
+    pub(super) fn resume_data(&mut self, now: Time) {
+        let Some(srtt) = self.timers.srtt() else { return };
+        if self.controller.measures_trains() && self.unused(now).as_nanos() > srtt.as_nanos() / PAUSE {
+            self.controller.resume_data(self.sender.next);
+        }
+    }
+
     /// Records that nothing more leaves now. A late timer is only made up for if the pace alone held packets back.
     pub(super) fn rest(&mut self, now: Time) {
         let sends = self.would_send();
@@ -228,9 +238,13 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
         let Some(srtt) = self.timers.srtt() else { return };
         let room = self.controller.window().saturating_sub(self.sender.in_flight)
             / self.sender.max_payload.max(1) as u64;
-        let enabled = room.min(self.sender.waiting()).max(1);
-        // Before the path is known, waiting twice for each doubling in slow start would cost more than a burst does.
-        let part = if self.controller.measures_trains() { 0.25 } else { self.config.spread };
+        let (enabled, part) = match self.controller.measures_trains() {
+            // Before the path is known, waiting twice for each doubling in slow start would cost more than a burst does, and data that
+            // come after a pause are not to wait for the next answer.
+            true => (room, 0.25),
+            false => (room.min(self.sender.waiting()), self.config.spread),
+        };
+        let enabled = enabled.max(1);
         let mut interval = srtt.as_secs_f64() * part / enabled as f64;
         let bits = f64::from(self.config.packet_size + self.config.overhead) * 8.0;
         if let Some(most) = self.config.max_rate {
@@ -321,7 +335,10 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
                 // A probe, as in RFC 8985 §7: the loss of one POLL or answer should not cost a timeout.
                 Some(srtt) if self.config.features != Features::PLAIN && self.timers.poll_backoff == 0 => {
                     let probe = Span::from_nanos(srtt.as_nanos().saturating_mul(PROBE));
-                    answer.min(probe.max(self.config.rto_min))
+                    // The first follows soon, so that a lone packet over a short path does not wait long.
+                    let first = self.sender.polls.awaited() < 2 && !self.waits_for_credit();
+                    let least = if first { self.config.poll_interval_min } else { self.config.rto_min };
+                    answer.min(probe.max(least).max(POLL_INTERVAL_LEAST))
                 }
                 // Nor a second timeout (RFC 9002 §6.2.4).
                 srtt if self.timers.probes > 0 => {

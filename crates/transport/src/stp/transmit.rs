@@ -174,6 +174,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
     fn compose_data(&mut self, now: Time, mut control: Rare) -> Option<Packet<P>> {
         let room = (self.mtu.size as usize).saturating_sub(HEADER_LEN + wire_len(&control));
         let opening = self.initiator && !self.established();
+        self.resume_data(now);
         let polls = self.poll_rides(room.min(self.sender.max_payload));
         if opening && (polls || self.begins_sent < self.config.begin_copies.max(1) || self.timers.begin_due) {
             control.get_or_insert_default().begin = Some(self.begin());

@@ -195,8 +195,9 @@ impl Delay {
         match self.phase {
             RatePhase::Start => {
                 let from = if self.opening.first == u64::MAX { first } else { self.opening.first };
-                let (at, packets) = (number - from, self.opening.first_packets);
-                at == 0 || at == packets / 2 || at + 1 == packets
+                let packets = self.opening.first_packets;
+                let cuts = |begun: u64| [0, packets / 2, packets - 1].contains(&number.wrapping_sub(begun));
+                cuts(from) || self.opening.resumed.is_some_and(cuts)
             }
             RatePhase::Proof { train, .. } => train.asks(number),
             RatePhase::Promised(_) => Self::asks_of_promise(number - first),
@@ -395,6 +396,8 @@ impl Delay {
             self.opening.saved = None;
             self.proven.0 = self.proven.0.min(self.rate);
             self.cruise(now, self.rate * (1.0 - part));
+            // The losses tell of a queue, so the rate before the longer round trip is not restored.
+            self.held = self.held.map(|held| held.min(self.rate));
         }
         too_much
     }

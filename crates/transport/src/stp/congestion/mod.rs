@@ -113,6 +113,13 @@ impl CongestionController {
         matches!(self, Self::Delay(delay) if delay.asks(number, first))
     }
 
+    /// Notes that the packet of this number is the first after a pause of the data, before a rate is known.
+    pub fn resume_data(&mut self, next: u64) {
+        if let Self::Delay(delay) = self {
+            delay.resume_data(next);
+        }
+    }
+
     /// The first number that was sent at the rate on trial.
     pub fn on_trial_from(&self) -> u64 {
         match self {

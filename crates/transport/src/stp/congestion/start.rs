@@ -30,6 +30,8 @@ pub(super) struct OpeningTrains {
     /// Number of packets sent together, and the first number.
     pub first_packets: u64,
     pub first: u64,
+    /// The first packet after a pause of the data.
+    pub resumed: Option<u64>,
     pub trains: u32,
     /// Saved state of an earlier connection.
     pub saved: Option<SavedRate>,
@@ -46,6 +48,7 @@ impl OpeningTrains {
             heard: 0,
             first_packets: (config.initial_window as f64 / mss).ceil() as u64,
             first: u64::MAX,
+            resumed: None,
             trains: 0,
             saved: config.saved,
             marked: false,

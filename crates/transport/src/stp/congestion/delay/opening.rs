@@ -12,12 +12,22 @@ use skyhop_units::{Span, Time};
 
 /// Factor of a train's length over the preceding train: if the parts of that one agreed, and if not.
 const LONGER: (u64, u64) = (12, 4);
+/// Duration of the first packets from which on they were spread, and not sent together, seconds.
+const SPREAD: f64 = 0.001;
 /// Part of a round trip from the end of a short train to the POLL that shows who else has begun.
 const LATER: f64 = 0.1;
 /// Part of the tested rate below which the result of a train suggests that others have begun: two trains at once get half each.
 const SLOWER: f64 = 0.5;
 
 impl Delay {
+    /// Notes that the packet of this number comes after a pause: if those before it lacked data, it begins the first train.
+    pub fn resume_data(&mut self, next: u64) {
+        let complete = |begun| next >= begun + self.opening.first_packets;
+        if !self.opening.resumed.is_some_and(complete) {
+            self.opening.resumed = Some(next);
+        }
+    }
+
     pub(super) fn start(&mut self, signals: &AnswerSignals) {
         let Some(answer) = self.samples.last().copied() else { return };
         if signals.feedback.lost > 0 {
@@ -30,18 +40,28 @@ impl Delay {
         if answer.next < self.opening.first + self.opening.first_packets {
             return;
         }
-        let train = StartTrain {
+        let mut train = StartTrain {
             first: self.opening.first,
             end: self.opening.first + self.opening.first_packets,
             begins: Time::ZERO,
             leaves_in: 0.0,
         };
-        if self.samples.all_of(train.first + 1, train.end).is_some_and(|sample| !sample.full()) {
-            // These packets came one by one, so the next ones are to be the train.
-            self.opening.first = signals.next;
-            return;
+        if let Some(sample) = self.samples.all_of(train.first + 1, train.end) {
+            if !sample.full() {
+                // These packets came one by one, so those after the last pause are the train, or the next ones are to be.
+                let resumed = self.opening.resumed.take().filter(|begun| *begun > train.first);
+                self.opening.first = resumed.unwrap_or(signals.next);
+                return;
+            }
+            train.leaves_in = sample.left_in;
         }
-        let result = train.read(&self.samples);
+        let result = match train.read(&self.samples) {
+            // Packets that were spread over a part of a round trip say nothing of a faster path.
+            TrainResult::More(rate) if train.leaves_in > SPREAD && !self.is_maximum(rate) => {
+                TrainResult::Unsure(None)
+            }
+            result => result,
+        };
         let rtt = answer.rtt;
         let alike = self.opening.saved.filter(|saved| {
             rtt.as_nanos() >= saved.rtt.as_nanos() / 2 && rtt.as_nanos() <= saved.rtt.as_nanos() * 10

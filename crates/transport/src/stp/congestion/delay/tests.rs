@@ -73,6 +73,38 @@ fn the_start_opens_the_window_by_what_arrives() {
     }
 }
 
+/// docs/stp.md §8.3 rule 5: little data, a pause, and then more: the first train are the packets after the pause, and not later ones.
+#[test]
+fn the_first_train_begins_after_a_pause() {
+    let mut delay = Delay::new(&Config::default());
+    let packets = delay.opening.first_packets;
+    for next in 1..=packets + 1 {
+        // A packet alone, and the others 700 ms later.
+        let mut signals = answer(if next == 1 { 0 } else { 700 + next }, 600, next, next);
+        let answer = signals.feedback.answer.as_mut().unwrap();
+        answer.unused = Span::from_millis(if next == 1 { 0 } else { 690 });
+        signals.next = 30;
+        delay.on_feedback(&signals);
+        if next == 1 {
+            delay.resume_data(next);
+        }
+        assert_eq!(matches!(delay.phase, RatePhase::Proof { .. }), next > packets, "{next}");
+    }
+}
+
+/// A trial of a saved rate that lost packets: the rate before the longer round trip is not restored when its cause is known.
+#[test]
+fn losses_end_the_hope_for_the_rate_before() {
+    let mut delay = cruising(1e6);
+    delay.held = Some(4e6);
+    delay.phase = RatePhase::Ramp { aim: Some(8e6), since: Time::ZERO, step: 0 };
+    let lost = (50.0 * delay.mss) as u64;
+    let mut signals = answer(0, 600, 100, 50);
+    signals.feedback = Feedback { lost_number: Some(99), lost, lost_on_trial: lost, ..Feedback::default() };
+    assert!(delay.on_feedback(&signals));
+    assert_eq!((delay.rate, delay.held), (0.5e6, Some(0.5e6)));
+}
+
 /// docs/stp.md §8.3: with six packets and three POLLs in a round trip, a sample takes several round trips; the rate still rises.
 #[test]
 fn a_low_rate_is_not_a_trap() {
