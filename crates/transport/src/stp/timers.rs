@@ -335,8 +335,9 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
                 // A probe, as in RFC 8985 §7: the loss of one POLL or answer should not cost a timeout.
                 Some(srtt) if self.config.features != Features::PLAIN && self.timers.poll_backoff == 0 => {
                     let probe = Span::from_nanos(srtt.as_nanos().saturating_mul(PROBE));
-                    // The first follows soon, so that a lone packet over a short path does not wait long.
-                    let first = self.sender.polls.awaited() < 2 && !self.waits_for_credit();
+                    // The first follows soon, so that a lone packet over a short path does not wait long. A peer that answers and
+                    // accepts nothing is not asked as often.
+                    let first = self.sender.polls.awaited() == 1 && !self.waits_for_credit();
                     let least = if first { self.config.poll_interval_min } else { self.config.rto_min };
                     answer.min(probe.max(least).max(POLL_INTERVAL_LEAST))
                 }
