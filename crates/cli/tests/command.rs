@@ -143,7 +143,15 @@ fn an_interrupt_ends_each_command_and_leaves_nothing_half_written() {
     let passes = ["passes", "--at", "london", "--csv", "--out", "out"];
     let export = ["constellation", "export", "kuiper-630", "--hypatia", "out", "--duration", "1 d"];
     for args in [[&delay[..], &long].concat(), [&passes[..], &long].concat(), export.to_vec()] {
-        let mut child = command(&args).current_dir(&dir).stderr(Stdio::piped()).spawn().unwrap();
+        // A shell without job control starts background jobs with SIGINT ignored.
+        let mut child = Command::new("env")
+            .args(["--default-signal=INT", env!("CARGO_BIN_EXE_skyhop")])
+            .args(&args)
+            .current_dir(&dir)
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
         // It must end, working or still loading.
         std::thread::sleep(Duration::from_millis(400));
         assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
