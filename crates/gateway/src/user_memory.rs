@@ -12,7 +12,7 @@ use crate::flow::SplitConnection;
 use crate::gateway::{End, Gateway};
 use crate::memory_waits::{LinkUser, MemoryWaits};
 use crate::user::User;
-use crate::user_limits::{UserLimits, limits_of};
+use crate::user_limits::UserLimits;
 use skyhop_splice::gateway::waiting_max;
 use skyhop_splice::owners::OwnerNumbers;
 use skyhop_splice::preamble::{Answer, Destination};
@@ -116,7 +116,7 @@ impl Gateway {
     pub(crate) fn has_too_many(&self, flow: &SplitConnection) -> bool {
         let Some(user) = flow.here.filter(|_| !self.config.users.is_empty()) else { return false };
         let count = self.user_memory.connections_of(user);
-        limits_of(&self.config.users, user).is_some_and(|limits| count > limits.connections as u64)
+        user.limits(&self.config.users).is_some_and(|limits| count > limits.connections as u64)
     }
 
     /// Returns true if a user's share of an association's memory allows another connection.

@@ -6,7 +6,7 @@
 
 use crate::quotas::Quotas;
 use crate::user::User;
-use crate::user_limits::{UserLimits, quota_of};
+use crate::user_limits::UserLimits;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
@@ -37,7 +37,7 @@ impl UserQuotas {
         }
         for (user, bytes) in std::mem::take(&mut self.recent) {
             let name = user.to_string();
-            match quota_of(entries, user) {
+            match user.quota(entries) {
                 Some(quota) => self.quotas.carried(wall, &name, quota, bytes),
                 // The file no longer gives a quota.
                 None => self.quotas.forget(&name),
@@ -55,13 +55,13 @@ impl UserQuotas {
 
     /// Returns true if a user has used up the quota.
     pub fn is_over(&self, entries: &[UserLimits], user: User) -> bool {
-        quota_of(entries, user).is_some_and(|quota| self.used(user) >= quota.bytes)
+        user.quota(entries).is_some_and(|quota| self.used(user) >= quota.bytes)
     }
 
     /// Users, their quotas and their usage: the first ones by address.
     pub fn shown<'a>(&'a self, entries: &'a [UserLimits]) -> impl Iterator<Item = (User, u64, u64)> + 'a {
         let users = self.quotas.names().filter_map(|name| name.parse().ok());
-        users.take(SHOWN).filter_map(|user| Some((user, quota_of(entries, user)?.bytes, self.used(user))))
+        users.take(SHOWN).filter_map(|user: User| Some((user, user.quota(entries)?.bytes, self.used(user))))
     }
 
     /// The quotas and the usage in Prometheus' text format.

@@ -7,7 +7,6 @@ use crate::config::Config;
 use crate::flow::SplitConnection;
 use crate::gateway::Gateway;
 use crate::user::User;
-use crate::user_limits::{limits_of, quota_of};
 use skyhop_splice::user_rates::UserLines;
 use skyhop_units::{Rate, Span, Time};
 
@@ -29,7 +28,7 @@ impl Gateway {
     ) {
         let Some(user) = flow.here.filter(|_| !self.config.users.is_empty()) else { return };
         let bytes = [0, 1].map(|way| flow.join.carried()[way] - before[way]);
-        if quota_of(&self.config.users, user).is_some() {
+        if user.quota(&self.config.users).is_some() {
             self.user_quotas.passed(user, bytes.iter().sum());
         }
         for (way, most) in most.into_iter().enumerate().filter(|(_, most)| *most != u64::MAX) {
@@ -41,7 +40,7 @@ impl Gateway {
 /// The rates of a connection's user, to the server and back.
 fn rates_of(config: &Config, flow: &SplitConnection) -> Option<(User, [Option<Rate>; 2])> {
     let user = flow.here.filter(|_| !config.users.is_empty())?;
-    limits_of(&config.users, user).map(|limits| (user, limits.rates))
+    user.limits(&config.users).map(|limits| (user, limits.rates))
 }
 
 /// Bytes that a connection may pass on in its turn, to the server and back, by its user's rates.
