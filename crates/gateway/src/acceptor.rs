@@ -6,9 +6,11 @@
 
 use crate::config::{Role, SourceAddress};
 use crate::dscp::Dscp;
-use crate::flow::{Phase, SplitConnection};
-use crate::gateway::{ASKING_MAX, End, FAR, Gateway};
+use crate::fate::End;
+use crate::flow::{ASKING_MAX, Phase, SplitConnection};
+use crate::gateway::Gateway;
 use crate::kernel::KernelSocket;
+use crate::poller_keys::FAR;
 use crate::prefix::{is_special, plain};
 use crate::user_memory::user_of;
 use bytes::Bytes;

@@ -6,8 +6,9 @@
 
 use crate::admin::Admin;
 use crate::config::{Config, Handshake, Role, SourceAddress};
-use crate::gateway::{FIRST_FLOW, FIRST_UDP, Gateway, UDP_LISTENERS};
+use crate::gateway::Gateway;
 use crate::kernel::{Listener, congestion_controls, keep_freed_memory, raise_file_limit};
+use crate::poller_keys::{FIRST_FLOW, FIRST_UDP, UDP_LISTENERS};
 use crate::rule_counters::RuleCounters;
 use crate::syn_device::SynDevice;
 use crate::syn_log::SynLog;

@@ -3,20 +3,23 @@
 //! Follows docs/stp.md §16: a preamble precedes the client's data, and an answer of one byte the server's.
 //! Leaves out the actions in each state (`gateway`).
 
-use crate::alone::UnsentLimit;
 use crate::dscp::{Dscp, DscpTable};
 use crate::kernel::KernelSocket;
 use crate::memory_waits::WaitPlace;
 use crate::socks::Socks;
+use crate::unsent::UnsentLimit;
 use crate::user::User;
 use bytes::Bytes;
 use skyhop_splice::gateway::priority;
 use skyhop_splice::join::Join;
 use skyhop_splice::preamble::{Destination, Preamble};
-use skyhop_units::Time;
+use skyhop_units::{Span, Time};
 use std::net::SocketAddr;
 
 pub use skyhop_splice::users::StreamName;
+
+/// The time within which a program sends its destination, and a far gateway completes its preamble.
+pub const ASKING_MAX: Span = Span::from_secs(30);
 
 /// The state of a connection through the gateway.
 #[derive(Debug)]

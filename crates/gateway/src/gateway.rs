@@ -4,22 +4,24 @@
 //! Differs from the simulated splice: the association acknowledges and retransmits for all of its streams.
 //! Leaves out waiting and the clock (`daemon`), and accepting connections (its listeners).
 
-use crate::alone::UnsentBytes;
 use crate::config::{Config, Role};
 use crate::counters::GatewayCounters;
 use crate::dscp::Dscp;
-use crate::flow::{Phase, SplitConnection};
+use crate::fate::{End, Fate};
+use crate::flow::{ASKING_MAX, Phase, SplitConnection};
 use crate::flows::Flows;
 use crate::handshakes::Handshakes;
 use crate::kernel::KernelSocket;
 use crate::name_streams::NameServers;
 use crate::names::Names;
 use crate::peers::Peers;
+use crate::poller_keys::{FAR, FIRST_FLOW, USER};
 use crate::port_waits::PortWaits;
 use crate::quotas::Quotas;
 use crate::sides::KernelSide;
 use crate::socks::{self, Asked, Socks};
 use crate::udp_flows::UdpState;
+use crate::unsent::UnsentBytes;
 use crate::user::User;
 use crate::user_memory::{UserMemory, user_of};
 use crate::user_quotas::UserQuotas;
@@ -40,46 +42,11 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-/// The poller's first key of connections, with two keys each: the socket's, and the client's if there is no far gateway.
-pub const FIRST_FLOW: usize = 1024;
-/// Keys of the sockets for intercepted datagrams, one for each version of IP.
-pub const UDP_LISTENERS: usize = 8;
-/// The poller's first key of UDP flows.
-pub const FIRST_UDP: usize = 1 << 40;
-pub(crate) const FAR: usize = 0;
-const USER: usize = 1;
 /// Turns of connections before the association's socket is served again.
 const TURNS: usize = 64;
-/// The time within which a program sends its destination, and a far gateway completes its preamble.
-pub(crate) const ASKING_MAX: Span = Span::from_secs(30);
 /// The first and the longest pause between checks for an acknowledgment.
 const LOOK_MIN: Span = Span::from_millis(2);
 const LOOK_MAX: Span = Span::from_millis(256);
-
-/// The result of a connection's turn.
-pub(crate) enum Fate {
-    Stays,
-    /// The connection has more work at once.
-    Again,
-    Over(End),
-}
-
-/// The cause of a connection's end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum End {
-    /// Both ends have received everything.
-    Closed,
-    /// The socket here and the stream are reset.
-    Reset,
-    /// The association is lost.
-    Lost,
-    /// The client is refused: here, or by the far gateway.
-    Refused(Answer),
-    /// The far gateway's client is refused, by this answer.
-    Answered(Answer),
-    /// The stream carries datagrams, and is passed to a flow of UDP.
-    HandedOver,
-}
 
 /// The gateway.
 pub struct Gateway {

@@ -4,10 +4,12 @@
 //! Leaves out which SYNs are held (`handshakes`), and the refusal's packet (`syn`).
 
 use crate::dscp::Dscp;
+use crate::fate::End;
 use crate::flow::{Phase, SplitConnection};
-use crate::gateway::{End, FAR, Gateway};
+use crate::gateway::Gateway;
 use crate::handshakes::{Accepted, ClientAndServer};
 use crate::kernel::KernelSocket;
+use crate::poller_keys::FAR;
 use crate::syn::{Syn, SynVerdict};
 use crate::user::User;
 use skyhop_splice::preamble::{Answer, Destination, Preamble};

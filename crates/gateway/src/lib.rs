@@ -17,7 +17,9 @@
 //! | `syn_device` | the device through which they come back |
 //! | `handshakes` | handshakes that wait for the server's answer |
 //! | `holding` | their connections |
+//! | `poller_keys` | keys of the poller |
 //! | `sides` | a socket and a stream as the sides of a join |
+//! | `fate` | the result of a connection's turn, and the causes of its end |
 //! | `flow` | one connection |
 //! | `flows` | all connections |
 //! | `peers` | the terminals of a hub, or the hub of a terminal |
@@ -45,6 +47,7 @@
 //! | `name_streams` | streams to name servers |
 //! | `name_servers` | the name servers behind the cache |
 //! | `acceptor` | connections to servers |
+//! | `unsent` | data in the kernel towards the users of a hub without terminals |
 //! | `alone` | connections of a hub without terminals |
 //! | `gateway` | the handling of all events |
 //! | `daemon` | the thread, its clock and its poller |
@@ -59,6 +62,7 @@ mod datagram_socket;
 mod dns;
 mod dns_message;
 mod dscp;
+mod fate;
 mod file_text;
 mod flow;
 mod flows;
@@ -71,6 +75,7 @@ mod name_servers;
 mod name_streams;
 mod names;
 mod peers;
+mod poller_keys;
 mod port_waits;
 mod prefix;
 mod quotas;
@@ -85,6 +90,7 @@ mod syn_log;
 mod udp;
 mod udp_flows;
 mod udp_loads;
+mod unsent;
 mod usage;
 mod user;
 mod user_counters;

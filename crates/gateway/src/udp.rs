@@ -6,8 +6,10 @@
 
 use crate::config::SourceAddress;
 use crate::datagram_socket::{DatagramSocket, LARGEST};
+use crate::fate::End;
 use crate::flow::{SplitConnection, StreamName};
-use crate::gateway::{End, FIRST_UDP, Gateway, UDP_LISTENERS};
+use crate::gateway::Gateway;
+use crate::poller_keys::{FIRST_UDP, UDP_LISTENERS};
 use crate::udp_flows::{UdpFlow, whole_datagrams};
 use bytes::Bytes;
 use polling::{Event as PollEvent, PollMode};

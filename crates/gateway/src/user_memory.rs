@@ -8,8 +8,9 @@
 //! Leaves out the kernel's buffers towards clients and servers.
 
 use crate::config::Role;
+use crate::fate::End;
 use crate::flow::SplitConnection;
-use crate::gateway::{End, Gateway};
+use crate::gateway::Gateway;
 use crate::memory_waits::{LinkUser, MemoryWaits};
 use crate::user::User;
 use crate::user_limits::UserLimits;
@@ -122,7 +123,7 @@ impl Gateway {
     /// Returns true if a user's share of an association's memory allows another connection.
     fn has_memory(&mut self, link: u32, user: User) -> bool {
         if self.config.role == Role::Alone {
-            return self.has_memory_alone(user);
+            return self.unsent.admits(self.config.memory, user);
         }
         let number = self.user_memory.number(link, user);
         self.engine.trunk(link).is_none_or(|trunk| trunk.admits(number))
