@@ -187,12 +187,7 @@ impl Gateway {
 
     /// The kernel looks through all ports for a free one, so that not each connection should ask.
     fn note_lack_of_ports(&mut self, now: Time, to: SocketAddr, shares: bool) {
-        self.counters.port_waits += 1;
-        if self.counters.port_waits == 1 {
-            self.log.push_back(format!(
-                "no port is free for a connection to {to}: new ones wait (more ports: net.ipv4.ip_local_port_range)"
-            ));
-        }
+        self.journal.lacks_port(to);
         if shares {
             self.port_waits.note_lack(to, now + PORT_PAUSE / 2);
         }

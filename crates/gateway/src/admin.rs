@@ -155,7 +155,7 @@ fn answer(head: &[u8], now: Time, gateway: &Gateway, rules: Option<&RuleCounts>)
 
 fn metrics(now: Time, gateway: &Gateway, rules: Option<&RuleCounts>) -> String {
     let mut out = String::new();
-    gateway.counters.prometheus(&mut out);
+    gateway.journal.counters.prometheus(&mut out);
     let _ = writeln!(
         out,
         "# HELP skyhop_gateway_connections Connections now.\n# TYPE skyhop_gateway_connections gauge\n\
@@ -165,7 +165,7 @@ fn metrics(now: Time, gateway: &Gateway, rules: Option<&RuleCounts>) -> String {
         gateway.flows.len(),
         gateway.users.len()
     );
-    let mut users = gateway.counters.users.clone();
+    let mut users = gateway.journal.counters.users.clone();
     for (_, flow) in gateway.flows.iter() {
         if let Some(user) = flow.here {
             users.add(user, flow.join.carried());
@@ -342,11 +342,11 @@ fn status(now: Time, gateway: &Gateway) -> Value {
             .map(|(user, quota, used)| json!({ "user": user.to_string(), "quota_bytes": quota, "quota_used_bytes": used }))
             .collect::<Vec<_>>(),
         "connections": gateway.flows.len(),
-        "connections_opened": gateway.counters.opened,
-        "connections_accepted": gateway.counters.accepted,
-        "connections_closed": gateway.counters.closed,
-        "connections_reset": gateway.counters.reset,
-        "connections_lost": gateway.counters.lost,
+        "connections_opened": gateway.journal.counters.opened,
+        "connections_accepted": gateway.journal.counters.accepted,
+        "connections_closed": gateway.journal.counters.closed,
+        "connections_reset": gateway.journal.counters.reset,
+        "connections_lost": gateway.journal.counters.lost,
         "flows": flows.collect::<Vec<_>>(),
     })
 }

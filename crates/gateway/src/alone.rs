@@ -52,7 +52,7 @@ impl Gateway {
             rate: config.rate,
         };
         if let Err(e) = flow.user.as_ref().map_or(Ok(()), |socket| socket.tune(&tuning)) {
-            self.log.push_back(format!("a connection towards users: {e}"));
+            self.journal.say(format!("a connection towards users: {e}"));
         }
         self.connect(now, slot, flow, vec![to])
     }

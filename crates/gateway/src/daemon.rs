@@ -554,7 +554,7 @@ impl Daemon {
         }
         more |= self.gateway.work(now);
         self.return_syns();
-        while let Some(line) = self.gateway.log.pop_front() {
+        while let Some(line) = self.gateway.journal.next_line() {
             (self.log)(&line);
         }
         if let Some(admin) = &mut self.admin {

@@ -5,12 +5,12 @@
 //! Leaves out waiting and the clock (`daemon`), and accepting connections (its listeners).
 
 use crate::config::{Config, Role};
-use crate::counters::GatewayCounters;
 use crate::dscp::Dscp;
 use crate::fate::{End, Fate};
 use crate::flow::{ASKING_MAX, Phase, SplitConnection};
 use crate::flows::Flows;
 use crate::handshakes::Handshakes;
+use crate::journal::Journal;
 use crate::kernel::KernelSocket;
 use crate::name_streams::NameServers;
 use crate::names::Names;
@@ -54,7 +54,7 @@ pub struct Gateway {
     pub engine: Engine,
     pub flows: Flows,
     pub peers: Peers,
-    pub counters: GatewayCounters,
+    pub journal: Journal,
     pub users: Users<User>,
     /// Users who have a rate of their own.
     pub(crate) lines: UserLines<User, usize>,
@@ -80,8 +80,6 @@ pub struct Gateway {
     pub(crate) arenas: [BytesMut; 2],
     pub(crate) udp: UdpState,
     pub(crate) name_servers: NameServers,
-    /// Lines for the log.
-    pub log: VecDeque<String>,
 }
 
 /// Configuration of associations.
@@ -118,7 +116,7 @@ impl Gateway {
             engine: Engine::new(now, engine_config(&config), Arc::new(SystemEntropy)),
             flows: Flows::default(),
             peers: Peers::new(now, &config, hub),
-            counters: GatewayCounters::default(),
+            journal: Journal::default(),
             users: Users::default(),
             lines: UserLines::default(),
             user_quotas: UserQuotas::default(),
@@ -134,7 +132,6 @@ impl Gateway {
             arenas: [BytesMut::new(), BytesMut::new()],
             udp: UdpState::default(),
             name_servers: NameServers::default(),
-            log: VecDeque::new(),
             config,
         })
     }
@@ -201,7 +198,7 @@ impl Gateway {
     }
 
     pub(crate) fn insert(&mut self, now: Time, mut flow: SplitConnection) -> Option<usize> {
-        self.counters.opened += 1;
+        self.journal.counters.opened += 1;
         flow.here = flow.client.map(|client| User::of(client.ip(), &self.config.users));
         self.user_memory.opened(&flow);
         let slot = self.flows.insert(flow);
@@ -215,7 +212,7 @@ impl Gateway {
                 Some(slot)
             }
             Err(e) => {
-                self.log.push_back(format!("poller: {e}"));
+                self.journal.say(format!("poller: {e}"));
                 self.finish(now, slot, flow, End::Reset);
                 None
             }
@@ -256,7 +253,7 @@ impl Gateway {
             } else if let Some(id) = self.engine.connect(now, hub) {
                 self.peers.tries(id);
             } else {
-                self.log.push_back("the hub's key is no key".into());
+                self.journal.say("the hub's key is no key".into());
                 self.peers.postpone(now);
             }
         }
@@ -539,9 +536,7 @@ impl Gateway {
     /// Ends a connection, and counts the cause.
     pub(crate) fn finish(&mut self, now: Time, slot: usize, mut flow: SplitConnection, end: End) {
         let [up, down] = flow.join.carried();
-        let [from_link, to_link] = if flow.opener { [down, up] } else { [up, down] };
-        self.counters.bytes[0] += from_link;
-        self.counters.bytes[1] += to_link;
+        self.journal.carried(flow.opener, [up, down]);
         self.flows.remove(slot, flow.stream);
         if let (Phase::Connecting(addresses), None) = (&flow.phase, &flow.socket)
             && let Some(to) = addresses.first()
@@ -560,7 +555,7 @@ impl Gateway {
             return;
         }
         if let Some(user) = flow.here {
-            self.counters.users.add(user, [up, down]);
+            self.journal.counters.users.add(user, [up, down]);
         }
         if let (Some(user), Some(stream)) = (flow.sharer, flow.stream)
             && let Some(weight) = self.users.remove(user, stream)
@@ -573,22 +568,15 @@ impl Gateway {
         }
         match end {
             End::Closed => {
-                self.counters.closed += 1;
+                self.journal.counters.closed += 1;
                 [socket, user].into_iter().flatten().for_each(KernelSocket::close);
                 return;
             }
             End::HandedOver => return,
-            End::Reset => self.counters.reset += 1,
-            End::Lost => self.counters.lost += 1,
+            End::Reset => self.journal.counters.reset += 1,
+            End::Lost => self.journal.counters.lost += 1,
             End::Refused(answer) => {
-                self.counters.refuse(answer);
-                if (answer, self.counters.refused(answer)) == (Answer::NotUnderstood, 1)
-                    && matches!(flow.phase, Phase::Opening)
-                {
-                    let message =
-                        "a connection was not understood by the far gateway: it may be of an older version";
-                    self.log.push_back(message.into());
-                }
+                self.journal.refuse(answer, matches!(flow.phase, Phase::Opening));
                 // A SOCKS program reads the answer first, which a reset could overtake.
                 if flow.replies
                     && let Some(mut socket) = socket.take()
@@ -600,7 +588,7 @@ impl Gateway {
                 }
             }
             End::Answered(answer) => {
-                self.counters.refuse(answer);
+                self.journal.counters.refuse(answer);
                 if let Some((link, id)) = stream
                     && let Some(trunk) = self.engine.trunk(link)
                 {
@@ -628,10 +616,10 @@ impl Gateway {
                 engine::Event::Stream(link, event) => self.handle_stream(now, link, event),
                 engine::Event::Moved { id, peer } => {
                     let name = self.peers.name_of(id).unwrap_or("?").to_owned();
-                    self.log.push_back(format!("{name}: has moved to {peer}"));
+                    self.journal.say(format!("{name}: has moved to {peer}"));
                 }
                 engine::Event::Refused { from, reason } => {
-                    self.log.push_back(format!("{from}: refused: {reason}"));
+                    self.journal.say(format!("{from}: refused: {reason}"));
                 }
             }
         }
@@ -642,11 +630,11 @@ impl Gateway {
             // Its key has been removed from the file in the meantime.
             return self.engine.abort(id);
         };
-        self.log.push_back(format!("{name}: association open with {peer}"));
+        self.journal.say(format!("{name}: association open with {peer}"));
         if self.peers.is_doubled(&name) {
             let message =
                 format!("{name}: its association is replaced again and again: two terminals use its key");
-            self.log.push_back(message);
+            self.journal.say(message);
         }
         if let Some(before) = before {
             self.engine.abort(before);
@@ -656,9 +644,9 @@ impl Gateway {
 
     fn down(&mut self, now: Time, id: u32, why: &str) {
         if let Some(name) = self.peers.down(now, id) {
-            self.log.push_back(format!("{name}: association lost: {why}"));
+            self.journal.say(format!("{name}: association lost: {why}"));
         } else if self.config.role == Role::Terminal {
-            self.log.push_back(format!("hub: no association: {why}"));
+            self.journal.say(format!("hub: no association: {why}"));
         }
         self.lose(now, id);
     }
@@ -685,7 +673,7 @@ impl Gateway {
     fn handle_stream(&mut self, now: Time, link: u32, event: TrunkEvent) {
         let id = match event {
             TrunkEvent::Opened(id) => {
-                self.counters.accepted += 1;
+                self.journal.counters.accepted += 1;
                 let slot = self.flows.insert(SplitConnection::accepted(now, (link, id)));
                 return self.flows.set_timer(slot, Some(now + ASKING_MAX));
             }

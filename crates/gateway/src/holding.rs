@@ -64,7 +64,7 @@ impl Gateway {
         let watched = self.watch(slot, FAR, &socket);
         flow.socket = Some(socket);
         if let Err(e) = watched {
-            self.log.push_back(format!("poller: {e}"));
+            self.journal.say(format!("poller: {e}"));
             self.finish(now, slot, flow, End::Reset);
             return None;
         }

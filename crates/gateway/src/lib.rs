@@ -37,6 +37,7 @@
 //! | `names` | name resolution |
 //! | `user_counters` | the counters of users |
 //! | `counters` | the counters |
+//! | `journal` | the counters, and lines for the log |
 //! | `admin` | metrics and the status, over HTTP on loopback |
 //! | `datagram_socket` | UDP sockets |
 //! | `udp_flows` | UDP flows |
@@ -69,6 +70,7 @@ mod flows;
 mod gateway;
 mod handshakes;
 mod holding;
+mod journal;
 mod kernel;
 mod memory_waits;
 mod name_servers;

@@ -53,7 +53,7 @@ impl Gateway {
         // At a few hundred replies a second, a socket for each costs less than a table of sockets.
         let sent = DatagramSocket::reply(server).and_then(|socket| socket.send_to(answer, client));
         if let Err(e) = sent {
-            self.log.push_back(format!("an answer of {server}: {e}"));
+            self.journal.say(format!("an answer of {server}: {e}"));
         }
     }
 
@@ -132,7 +132,7 @@ impl Gateway {
         }
         self.name_servers.refused.retain(|_, until| *until > now);
         self.name_servers.refused.insert(server, now + REFUSED);
-        self.log.push_back(format!("{server} takes no TCP: its users' questions go as datagrams"));
+        self.journal.say(format!("{server} takes no TCP: its users' questions go as datagrams"));
         self.ask_by_datagrams(now, server);
     }
 

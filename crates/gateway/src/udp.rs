@@ -78,7 +78,7 @@ impl Gateway {
     pub(crate) fn carry_datagram(&mut self, now: Time, client: SocketAddr, server: SocketAddr, data: &[u8]) {
         let known = self.udp.flows.of_pair(client, server);
         let Some(slot) = known.or_else(|| self.open_datagrams(now, client, server)) else {
-            self.counters.datagrams.refused += 1;
+            self.journal.counters.datagrams.refused += 1;
             return;
         };
         let Some((flow, _)) = self.udp.flows.get_mut(slot) else { return };
@@ -113,7 +113,7 @@ impl Gateway {
         };
         let inserted = self.udp.flows.insert(flow);
         if let Err(e) = &inserted {
-            self.log.push_back(format!("a socket under {server}: {e}"));
+            self.journal.say(format!("a socket under {server}: {e}"));
             self.reset_stream(link, id);
         }
         inserted.ok()
@@ -134,8 +134,8 @@ impl Gateway {
         };
         let (load, whole) = (self.udp.loads.of(link), Bytes::copy_from_slice(data));
         match send_datagram(now, load, trunk, id, whole, framed) {
-            DatagramWay::Datagram | DatagramWay::Stream => self.counters.datagrams.to_link += 1,
-            DatagramWay::Refused => self.counters.datagrams.refused += 1,
+            DatagramWay::Datagram | DatagramWay::Stream => self.journal.counters.datagrams.to_link += 1,
+            DatagramWay::Refused => self.journal.counters.datagrams.refused += 1,
         }
     }
 
@@ -208,8 +208,8 @@ impl Gateway {
             _ => return,
         };
         match sent {
-            Ok(_) => self.counters.datagrams.from_link += 1,
-            Err(_) => self.counters.datagrams.refused += 1,
+            Ok(_) => self.journal.counters.datagrams.from_link += 1,
+            Err(_) => self.journal.counters.datagrams.refused += 1,
         }
     }
 
@@ -247,7 +247,7 @@ impl Gateway {
             let answer = Answer::from_number(flow.partial.remove(0));
             flow.answered = true;
             if answer != Answer::Connected {
-                self.counters.refuse(answer);
+                self.journal.counters.refuse(answer);
                 return self.end_datagrams(slot, true);
             }
         }

@@ -184,12 +184,7 @@ impl Gateway {
             if flow.waits_in.is_none() {
                 return Err(full);
             }
-            self.counters.memory_waits += 1;
-            if self.counters.memory_waits == 1 {
-                self.log.push_back(format!(
-                    "{user}: connections that do not read hold this user's part of `memory`: new ones wait"
-                ));
-            }
+            self.journal.waits_for_memory(user);
         }
         self.flows.set_timer(slot, Some(if first { ends.min(now + PAUSE) } else { ends }));
         Ok(false)
@@ -256,11 +251,7 @@ impl Gateway {
                 return;
             }
             let Some(flow) = self.flows.take(slot) else { continue };
-            self.counters.memory_resets += 1;
-            if self.counters.memory_resets == 1 {
-                self.log
-                    .push_back(format!("{user}: `memory` is used up: connections that hold it are reset"));
-            }
+            self.journal.reset_for_memory(user);
             self.finish(now, slot, flow, End::Reset);
         }
     }
