@@ -28,7 +28,7 @@ impl Gateway {
         let (Phase::Reading(bytes), Some((link, id))) = (&mut flow.phase, flow.stream) else {
             return Ok(false);
         };
-        let trunk = self.engine.trunk(link).ok_or(End::Lost)?;
+        let trunk = self.links.engine.trunk(link).ok_or(End::Lost)?;
         let preamble = loop {
             match Preamble::parse(bytes) {
                 Ok(Some((preamble, _))) => break preamble,
@@ -50,7 +50,7 @@ impl Gateway {
         flow.destination = Some(preamble.destination.clone());
         flow.client = preamble.source;
         flow.dscp = preamble.dscp.map_or(Dscp::default(), Dscp::from_number);
-        if self.peers.is_over_quota(link) {
+        if self.links.peers.is_over_quota(link) {
             return Err(End::Answered(Answer::OverQuota));
         }
         if preamble.carries == Carries::Datagrams {
@@ -124,7 +124,7 @@ impl Gateway {
             let source = flow.client.filter(|client| {
                 self.config.source == SourceAddress::Client
                     && client.is_ipv4() == to.is_ipv4()
-                    && (self.config.role == Role::Alone || self.peers.has_user(link, client.ip()))
+                    && (self.config.role == Role::Alone || self.links.peers.has_user(link, client.ip()))
             });
             // A client's own address and port are no other connection's.
             let shares = source.is_none();
@@ -222,7 +222,7 @@ impl Gateway {
         let others = std::mem::take(others);
         let Some(answer) = failed else {
             if let Some((link, id)) = flow.stream {
-                let trunk = self.engine.trunk(link).ok_or(End::Lost)?;
+                let trunk = self.links.engine.trunk(link).ok_or(End::Lost)?;
                 trunk.write(id, Bytes::copy_from_slice(&[Answer::Connected.number()]));
                 trunk.unreserve(id);
             }

@@ -198,7 +198,7 @@ fn metrics(now: Time, gateway: &Gateway, rules: Option<&RuleCounts>) -> String {
             "# HELP skyhop_gateway_{name} {help}\n# TYPE skyhop_gateway_{name} {kind}\nskyhop_gateway_{name} {value}"
         );
     }
-    let sealed = gateway.engine.counters();
+    let sealed = gateway.links.engine.counters();
     let _ = writeln!(
         out,
         "# HELP skyhop_gateway_packets_dropped_total Packets that were not of an association.\n\
@@ -213,7 +213,8 @@ fn metrics(now: Time, gateway: &Gateway, rules: Option<&RuleCounts>) -> String {
     ] {
         let _ = writeln!(out, "skyhop_gateway_packets_dropped_total{{reason=\"{why}\"}} {count}");
     }
-    let peers: Vec<Value> = gateway.peers.iter().map(|(name, link)| peer(now, gateway, name, link)).collect();
+    let peers: Vec<Value> =
+        gateway.links.peers.iter().map(|(name, link)| peer(now, gateway, name, link)).collect();
     for (key, kind, help) in [
         ("up", "gauge", "1 if the peer's association is open."),
         ("rtt_s", "gauge", "Smoothed round trip of the association, seconds."),
@@ -266,9 +267,9 @@ fn rule_metrics(rules: Option<&RuleCounts>, out: &mut String) {
 }
 
 fn peer(now: Time, gateway: &Gateway, name: &str, link: Option<u32>) -> Value {
-    let quota = gateway.peers.quota(name);
+    let quota = gateway.links.peers.quota(name);
     let (quota, used) = (quota.map(|(quota, _)| quota), quota.map(|(_, used)| used));
-    let Some(link) = link.and_then(|id| gateway.engine.link(id)) else {
+    let Some(link) = link.and_then(|id| gateway.links.engine.link(id)) else {
         return json!({ "name": name, "up": false, "quota_bytes": quota, "quota_used_bytes": used });
     };
     let (trunk, path) = (&link.trunk, link.trunk.path_stats());
@@ -308,8 +309,10 @@ fn return_share(role: Role, link: &Link) -> Option<f64> {
 /// The current status of the gateway.
 fn status(now: Time, gateway: &Gateway) -> Value {
     let flows = gateway.flows.iter().take(LISTED).map(|(_, flow)| {
-        let unsent = flow.stream.and_then(|(link, id)| Some(gateway.engine.link(link)?.trunk.unsent(id)));
-        let unread = flow.stream.and_then(|(link, id)| Some(gateway.engine.link(link)?.trunk.readable(id)));
+        let unsent =
+            flow.stream.and_then(|(link, id)| Some(gateway.links.engine.link(link)?.trunk.unsent(id)));
+        let unread =
+            flow.stream.and_then(|(link, id)| Some(gateway.links.engine.link(link)?.trunk.readable(id)));
         let [up, down] = flow.join.carried();
         let blocked = flow.socket.as_ref().is_some_and(|socket| !socket.writable);
         // The current bottleneck of the connection, as seen from this gateway.
@@ -335,7 +338,7 @@ fn status(now: Time, gateway: &Gateway) -> Value {
     json!({
         "role": gateway.config.role.to_string(),
         "version": env!("CARGO_PKG_VERSION"),
-        "peers": gateway.peers.iter().map(|(name, link)| peer(now, gateway, name, link)).collect::<Vec<_>>(),
+        "peers": gateway.links.peers.iter().map(|(name, link)| peer(now, gateway, name, link)).collect::<Vec<_>>(),
         "user_quotas": gateway
             .user_quotas
             .shown(&gateway.config.users)

@@ -135,7 +135,7 @@ pub fn run(
         );
         (daemon.log)(&message);
     }
-    daemon.gateway.engine.set_tap(tap);
+    daemon.gateway.links.engine.set_tap(tap);
     daemon.tell_ready();
     let ended = daemon.run();
     daemon.clean_up();
@@ -264,10 +264,7 @@ impl Daemon {
         }
         self.counted_at = now;
         let wall = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-        let engine = &self.gateway.engine;
-        let carried =
-            |id| engine.link(id).map_or(0, |link| link.traffic.bytes_sent + link.traffic.bytes_received);
-        self.gateway.peers.count(wall, carried);
+        self.gateway.links.count(wall);
         self.gateway.user_quotas.count(wall, &self.gateway.config.users);
         if let Some(usage) = &mut self.usage
             && let Err(e) = usage.write(now, self.gateway.quotas(), at_end)
@@ -446,11 +443,13 @@ impl Daemon {
             self.remove_rules();
         }
         // Connections that are still open are reset on both sides.
-        for (id, _) in self.gateway.engine.links().map(|(id, link)| (id, link.since)).collect::<Vec<_>>() {
-            self.gateway.engine.abort(id);
+        for (id, _) in
+            self.gateway.links.engine.links().map(|(id, link)| (id, link.since)).collect::<Vec<_>>()
+        {
+            self.gateway.links.engine.abort(id);
         }
         let now = self.now();
-        self.gateway.engine.fill(now, &mut self.batch);
+        self.gateway.links.engine.fill(now, &mut self.batch);
         let _ = self.send();
     }
 
@@ -495,7 +494,7 @@ impl Daemon {
     fn is_over(&self) -> bool {
         let quiet = || {
             self.gateway.flows.len() == 0
-                && self.gateway.engine.links().all(|(_, link)| link.trunk.streams() == 0)
+                && self.gateway.links.engine.links().all(|(_, link)| link.trunk.streams() == 0)
         };
         self.ends_at.is_some_and(|at| quiet() || self.now() >= at)
     }
@@ -536,7 +535,7 @@ impl Daemon {
         let mut more = self.receive()?;
         while let Some(trouble) = self.socket.trouble() {
             let now = self.now();
-            self.gateway.engine.handle_trouble(now, trouble);
+            self.gateway.links.engine.handle_trouble(now, trouble);
         }
         let now = self.now();
         self.gateway.handle_timeout(now);
@@ -546,7 +545,7 @@ impl Daemon {
         } else {
             self.wait_for_room(false)?;
             let now = self.now();
-            more |= self.gateway.engine.fill(now, &mut self.batch);
+            more |= self.gateway.links.engine.fill(now, &mut self.batch);
             if !self.send()? {
                 self.wait_for_room(true)?;
                 more = false;
@@ -581,8 +580,8 @@ impl Daemon {
                 let field = self.socket.field(run);
                 let (from, to, datagrams) = self.socket.received(run);
                 for datagram in datagrams {
-                    if self.gateway.engine.handle_datagram(at, (from, to, field), datagram) {
-                        self.gateway.engine.fill(now, &mut self.batch);
+                    if self.gateway.links.engine.handle_datagram(at, (from, to, field), datagram) {
+                        self.gateway.links.engine.fill(now, &mut self.batch);
                     }
                 }
             }
@@ -621,7 +620,7 @@ impl Daemon {
             }
         }
         let alone = self.gateway.config.role != Role::Terminal;
-        let up = self.ends_at.is_none() && (alone || self.gateway.peers.any_up());
+        let up = self.ends_at.is_none() && (alone || self.gateway.links.peers.any_up());
         if let Err(e) = self.intercept(up) {
             (self.log)(&format!("intercept: {e}"));
         }

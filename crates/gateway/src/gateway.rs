@@ -14,7 +14,7 @@ use crate::journal::Journal;
 use crate::kernel::KernelSocket;
 use crate::name_streams::NameServers;
 use crate::names::Names;
-use crate::peers::Peers;
+use crate::peer_links::{PeerLinks, open_stream};
 use crate::poller_keys::{FAR, FIRST_FLOW, USER};
 use crate::port_waits::PortWaits;
 use crate::quotas::Quotas;
@@ -28,14 +28,13 @@ use crate::user_quotas::UserQuotas;
 use crate::user_turns::{allowed, window};
 use bytes::{Bytes, BytesMut};
 use polling::{Event as PollEvent, PollMode, Poller};
-use skyhop_live::engine::{self, Engine, Link};
-use skyhop_live::entropy::SystemEntropy;
+use skyhop_live::engine::Event;
 use skyhop_splice::gateway::{self, BULK, StreamSide};
 use skyhop_splice::join::Progress;
 use skyhop_splice::preamble::{Answer, Destination, Preamble};
 use skyhop_splice::user_rates::UserLines;
 use skyhop_splice::users::Users;
-use skyhop_transport::stp::{Class, Congestion, Reason, TrunkEvent};
+use skyhop_transport::stp::{Class, TrunkEvent};
 use skyhop_units::{Span, Time};
 use std::collections::VecDeque;
 use std::io;
@@ -51,9 +50,8 @@ const LOOK_MAX: Span = Span::from_millis(256);
 /// The gateway.
 pub struct Gateway {
     pub config: Config,
-    pub engine: Engine,
+    pub links: PeerLinks,
     pub flows: Flows,
-    pub peers: Peers,
     pub journal: Journal,
     pub users: Users<User>,
     /// Users who have a rate of their own.
@@ -64,8 +62,6 @@ pub struct Gateway {
     pub(crate) user_memory: UserMemory,
     /// Data in the kernel towards users, if there is no far gateway.
     pub(crate) unsent: UnsentBytes,
-    /// Refused streams, and the time at which each is reset if the far end has not done so.
-    refused: VecDeque<(Time, u32, u64)>,
     /// Connections that wait for a port of this host towards their server.
     pub(crate) port_waits: PortWaits,
     /// Handshakes of clients that wait for the server's answer.
@@ -82,47 +78,20 @@ pub struct Gateway {
     pub(crate) name_servers: NameServers,
 }
 
-/// Configuration of associations.
-fn engine_config(config: &Config) -> engine::Config {
-    let mut engine = engine::Config::new(config.keys.clone());
-    engine.associations.accepts = config.role == Role::Hub;
-    // A terminal begins anew at once; until then its log says nothing.
-    engine.associations.opening = Span::from_secs(15);
-    engine.mtu = config.mtu;
-    engine.mtu_base = engine.mtu_base.min(config.mtu);
-    engine.stp.window = config.memory;
-    // As much for each terminal as it may have, also while it opens an association in place of one that was lost.
-    let each = config.memory.max(config.connections as u64 * (8 << 10));
-    engine.memory = each.saturating_mul(8 * config.terminals.len() as u64 + 32);
-    // A side that only receives first sends a keep-alive, then waits: both fit within the silence that the file sets.
-    engine.stp.keep_alive = Some(config.silence / 4);
-    engine.stp.silence = config.silence / 4 * 3;
-    engine.stp.max_rate = config.rate;
-    engine.rate = config.rate;
-    engine.rates = config.rates();
-    if config.promised {
-        engine.stp.congestion = Congestion::Rate;
-    }
-    engine.budgets = gateway::budgets(config.memory, config.connections as u64);
-    engine
-}
-
 impl Gateway {
     /// A gateway without connections.
     pub fn new(now: Time, config: Config, hub: Option<SocketAddr>, poller: Arc<Poller>) -> io::Result<Self> {
         let waker = poller.clone();
         let names = Names::start(move || _ = waker.notify())?;
         Ok(Gateway {
-            engine: Engine::new(now, engine_config(&config), Arc::new(SystemEntropy)),
+            links: PeerLinks::new(now, &config, hub),
             flows: Flows::default(),
-            peers: Peers::new(now, &config, hub),
             journal: Journal::default(),
             users: Users::default(),
             lines: UserLines::default(),
             user_quotas: UserQuotas::default(),
             user_memory: UserMemory::default(),
             unsent: UnsentBytes::default(),
-            refused: VecDeque::new(),
             port_waits: PortWaits::default(),
             handshakes: Handshakes::default(),
             waiting: VecDeque::new(),
@@ -138,19 +107,21 @@ impl Gateway {
 
     /// Applies a new configuration; open connections stay, unless their terminal was removed.
     pub fn reload(&mut self, config: Config) {
-        self.peers.set_terminals(&config.terminals);
-        self.engine.set_keys(config.keys.clone());
-        self.engine.set_rates(config.rate, config.rates());
+        self.links.reload(&config);
         self.config = config;
     }
 
     /// The usage that is kept in a file: a hub's is that of its terminals, that of other gateways is their users'.
     pub fn quotas(&self) -> &Quotas {
-        if self.config.role == Role::Hub { &self.peers.quotas } else { &self.user_quotas.quotas }
+        if self.config.role == Role::Hub { &self.links.peers.quotas } else { &self.user_quotas.quotas }
     }
 
     pub fn quotas_mut(&mut self) -> &mut Quotas {
-        if self.config.role == Role::Hub { &mut self.peers.quotas } else { &mut self.user_quotas.quotas }
+        if self.config.role == Role::Hub {
+            &mut self.links.peers.quotas
+        } else {
+            &mut self.user_quotas.quotas
+        }
     }
 
     /// Returns true if there is room for one more connection.
@@ -240,28 +211,10 @@ impl Gateway {
 
     /// Handles expired timers.
     pub fn handle_timeout(&mut self, now: Time) {
-        self.engine.handle_timeout(now);
+        self.links.handle_timeout(now, &mut self.journal);
         self.flows.handle_timeout(now);
         while let Some(slot) = self.lines.take_due(now) {
             self.flows.touch(slot);
-        }
-        if let Some(hub) = self.peers.wants(now) {
-            // A restarted hub has opened an association itself, which is about to replace the lost one.
-            let coming = |link: &Link| link.initiator && !link.trunk.established() && !link.trunk.is_over();
-            if self.engine.links().any(|(_, link)| coming(link)) {
-                self.peers.postpone(now);
-            } else if let Some(id) = self.engine.connect(now, hub) {
-                self.peers.tries(id);
-            } else {
-                self.journal.say("the hub's key is no key".into());
-                self.peers.postpone(now);
-            }
-        }
-        while let Some((_, link, stream)) = self.refused.front().copied().filter(|(at, ..)| *at <= now) {
-            self.refused.pop_front();
-            if let Some(trunk) = self.engine.trunk(link) {
-                trunk.reset(stream, Reason::Aborted);
-            }
         }
         self.sweep_datagrams(now);
         self.relieve_due(now);
@@ -270,14 +223,11 @@ impl Gateway {
 
     /// The time of the next timer.
     pub fn poll_timeout(&self) -> Option<Time> {
-        let refused = self.refused.front().map(|(at, ..)| *at);
         [
-            self.engine.poll_timeout(),
+            self.links.poll_timeout(),
             self.flows.poll_timeout(),
-            self.peers.poll_timeout(),
             self.lines.poll_timeout(),
             self.user_memory.poll_timeout(),
-            refused,
             self.udp.flows.poll_timeout(),
         ]
         .into_iter()
@@ -392,13 +342,7 @@ impl Gateway {
         if self.has_too_many(flow) {
             return Err(End::Refused(Answer::Full));
         }
-        let link = match &preamble.destination {
-            Destination::Address(address) => self.peers.link_to(address.ip()),
-            Destination::Name(..) if self.config.role == Role::Terminal => {
-                self.peers.link_of(crate::peers::HUB)
-            }
-            Destination::Name(..) => None,
-        };
+        let link = self.links.link_to(&preamble.destination, self.config.role);
         let link = link.ok_or(End::Refused(Answer::Unreachable))?;
         let user =
             user_of(&preamble.destination, flow.client, self.config.role == Role::Hub, &self.config.users);
@@ -408,15 +352,12 @@ impl Gateway {
             return Ok(false);
         }
         let Phase::Waiting(preamble) = &flow.phase else { return Ok(false) };
-        let trunk = self.engine.trunk(link).ok_or(End::Refused(Answer::Unreachable))?;
+        let trunk = self.links.engine.trunk(link).ok_or(End::Refused(Answer::Unreachable))?;
         let priority = flow.priority(&self.config.dscp);
-        let Some(id) = trunk.open(Class { priority, ..Class::default() }) else {
+        let Some(id) = open_stream(trunk, Class { priority, ..Class::default() }, preamble) else {
             self.waiting.push_back(slot);
             return Ok(false);
         };
-        let mut bytes = Vec::new();
-        preamble.emit(&mut bytes);
-        trunk.write(id, bytes.into());
         flow.stream = Some((link, id));
         flow.sharer = user;
         flow.phase = Phase::Opening;
@@ -426,7 +367,7 @@ impl Gateway {
             self.own_memory(flow, user);
             let (weight, others) = self.users.add(user, (link, id));
             flow.weight = weight;
-            if let Some(trunk) = self.engine.trunk(link) {
+            if let Some(trunk) = self.links.engine.trunk(link) {
                 trunk.prioritize(id, Class { priority, weight });
             }
             if others {
@@ -446,7 +387,7 @@ impl Gateway {
 
     /// Sets the weight of all connections of a user.
     fn share(&mut self, user: User, link: u32, weight: u8) {
-        let Some(trunk) = self.engine.trunk(link) else { return };
+        let Some(trunk) = self.links.engine.trunk(link) else { return };
         for stream in self.users.streams(user, link) {
             let flow = self.flows.of_stream(stream).and_then(|slot| self.flows.get_mut(slot));
             let Some(flow) = flow else { continue };
@@ -458,7 +399,7 @@ impl Gateway {
     /// Reads the far gateway's answer.
     fn hear(&mut self, now: Time, slot: usize, flow: &mut SplitConnection) -> Result<bool, End> {
         let (link, id) = flow.stream.ok_or(End::Reset)?;
-        let trunk = self.engine.trunk(link).ok_or(End::Lost)?;
+        let trunk = self.links.engine.trunk(link).ok_or(End::Lost)?;
         let Some(answer) = trunk.read(id, 1) else {
             return if flow.finished { Err(End::Refused(Answer::NotUnderstood)) } else { Ok(false) };
         };
@@ -487,7 +428,7 @@ impl Gateway {
         let before = flow.join.carried();
         let Some((link, id)) = flow.stream else { return Fate::Over(End::Reset) };
         let unsent_max = gateway::unsent_max(self.config.memory, self.flows.len() as u64);
-        let Some(trunk) = self.engine.trunk(link) else { return Fate::Over(End::Lost) };
+        let Some(trunk) = self.links.engine.trunk(link) else { return Fate::Over(End::Lost) };
         let window = window(&self.lines, &self.config, slot, flow, trunk.srtt());
         let Some(socket) = &mut flow.socket else { return Fate::Over(End::Reset) };
         let unanswered = matches!(flow.phase, Phase::Opening);
@@ -589,65 +530,39 @@ impl Gateway {
             }
             End::Answered(answer) => {
                 self.journal.counters.refuse(answer);
-                if let Some((link, id)) = stream
-                    && let Some(trunk) = self.engine.trunk(link)
-                {
-                    trunk.write(id, Bytes::copy_from_slice(&[answer.number()]));
-                    trunk.shutdown(id);
-                    self.refused.push_back((now + ASKING_MAX, link, id));
+                if let Some(stream) = stream {
+                    self.links.refuse(now, stream, answer);
                 }
                 return;
             }
         }
         // Dropping the socket resets its connection.
-        if let Some((link, id)) = stream
-            && let Some(trunk) = self.engine.trunk(link)
-        {
-            trunk.reset(id, Reason::Aborted);
+        if let Some(stream) = stream {
+            self.links.reset(stream);
         }
     }
 
     fn take_events(&mut self, now: Time) {
-        while let Some(event) = self.engine.poll_event() {
+        while let Some(event) = self.links.engine.poll_event() {
             match event {
-                engine::Event::Up { id, peer, key } => self.up(now, id, peer, key),
-                engine::Event::Down { id, reason } => self.down(now, id, &format!("{reason:?}")),
-                engine::Event::Failed { id, why } => self.down(now, id, &why.to_string()),
-                engine::Event::Stream(link, event) => self.handle_stream(now, link, event),
-                engine::Event::Moved { id, peer } => {
-                    let name = self.peers.name_of(id).unwrap_or("?").to_owned();
-                    self.journal.say(format!("{name}: has moved to {peer}"));
+                Event::Up { id, peer, key } => {
+                    if let Some(before) = self.links.up(now, id, (peer, key), &mut self.journal) {
+                        self.lose(now, before);
+                    }
                 }
-                engine::Event::Refused { from, reason } => {
+                Event::Down { id, reason } => self.down(now, id, &format!("{reason:?}")),
+                Event::Failed { id, why } => self.down(now, id, &why.to_string()),
+                Event::Stream(link, event) => self.handle_stream(now, link, event),
+                Event::Moved { id, peer } => self.links.moved(id, peer, &mut self.journal),
+                Event::Refused { from, reason } => {
                     self.journal.say(format!("{from}: refused: {reason}"));
                 }
             }
         }
     }
 
-    fn up(&mut self, now: Time, id: u32, peer: SocketAddr, key: Option<skyhop_live::keys::PublicKey>) {
-        let Some((name, before)) = self.peers.up(now, id, key) else {
-            // Its key has been removed from the file in the meantime.
-            return self.engine.abort(id);
-        };
-        self.journal.say(format!("{name}: association open with {peer}"));
-        if self.peers.is_doubled(&name) {
-            let message =
-                format!("{name}: its association is replaced again and again: two terminals use its key");
-            self.journal.say(message);
-        }
-        if let Some(before) = before {
-            self.engine.abort(before);
-            self.lose(now, before);
-        }
-    }
-
     fn down(&mut self, now: Time, id: u32, why: &str) {
-        if let Some(name) = self.peers.down(now, id) {
-            self.journal.say(format!("{name}: association lost: {why}"));
-        } else if self.config.role == Role::Terminal {
-            self.journal.say(format!("hub: no association: {why}"));
-        }
+        self.links.down(now, id, self.config.role, why, &mut self.journal);
         self.lose(now, id);
     }
 

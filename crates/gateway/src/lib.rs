@@ -23,6 +23,8 @@
 //! | `flow` | one connection |
 //! | `flows` | all connections |
 //! | `peers` | the terminals of a hub, or the hub of a terminal |
+//! | `peer_links` | the associations with them |
+//! | `refused_streams` | streams of the far gateway that are refused |
 //! | `dscp` | code points, and the table that changes them |
 //! | `quotas` | quotas of terminals on the link, and periods of quotas |
 //! | `file_text` | values of the file, and errors with their lines |
@@ -76,11 +78,13 @@ mod memory_waits;
 mod name_servers;
 mod name_streams;
 mod names;
+mod peer_links;
 mod peers;
 mod poller_keys;
 mod port_waits;
 mod prefix;
 mod quotas;
+mod refused_streams;
 mod routing;
 mod rule_counters;
 mod rules;

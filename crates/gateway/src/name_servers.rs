@@ -12,7 +12,7 @@ use crate::gateway::Gateway;
 use crate::name_streams::NameStream;
 use crate::udp_flows::whole_datagrams;
 use skyhop_splice::preamble::{Answer, Destination, Preamble};
-use skyhop_transport::stp::{Class, Reason};
+use skyhop_transport::stp::Class;
 use skyhop_units::{Span, Time};
 use std::net::SocketAddr;
 
@@ -61,7 +61,7 @@ impl Gateway {
     fn send_question(&mut self, server: SocketAddr, messages: &[Vec<u8>]) -> bool {
         let known = self.name_servers.streams.get(&server).map(|stream| stream.stream);
         let Some((link, id)) = known.or_else(|| self.open_name_stream(server)) else { return false };
-        let Some(trunk) = self.engine.trunk(link) else { return false };
+        let Some(trunk) = self.links.engine.trunk(link) else { return false };
         for message in messages {
             let len = (message.len() as u16).to_be_bytes();
             trunk.write(id, [&len[..], message].concat().into());
@@ -74,18 +74,14 @@ impl Gateway {
             // Any stream may be closed: its unanswered queries are sent again in a new one.
             let other = *self.name_servers.streams.keys().next()?;
             let before = self.name_servers.remove(other)?;
-            self.engine.trunk(before.stream.0)?.reset(before.stream.1, Reason::Aborted);
+            self.links.engine.trunk(before.stream.0)?;
+            self.links.reset(before.stream);
         }
-        let link = self.peers.link_to(server.ip())?;
-        let trunk = self.engine.trunk(link)?;
-        let id = trunk.open(FIRST)?;
-        let mut bytes = Vec::new();
-        Preamble::to(Destination::Address(server)).emit(&mut bytes);
-        trunk.write(id, bytes.into());
-        let stream = NameStream { stream: (link, id), answered: false, partial: Vec::new(), answers: 0 };
-        self.name_servers.streams.insert(server, stream);
-        self.name_servers.of_stream.insert((link, id), server);
-        Some((link, id))
+        let stream = self.links.open(server, FIRST, &Preamble::to(Destination::Address(server)))?;
+        let of_server = NameStream { stream, answered: false, partial: Vec::new(), answers: 0 };
+        self.name_servers.streams.insert(server, of_server);
+        self.name_servers.of_stream.insert(stream, server);
+        Some(stream)
     }
 
     /// Sends a server's unanswered queries as the users' own datagrams.
@@ -104,7 +100,7 @@ impl Gateway {
     pub(crate) fn read_name_server(&mut self, now: Time, server: SocketAddr) {
         let Some(stream) = self.name_servers.streams.get_mut(&server) else { return };
         let (link, id) = stream.stream;
-        let Some(trunk) = self.engine.trunk(link) else { return };
+        let Some(trunk) = self.links.engine.trunk(link) else { return };
         while let Some(data) = trunk.read(id, 64 << 10) {
             stream.partial.extend_from_slice(&data);
         }
@@ -125,10 +121,8 @@ impl Gateway {
 
     /// Marks a server as one without TCP.
     fn refused_by_name_server(&mut self, now: Time, server: SocketAddr) {
-        if let Some(stream) = self.name_servers.remove(server)
-            && let Some(trunk) = self.engine.trunk(stream.stream.0)
-        {
-            trunk.reset(stream.stream.1, Reason::Aborted);
+        if let Some(stream) = self.name_servers.remove(server) {
+            self.links.reset(stream.stream);
         }
         self.name_servers.refused.retain(|_, until| *until > now);
         self.name_servers.refused.insert(server, now + REFUSED);
@@ -140,9 +134,7 @@ impl Gateway {
     pub(crate) fn name_server_ends(&mut self, now: Time, server: SocketAddr) {
         self.read_name_server(now, server);
         let Some(stream) = self.name_servers.remove(server) else { return };
-        if let Some(trunk) = self.engine.trunk(stream.stream.0) {
-            trunk.reset(stream.stream.1, Reason::Aborted);
-        }
+        self.links.reset(stream.stream);
         let open = self.name_servers.cache.open_to(server);
         if stream.answers == 0 {
             return self.refused_by_name_server(now, server);

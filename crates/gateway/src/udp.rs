@@ -15,7 +15,7 @@ use bytes::Bytes;
 use polling::{Event as PollEvent, PollMode};
 use skyhop_splice::datagrams::{DatagramWay, FIRST, send_datagram};
 use skyhop_splice::preamble::{Answer, Carries, Destination, Preamble};
-use skyhop_transport::stp::{Class, Reason, TrunkEvent};
+use skyhop_transport::stp::{Class, TrunkEvent};
 use skyhop_units::Time;
 use std::io;
 use std::net::SocketAddr;
@@ -91,19 +91,15 @@ impl Gateway {
         if self.udp.flows.len() >= self.config.connections.min(self.files_max) {
             return None;
         }
-        let link = self.peers.link_to(server.ip())?;
-        let trunk = self.engine.trunk(link)?;
-        let id = trunk.open(Class { priority: FIRST.priority, ..Class::default() })?;
         let preamble = Preamble {
             carries: Carries::Datagrams,
             source: Some(client),
             ..Preamble::to(Destination::Address(server))
         };
-        let mut bytes = Vec::new();
-        preamble.emit(&mut bytes);
-        trunk.write(id, bytes.into());
+        let class = Class { priority: FIRST.priority, ..Class::default() };
+        let stream = self.links.open(server, class, &preamble)?;
         let flow = UdpFlow {
-            stream: (link, id),
+            stream,
             client: Some(client),
             server,
             socket: None,
@@ -114,20 +110,14 @@ impl Gateway {
         let inserted = self.udp.flows.insert(flow);
         if let Err(e) = &inserted {
             self.journal.say(format!("a socket under {server}: {e}"));
-            self.reset_stream(link, id);
+            self.links.reset(stream);
         }
         inserted.ok()
     }
 
-    fn reset_stream(&mut self, link: u32, id: u64) {
-        if let Some(trunk) = self.engine.trunk(link) {
-            trunk.reset(id, Reason::Aborted);
-        }
-    }
-
     /// Passes a datagram of a flow to the association.
     fn send_datagram(&mut self, now: Time, (link, id): (u32, u64), data: &[u8]) {
-        let Some(trunk) = self.engine.trunk(link) else { return };
+        let Some(trunk) = self.links.engine.trunk(link) else { return };
         let framed = || {
             let len = u16::try_from(data.len()).unwrap_or(u16::MAX);
             [&len.to_be_bytes()[..], data].concat().into()
@@ -159,7 +149,7 @@ impl Gateway {
         let source = preamble.source.filter(|client| {
             self.config.source == SourceAddress::Client
                 && client.is_ipv4() == server.is_ipv4()
-                && self.peers.has_user(stream.0, client.ip())
+                && self.links.peers.has_user(stream.0, client.ip())
         });
         let socket = DatagramSocket::connect(*server, source);
         let socket = socket.map_err(|_| End::Answered(Answer::Unreachable))?;
@@ -178,9 +168,7 @@ impl Gateway {
         };
         // A flow with its own socket needs no shared one, so the insertion cannot fail.
         if let Ok(slot) = self.udp.flows.insert(flow) {
-            if let Some(trunk) = self.engine.trunk(stream.0) {
-                trunk.write(stream.1, Bytes::copy_from_slice(&[Answer::Connected.number()]));
-            }
+            self.links.answer(stream, Answer::Connected);
             for data in self.udp.flows.early.take(stream) {
                 self.deliver_datagram(now, slot, &data);
             }
@@ -191,7 +179,9 @@ impl Gateway {
 
     /// Handles datagrams that an association has received.
     pub(crate) fn read_datagrams(&mut self, now: Time, link: u32) {
-        while let Some((channel, data)) = self.engine.trunk(link).and_then(|trunk| trunk.read_datagram()) {
+        while let Some((channel, data)) =
+            self.links.engine.trunk(link).and_then(|trunk| trunk.read_datagram())
+        {
             match self.udp.flows.of_stream((link, channel)) {
                 Some(slot) => self.deliver_datagram(now, slot, &data),
                 None => self.udp.flows.early.keep(now, (link, channel), data),
@@ -239,7 +229,7 @@ impl Gateway {
     pub(crate) fn read_datagram_stream(&mut self, now: Time, slot: usize) {
         let Some((flow, _)) = self.udp.flows.get_mut(slot) else { return };
         let (link, id) = flow.stream;
-        let Some(trunk) = self.engine.trunk(link) else { return };
+        let Some(trunk) = self.links.engine.trunk(link) else { return };
         while let Some(data) = trunk.read(id, 64 << 10) {
             flow.partial.extend_from_slice(&data);
         }
@@ -279,7 +269,7 @@ impl Gateway {
             let _ = self.poller.delete(socket);
         }
         if tell {
-            self.reset_stream(flow.stream.0, flow.stream.1);
+            self.links.reset(flow.stream);
         }
     }
 

@@ -126,7 +126,7 @@ impl Gateway {
             return self.unsent.admits(self.config.memory, user);
         }
         let number = self.user_memory.number(link, user);
-        self.engine.trunk(link).is_none_or(|trunk| trunk.admits(number))
+        self.links.engine.trunk(link).is_none_or(|trunk| trunk.admits(number))
     }
 
     /// Counts what a connection's stream holds as its user's.
@@ -134,7 +134,7 @@ impl Gateway {
         let Some((link, id)) = flow.stream else { return };
         let number = self.user_memory.enter(link, user);
         flow.owner = Some(user);
-        if let Some(trunk) = self.engine.trunk(link) {
+        if let Some(trunk) = self.links.engine.trunk(link) {
             trunk.assign(id, number);
         }
     }
@@ -143,7 +143,7 @@ impl Gateway {
     pub(crate) fn disown_memory(&mut self, flow: &SplitConnection) {
         let (Some(user), Some((link, id))) = (flow.owner, flow.stream) else { return };
         self.user_memory.leave(link, user);
-        if let Some(trunk) = self.engine.trunk(link) {
+        if let Some(trunk) = self.links.engine.trunk(link) {
             trunk.assign(id, 0);
         }
     }
@@ -201,7 +201,7 @@ impl Gateway {
 
     /// Notes that an association may be short of memory.
     pub(crate) fn watch_memory(&mut self, now: Time, link: u32) {
-        if self.engine.trunk(link).is_some_and(|trunk| trunk.holds_more_than(FULL)) {
+        if self.links.engine.trunk(link).is_some_and(|trunk| trunk.holds_more_than(FULL)) {
             self.user_memory.short.entry(link).or_insert(now);
             self.user_memory.search_at.get_or_insert(now + SEARCH);
         }
@@ -213,7 +213,7 @@ impl Gateway {
             return;
         }
         for (link, since) in std::mem::take(&mut self.user_memory.short) {
-            let Some(trunk) = self.engine.link(link).map(|link| &link.trunk) else { continue };
+            let Some(trunk) = self.links.engine.link(link).map(|link| &link.trunk) else { continue };
             // Slow readers free a little of it again and again.
             if !trunk.holds_more_than(RELIEVED) {
                 continue;
@@ -229,7 +229,7 @@ impl Gateway {
     /// Resets connections of the user who holds most of an association's memory, if there are others and the user holds much: those with
     /// most data that wait to be read first. A slow reader is no better for the others than one who does not read.
     fn relieve(&mut self, now: Time, link: u32) {
-        let Some(trunk) = self.engine.trunk(link) else { return };
+        let Some(trunk) = self.links.engine.trunk(link) else { return };
         let mut of_users: BTreeMap<User, (u64, Vec<(u64, usize)>)> = BTreeMap::new();
         for slot in self.flows.of_link(link) {
             let Some(flow) = self.flows.get_mut(slot) else { continue };
@@ -247,7 +247,7 @@ impl Gateway {
         };
         connections.sort_unstable_by(|one, other| other.cmp(one));
         for (_, slot) in connections {
-            if !self.engine.trunk(link).is_some_and(|trunk| trunk.holds_more_than(RELIEVED)) {
+            if !self.links.engine.trunk(link).is_some_and(|trunk| trunk.holds_more_than(RELIEVED)) {
                 return;
             }
             let Some(flow) = self.flows.take(slot) else { continue };
