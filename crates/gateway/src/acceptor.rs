@@ -57,7 +57,7 @@ impl Gateway {
             return self.accept_datagrams(now, flow, &preamble);
         }
         // The count includes this connection.
-        if self.flows.len() > self.config.connections.min(self.files_max) {
+        if self.flows.len() > self.flows.most(self.config.connections) {
             return Err(End::Answered(Answer::Full));
         }
         flow.phase = Phase::Waiting(preamble);
@@ -135,7 +135,7 @@ impl Gateway {
             match KernelSocket::connect(to, source, self.config.dscp.server(flow.dscp)) {
                 Ok(socket) => {
                     self.leave_ports(now, to, flow.since, slot);
-                    self.watch(slot, FAR, &socket).map_err(|_| End::Answered(Answer::Full))?;
+                    self.flows.watch(slot, FAR, &socket).map_err(|_| End::Answered(Answer::Full))?;
                     flow.socket = Some(socket);
                     flow.phase = Phase::Connecting(addresses);
                     self.flows.set_timer(slot, Some(now + self.config.connect_timeout));
@@ -231,7 +231,7 @@ impl Gateway {
             return Ok(true);
         };
         if let Some(socket) = flow.socket.take() {
-            let _ = self.poller.delete(&socket);
+            self.flows.unwatch(&socket);
         }
         if others.is_empty() || answer == Answer::TimedOut {
             return Err(End::Answered(answer));

@@ -128,7 +128,7 @@ pub fn run(
     let most = usize::try_from(files).unwrap_or(usize::MAX).saturating_sub(FILES_BESIDE);
     if most < daemon.gateway.config.connections {
         // Beyond this limit the kernel would refuse connections one by one, and each would be retried at once.
-        daemon.gateway.files_max = most;
+        daemon.gateway.flows.files_max = most;
         let message = format!(
             "{files} files may be open, so {most} connections and not {} (ulimit -n, LimitNOFILE)",
             daemon.gateway.config.connections
@@ -518,7 +518,7 @@ impl Daemon {
                 let now = self.now();
                 self.gateway.handle_datagrams(now, key - UDP_LISTENERS);
             }
-            key if key >= FIRST_FLOW => self.gateway.handle_ready(event),
+            key if key >= FIRST_FLOW => self.gateway.flows.handle_ready(event),
             key if key >= LISTENERS => self.accept(key - LISTENERS),
             _ => {
                 let now = self.now();

@@ -1,11 +1,16 @@
-//! All connections of a gateway: their slots, streams, turns and timers.
+//! All connections of a gateway: their slots, streams, turns and timers, and the readiness of their sockets.
 //!
-//! Follows no document; a slot is reused, and its generation distinguishes successive connections.
+//! Follows epoll(7): sockets are reported once for each change. A slot is reused, and its generation distinguishes successive connections.
 //! Leaves out the work of a connection in its turn.
 
 use crate::flow::{SplitConnection, StreamName};
+use crate::kernel::KernelSocket;
+use crate::poller_keys::{FAR, FIRST_FLOW, USER};
+use polling::{Event as PollEvent, PollMode, Poller};
 use skyhop_units::Time;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::io;
+use std::sync::Arc;
 
 #[derive(Debug, Default)]
 struct FlowSlot {
@@ -17,19 +22,43 @@ struct FlowSlot {
 }
 
 /// The table.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Flows {
+    poller: Arc<Poller>,
+    /// Connections for which this process has file descriptors.
+    pub files_max: usize,
     slots: Vec<FlowSlot>,
     free: Vec<usize>,
     by_stream: BTreeMap<StreamName, usize>,
     timers: BTreeSet<(Time, usize)>,
     turns: VecDeque<usize>,
+    /// Connections that wait until the peer's limit of streams allows one more.
+    wait_for_stream: VecDeque<usize>,
 }
 
 impl Flows {
+    /// No connections yet.
+    pub fn new(poller: Arc<Poller>) -> Self {
+        Flows {
+            poller,
+            files_max: usize::MAX,
+            slots: Vec::new(),
+            free: Vec::new(),
+            by_stream: BTreeMap::new(),
+            timers: BTreeSet::new(),
+            turns: VecDeque::new(),
+            wait_for_stream: VecDeque::new(),
+        }
+    }
+
     /// The number of connections.
     pub fn len(&self) -> usize {
         self.slots.len() - self.free.len()
+    }
+
+    /// The number of connections that there may be, if the file allows so many.
+    pub fn most(&self, configured: usize) -> usize {
+        configured.min(self.files_max)
     }
 
     /// Inserts a connection into a slot, and gives it a turn.
@@ -121,6 +150,57 @@ impl Flows {
         let slot = self.turns.pop_front()?;
         self.slots[slot].queued = false;
         Some(slot)
+    }
+
+    /// Makes a connection wait until an association allows one more stream.
+    pub fn wait_for_stream(&mut self, slot: usize) {
+        self.wait_for_stream.push_back(slot);
+    }
+
+    /// Gives a turn to the connections that wait for a stream.
+    pub fn try_streams(&mut self) {
+        for slot in std::mem::take(&mut self.wait_for_stream) {
+            self.touch(slot);
+        }
+    }
+
+    /// Notes that the far gateway has closed its direction of a stream.
+    pub fn finish_stream(&mut self, slot: usize) {
+        if let Some(flow) = self.get_mut(slot) {
+            flow.finished = true;
+        }
+        self.touch(slot);
+    }
+
+    /// Watches the sockets of a connection.
+    pub fn watch_all(&self, slot: usize, flow: &SplitConnection) -> io::Result<()> {
+        [(FAR, &flow.socket), (USER, &flow.user)].into_iter().try_for_each(|(end, socket)| {
+            socket.as_ref().map_or(Ok(()), |socket| self.watch(slot, end, socket))
+        })
+    }
+
+    /// Watches a socket of a connection.
+    pub fn watch(&self, slot: usize, end: usize, socket: &KernelSocket) -> io::Result<()> {
+        let key = FIRST_FLOW + 2 * slot + end;
+        // SAFETY: a socket is removed from the poller before it is closed.
+        unsafe { self.poller.add_with_mode(socket, PollEvent::all(key), PollMode::Edge) }
+    }
+
+    /// Ends the watch of a socket.
+    pub fn unwatch(&self, socket: &KernelSocket) {
+        let _ = self.poller.delete(socket);
+    }
+
+    /// Handles an event of a connection's socket.
+    pub fn handle_ready(&mut self, event: &PollEvent) {
+        let (slot, end) = ((event.key - FIRST_FLOW) / 2, (event.key - FIRST_FLOW) % 2);
+        let Some(flow) = self.get_mut(slot) else { return };
+        let socket = if end == USER { &mut flow.user } else { &mut flow.socket };
+        if let Some(socket) = socket {
+            socket.readable |= event.readable;
+            socket.writable |= event.writable;
+            self.touch(slot);
+        }
     }
 
     /// The number of connections that have a turn.

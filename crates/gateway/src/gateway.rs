@@ -15,7 +15,6 @@ use crate::kernel::KernelSocket;
 use crate::name_streams::NameServers;
 use crate::names::Names;
 use crate::peer_links::{PeerLinks, open_stream};
-use crate::poller_keys::{FAR, FIRST_FLOW, USER};
 use crate::port_waits::PortWaits;
 use crate::quotas::Quotas;
 use crate::sides::KernelSide;
@@ -27,7 +26,7 @@ use crate::user_memory::{UserMemory, user_of};
 use crate::user_quotas::UserQuotas;
 use crate::user_turns::{allowed, window};
 use bytes::{Bytes, BytesMut};
-use polling::{Event as PollEvent, PollMode, Poller};
+use polling::Poller;
 use skyhop_live::engine::Event;
 use skyhop_splice::gateway::{self, BULK, StreamSide};
 use skyhop_splice::join::Progress;
@@ -36,7 +35,6 @@ use skyhop_splice::user_rates::UserLines;
 use skyhop_splice::users::Users;
 use skyhop_transport::stp::{Class, TrunkEvent};
 use skyhop_units::{Span, Time};
-use std::collections::VecDeque;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -66,10 +64,6 @@ pub struct Gateway {
     pub(crate) port_waits: PortWaits,
     /// Handshakes of clients that wait for the server's answer.
     pub(crate) handshakes: Handshakes,
-    /// Connections that wait until the peer's limit of streams allows one more.
-    waiting: VecDeque<usize>,
-    /// Connections for which this process has file descriptors.
-    pub files_max: usize,
     pub(crate) poller: Arc<Poller>,
     pub(crate) names: Names,
     /// Buffers into which sockets are read: one for each direction, if both ends are the kernel's.
@@ -85,7 +79,7 @@ impl Gateway {
         let names = Names::start(move || _ = waker.notify())?;
         Ok(Gateway {
             links: PeerLinks::new(now, &config, hub),
-            flows: Flows::default(),
+            flows: Flows::new(poller.clone()),
             journal: Journal::default(),
             users: Users::default(),
             lines: UserLines::default(),
@@ -94,8 +88,6 @@ impl Gateway {
             unsent: UnsentBytes::default(),
             port_waits: PortWaits::default(),
             handshakes: Handshakes::default(),
-            waiting: VecDeque::new(),
-            files_max: usize::MAX,
             poller,
             names,
             arenas: [BytesMut::new(), BytesMut::new()],
@@ -126,7 +118,7 @@ impl Gateway {
 
     /// Returns true if there is room for one more connection.
     pub fn has_room(&self) -> bool {
-        self.flows.len() < self.config.connections.min(self.files_max)
+        self.flows.len() < self.flows.most(self.config.connections)
             && !self.unsent.is_used_up(self.config.memory)
     }
 
@@ -174,10 +166,7 @@ impl Gateway {
         self.user_memory.opened(&flow);
         let slot = self.flows.insert(flow);
         let flow = self.flows.take(slot)?;
-        let watched = [(FAR, &flow.socket), (USER, &flow.user)].into_iter().try_for_each(|(end, socket)| {
-            socket.as_ref().map_or(Ok(()), |socket| self.watch(slot, end, socket))
-        });
-        match watched {
+        match self.flows.watch_all(slot, &flow) {
             Ok(()) => {
                 self.flows.put(slot, flow);
                 Some(slot)
@@ -187,25 +176,6 @@ impl Gateway {
                 self.finish(now, slot, flow, End::Reset);
                 None
             }
-        }
-    }
-
-    /// Registers a connection's socket with the poller.
-    pub(crate) fn watch(&self, slot: usize, end: usize, socket: &KernelSocket) -> io::Result<()> {
-        let key = FIRST_FLOW + 2 * slot + end;
-        // SAFETY: a socket is removed from the poller before it is closed.
-        unsafe { self.poller.add_with_mode(socket, PollEvent::all(key), PollMode::Edge) }
-    }
-
-    /// Handles an event of a connection's socket.
-    pub fn handle_ready(&mut self, event: &PollEvent) {
-        let (slot, end) = ((event.key - FIRST_FLOW) / 2, (event.key - FIRST_FLOW) % 2);
-        let Some(flow) = self.flows.get_mut(slot) else { return };
-        let socket = if end == USER { &mut flow.user } else { &mut flow.socket };
-        if let Some(socket) = socket {
-            socket.readable |= event.readable;
-            socket.writable |= event.writable;
-            self.flows.touch(slot);
         }
     }
 
@@ -355,7 +325,7 @@ impl Gateway {
         let trunk = self.links.engine.trunk(link).ok_or(End::Refused(Answer::Unreachable))?;
         let priority = flow.priority(&self.config.dscp);
         let Some(id) = open_stream(trunk, Class { priority, ..Class::default() }, preamble) else {
-            self.waiting.push_back(slot);
+            self.flows.wait_for_stream(slot);
             return Ok(false);
         };
         flow.stream = Some((link, id));
@@ -505,7 +475,7 @@ impl Gateway {
         }
         let (mut socket, user, stream) = (flow.socket, flow.user, flow.stream);
         for socket in [&socket, &user].into_iter().flatten() {
-            let _ = self.poller.delete(socket);
+            self.flows.unwatch(socket);
         }
         match end {
             End::Closed => {
@@ -575,14 +545,7 @@ impl Gateway {
         }
         self.lose_datagrams(link);
         self.lose_name_servers(link);
-        self.try_waiting();
-    }
-
-    /// Gives a turn to the connections that wait for a stream.
-    fn try_waiting(&mut self) {
-        for slot in std::mem::take(&mut self.waiting) {
-            self.flows.touch(slot);
-        }
+        self.flows.try_streams();
     }
 
     fn handle_stream(&mut self, now: Time, link: u32, event: TrunkEvent) {
@@ -592,7 +555,7 @@ impl Gateway {
                 let slot = self.flows.insert(SplitConnection::accepted(now, (link, id)));
                 return self.flows.set_timer(slot, Some(now + ASKING_MAX));
             }
-            TrunkEvent::MayOpen => return self.try_waiting(),
+            TrunkEvent::MayOpen => return self.flows.try_streams(),
             TrunkEvent::Received(id, _) => {
                 self.watch_memory(now, link);
                 id
@@ -613,12 +576,7 @@ impl Gateway {
                     self.finish(now, slot, flow, End::Reset);
                 }
             }
-            TrunkEvent::PeerFinished(_) => {
-                if let Some(flow) = self.flows.get_mut(slot) {
-                    flow.finished = true;
-                }
-                self.flows.touch(slot);
-            }
+            TrunkEvent::PeerFinished(_) => self.flows.finish_stream(slot),
             _ => self.flows.touch(slot),
         }
     }

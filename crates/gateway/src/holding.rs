@@ -61,7 +61,7 @@ impl Gateway {
         };
         let mut flow = self.flows.take(slot)?;
         self.mark(&socket, self.config.dscp.back(flow.dscp));
-        let watched = self.watch(slot, FAR, &socket);
+        let watched = self.flows.watch(slot, FAR, &socket);
         flow.socket = Some(socket);
         if let Err(e) = watched {
             self.journal.say(format!("poller: {e}"));

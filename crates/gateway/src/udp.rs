@@ -88,7 +88,7 @@ impl Gateway {
     }
 
     fn open_datagrams(&mut self, now: Time, client: SocketAddr, server: SocketAddr) -> Option<usize> {
-        if self.udp.flows.len() >= self.config.connections.min(self.files_max) {
+        if self.udp.flows.len() >= self.flows.most(self.config.connections) {
             return None;
         }
         let preamble = Preamble {
@@ -143,7 +143,7 @@ impl Gateway {
         if !self.allowed(*server) {
             return Err(End::Answered(Answer::Forbidden));
         }
-        if self.udp.flows.len() >= self.config.connections.min(self.files_max) {
+        if self.udp.flows.len() >= self.flows.most(self.config.connections) {
             return Err(End::Answered(Answer::Full));
         }
         let source = preamble.source.filter(|client| {
