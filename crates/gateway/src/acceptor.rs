@@ -49,7 +49,7 @@ impl Gateway {
         };
         flow.destination = Some(preamble.destination.clone());
         flow.client = preamble.source;
-        flow.dscp = preamble.dscp.map_or(Dscp::default(), Dscp::from_number);
+        flow.class.dscp = preamble.dscp.map_or(Dscp::default(), Dscp::from_number);
         if self.links.peers.is_over_quota(link) {
             return Err(End::Answered(Answer::OverQuota));
         }
@@ -132,7 +132,7 @@ impl Gateway {
                 addresses.insert(0, to);
                 return self.wait_for_port(now, slot, flow, (addresses, shares));
             }
-            match KernelSocket::connect(to, source, self.config.dscp.server(flow.dscp)) {
+            match KernelSocket::connect(to, source, self.config.dscp.server(flow.class.dscp)) {
                 Ok(socket) => {
                     self.leave_ports(now, to, flow.since, slot);
                     self.flows.watch(slot, FAR, &socket).map_err(|_| End::Answered(Answer::Full))?;

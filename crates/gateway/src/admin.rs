@@ -167,7 +167,7 @@ fn metrics(now: Time, gateway: &Gateway, rules: Option<&RuleCounts>) -> String {
     );
     let mut users = gateway.journal.counters.users.clone();
     for (_, flow) in gateway.flows.iter() {
-        if let Some(user) = flow.here {
+        if let Some(user) = flow.claims.here {
             users.add(user, flow.join.carried());
         }
     }

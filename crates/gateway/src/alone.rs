@@ -27,7 +27,8 @@ impl Gateway {
     ) {
         let dscp = socket.dscp();
         self.mark(&socket, self.config.dscp.back(dscp));
-        let flow = SplitConnection { dscp, ..SplitConnection::intercepted(now, socket, client, to) };
+        let mut flow = SplitConnection::intercepted(now, socket, client, to);
+        flow.class.dscp = dscp;
         self.insert(now, flow);
     }
 
@@ -39,16 +40,16 @@ impl Gateway {
         flow: &mut SplitConnection,
         to: SocketAddr,
     ) -> Result<bool, End> {
-        let Some(user) = flow.here else { return Err(End::Reset) };
+        let Some(user) = flow.claims.here else { return Err(End::Reset) };
         if !self.takes_memory(now, slot, flow, (NO_LINK, user))? {
             return Ok(false);
         }
         let config = &self.config;
-        flow.unsent = self.unsent.limit(config.memory, user);
+        flow.claims.unsent = self.unsent.limit(config.memory, user);
         let tuning = SocketTuning {
             congestion: config.congestion.as_deref(),
             buffer: config.memory / 4,
-            unsent: flow.unsent.bytes(),
+            unsent: flow.claims.unsent.bytes(),
             rate: config.rate,
         };
         if let Err(e) = flow.user.as_ref().map_or(Ok(()), |socket| socket.tune(&tuning)) {
@@ -59,8 +60,8 @@ impl Gateway {
 
     /// Takes a connection that has ended out of the unsent data.
     pub(crate) fn forget_unsent(&mut self, flow: &mut SplitConnection) {
-        if let Some(user) = flow.here {
-            self.unsent.set_full(user, &mut flow.unsent, false);
+        if let Some(user) = flow.claims.here {
+            self.unsent.set_full(user, &mut flow.claims.unsent, false);
         }
     }
 
@@ -79,8 +80,8 @@ impl Gateway {
             return Fate::Over(End::Reset);
         }
         let full = !client.socket.writable;
-        if let Some(user) = flow.here {
-            self.unsent.set_full(user, &mut flow.unsent, full);
+        if let Some(user) = flow.claims.here {
+            self.unsent.set_full(user, &mut flow.claims.unsent, full);
         }
         self.passed(now, slot, flow, most, before);
         self.fate(now, slot, flow, progress)

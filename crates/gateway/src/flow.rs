@@ -3,14 +3,13 @@
 //! Follows docs/stp.md §16: a preamble precedes the client's data, and an answer of one byte the server's.
 //! Leaves out the actions in each state (`gateway`).
 
-use crate::dscp::{Dscp, DscpTable};
+use crate::ack_checks::AckChecks;
+use crate::dscp::Dscp;
 use crate::kernel::KernelSocket;
-use crate::memory_waits::WaitPlace;
 use crate::socks::Socks;
-use crate::unsent::UnsentLimit;
-use crate::user::User;
+use crate::stream_class::StreamClass;
+use crate::user_claims::UserClaims;
 use bytes::Bytes;
-use skyhop_splice::gateway::priority;
 use skyhop_splice::join::Join;
 use skyhop_splice::preamble::{Destination, Preamble};
 use skyhop_units::{Span, Time};
@@ -76,28 +75,16 @@ pub struct SplitConnection {
     pub replies: bool,
     /// The far end has closed its direction of the stream.
     pub finished: bool,
-    /// The connection has carried enough data to yield to others.
-    pub bulk: bool,
     pub join: Join<Bytes>,
     pub since: Time,
     pub client: Option<SocketAddr>,
     pub destination: Option<Destination>,
-    /// The code point of the client's packets.
-    pub dscp: Dscp,
-    /// The user whose connection it is, if on this side of the link; the same after a reload that tells users apart otherwise.
-    pub here: Option<User>,
-    /// The user whose share of the link the connection uses, if it was opened here.
-    pub sharer: Option<User>,
-    /// The user whose memory the connection's stream uses.
-    pub owner: Option<User>,
-    /// The connection's place among those that wait for their user's memory.
-    pub waits_in: Option<WaitPlace>,
-    /// The connection's weight within that share.
-    pub weight: u8,
-    /// Data in the kernel towards the user, if there is no far gateway.
-    pub unsent: UnsentLimit,
-    /// Consecutive checks of the socket without a new acknowledgment.
-    pub looks: u32,
+    /// The class of its stream.
+    pub class: StreamClass,
+    /// Its parts of its user's resources.
+    pub claims: UserClaims,
+    /// Checks of the socket for an acknowledgment.
+    pub checks: AckChecks,
 }
 
 impl SplitConnection {
@@ -109,11 +96,6 @@ impl SplitConnection {
     /// The connection of a client whose handshake is not completed yet.
     pub fn held(now: Time, phase: Phase, client: SocketAddr) -> Self {
         SplitConnection { opener: true, client: Some(client), ..Self::new(now, phase) }
-    }
-
-    /// The priority of its stream: the table's, or the one by age.
-    pub fn priority(&self, table: &DscpTable) -> u8 {
-        table.priority(self.dscp).unwrap_or(priority(self.bulk))
     }
 
     /// A client's connection to a server, without a far gateway.
@@ -141,19 +123,13 @@ impl SplitConnection {
             opener: false,
             replies: false,
             finished: false,
-            bulk: false,
             join: Join::new(),
             since,
             client: None,
             destination: None,
-            dscp: Dscp::default(),
-            here: None,
-            sharer: None,
-            owner: None,
-            waits_in: None,
-            weight: 16,
-            unsent: UnsentLimit::default(),
-            looks: 0,
+            class: StreamClass::new(Dscp::default()),
+            claims: UserClaims::default(),
+            checks: AckChecks::default(),
         }
     }
 }

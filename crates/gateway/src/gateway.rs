@@ -28,22 +28,19 @@ use crate::user_turns::{allowed, window};
 use bytes::{Bytes, BytesMut};
 use polling::Poller;
 use skyhop_live::engine::Event;
-use skyhop_splice::gateway::{self, BULK, StreamSide};
+use skyhop_splice::gateway::{self, StreamSide};
 use skyhop_splice::join::Progress;
 use skyhop_splice::preamble::{Answer, Destination, Preamble};
 use skyhop_splice::user_rates::UserLines;
 use skyhop_splice::users::Users;
-use skyhop_transport::stp::{Class, TrunkEvent};
-use skyhop_units::{Span, Time};
+use skyhop_transport::stp::TrunkEvent;
+use skyhop_units::Time;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
 /// Turns of connections before the association's socket is served again.
 const TURNS: usize = 64;
-/// The first and the longest pause between checks for an acknowledgment.
-const LOOK_MIN: Span = Span::from_millis(2);
-const LOOK_MAX: Span = Span::from_millis(256);
 
 /// The gateway.
 pub struct Gateway {
@@ -145,7 +142,7 @@ impl Gateway {
         let preamble = Preamble { source, dscp: marked, ..Preamble::to(to.clone()) };
         self.mark(&socket, self.config.dscp.back(dscp));
         let mut flow = SplitConnection::opened(now, Phase::Waiting(preamble), socket, client);
-        (flow.destination, flow.dscp) = (Some(to), dscp);
+        (flow.destination, flow.class.dscp) = (Some(to), dscp);
         self.insert(now, flow);
     }
 
@@ -162,7 +159,7 @@ impl Gateway {
 
     pub(crate) fn insert(&mut self, now: Time, mut flow: SplitConnection) -> Option<usize> {
         self.journal.counters.opened += 1;
-        flow.here = flow.client.map(|client| User::of(client.ip(), &self.config.users));
+        flow.claims.here = flow.client.map(|client| User::of(client.ip(), &self.config.users));
         self.user_memory.opened(&flow);
         let slot = self.flows.insert(flow);
         let flow = self.flows.take(slot)?;
@@ -323,22 +320,21 @@ impl Gateway {
         }
         let Phase::Waiting(preamble) = &flow.phase else { return Ok(false) };
         let trunk = self.links.engine.trunk(link).ok_or(End::Refused(Answer::Unreachable))?;
-        let priority = flow.priority(&self.config.dscp);
-        let Some(id) = open_stream(trunk, Class { priority, ..Class::default() }, preamble) else {
+        let Some(id) = open_stream(trunk, flow.class.with(&self.config.dscp), preamble) else {
             self.flows.wait_for_stream(slot);
             return Ok(false);
         };
         flow.stream = Some((link, id));
-        flow.sharer = user;
+        flow.claims.sharer = user;
         flow.phase = Phase::Opening;
         self.flows.bind(slot, (link, id));
         self.flows.set_timer(slot, None);
         if let Some(user) = user {
             self.own_memory(flow, user);
             let (weight, others) = self.users.add(user, (link, id));
-            flow.weight = weight;
+            flow.class.weight = weight;
             if let Some(trunk) = self.links.engine.trunk(link) {
-                trunk.prioritize(id, Class { priority, weight });
+                trunk.prioritize(id, flow.class.with(&self.config.dscp));
             }
             if others {
                 self.share(user, link, weight);
@@ -361,8 +357,8 @@ impl Gateway {
         for stream in self.users.streams(user, link) {
             let flow = self.flows.of_stream(stream).and_then(|slot| self.flows.get_mut(slot));
             let Some(flow) = flow else { continue };
-            flow.weight = weight;
-            trunk.prioritize(stream.1, Class { priority: flow.priority(&self.config.dscp), weight });
+            flow.class.weight = weight;
+            trunk.prioritize(stream.1, flow.class.with(&self.config.dscp));
         }
     }
 
@@ -413,10 +409,8 @@ impl Gateway {
         if kernel.socket.has_failed() {
             return Fate::Over(End::Reset);
         }
-        if opener && !flow.bulk && flow.join.carried().iter().sum::<u64>() > BULK {
-            flow.bulk = true;
-            let priority = flow.priority(&self.config.dscp);
-            trunk.prioritize(id, Class { priority, weight: flow.weight });
+        if opener && flow.class.carried(flow.join.carried().iter().sum()) {
+            trunk.prioritize(id, flow.class.with(&self.config.dscp));
         }
         self.passed(now, slot, flow, most, before);
         self.fate(now, slot, flow, progress)
@@ -436,9 +430,7 @@ impl Gateway {
             Progress::Closed => Fate::Over(End::Closed),
             Progress::Broken(_) => Fate::Over(End::Reset),
             Progress::WaitsForAcknowledgment => {
-                let pause = (LOOK_MIN * (1 << flow.looks.min(7))).min(LOOK_MAX);
-                flow.looks += 1;
-                self.flows.set_timer(slot, Some(now + pause));
+                self.flows.set_timer(slot, Some(now + flow.checks.next_pause()));
                 Fate::Stays
             }
         }
@@ -459,16 +451,16 @@ impl Gateway {
         self.disown_memory(&flow);
         self.user_memory.ended(&flow);
         self.forget_unsent(&mut flow);
-        if let Some(user) = flow.here {
+        if let Some(user) = flow.claims.here {
             self.lines.forget(now, user, slot);
         }
         if end == End::HandedOver {
             return;
         }
-        if let Some(user) = flow.here {
+        if let Some(user) = flow.claims.here {
             self.journal.counters.users.add(user, [up, down]);
         }
-        if let (Some(user), Some(stream)) = (flow.sharer, flow.stream)
+        if let (Some(user), Some(stream)) = (flow.claims.sharer, flow.stream)
             && let Some(weight) = self.users.remove(user, stream)
         {
             self.share(user, stream.0, weight);

@@ -30,7 +30,7 @@ impl Gateway {
         let marked = (syn.dscp != Dscp::default()).then_some(syn.dscp.number());
         let preamble = Preamble { source: Some(syn.client), dscp: marked, ..Preamble::to(to.clone()) };
         let mut flow = SplitConnection::held(now, Phase::Waiting(preamble), syn.client);
-        (flow.destination, flow.dscp) = (Some(to), syn.dscp);
+        (flow.destination, flow.class.dscp) = (Some(to), syn.dscp);
         if let Some(slot) = self.insert(now, flow) {
             self.handshakes.hold(slot, syn, user);
         }
@@ -60,7 +60,7 @@ impl Gateway {
             Accepted::New => return Some(socket),
         };
         let mut flow = self.flows.take(slot)?;
-        self.mark(&socket, self.config.dscp.back(flow.dscp));
+        self.mark(&socket, self.config.dscp.back(flow.class.dscp));
         let watched = self.flows.watch(slot, FAR, &socket);
         flow.socket = Some(socket);
         if let Err(e) = watched {

@@ -21,6 +21,9 @@
 //! | `sides` | a socket and a stream as the sides of a join |
 //! | `fate` | the result of a connection's turn, and the causes of its end |
 //! | `flow` | one connection |
+//! | `stream_class` | the class of a connection's stream |
+//! | `user_claims` | a connection's parts of its user's resources |
+//! | `ack_checks` | checks for an acknowledgment of the kernel's peer |
 //! | `flows` | all connections |
 //! | `peers` | the terminals of a hub, or the hub of a terminal |
 //! | `peer_links` | the associations with them |
@@ -56,6 +59,7 @@
 //! | `daemon` | the thread, its clock and its poller |
 
 mod acceptor;
+mod ack_checks;
 mod admin;
 mod alone;
 mod config;
@@ -90,6 +94,7 @@ mod rule_counters;
 mod rules;
 mod sides;
 mod socks;
+mod stream_class;
 mod syn;
 mod syn_device;
 mod syn_log;
@@ -99,6 +104,7 @@ mod udp_loads;
 mod unsent;
 mod usage;
 mod user;
+mod user_claims;
 mod user_counters;
 mod user_limits;
 mod user_memory;

@@ -72,14 +72,14 @@ impl UserMemory {
 
     /// Counts a connection that a user here has opened.
     pub fn opened(&mut self, flow: &SplitConnection) {
-        if let Some(user) = flow.here {
+        if let Some(user) = flow.claims.here {
             *self.connections.entry(user).or_default() += 1;
         }
     }
 
     /// Takes a connection that has ended out of the count.
     pub fn ended(&mut self, flow: &SplitConnection) {
-        let Some(user) = flow.here else { return };
+        let Some(user) = flow.claims.here else { return };
         if let Entry::Occupied(mut count) = self.connections.entry(user) {
             *count.get_mut() -= 1;
             if *count.get() == 0 {
@@ -115,7 +115,7 @@ impl UserMemory {
 impl Gateway {
     /// Returns true if the user of a connection has more connections than the file allows.
     pub(crate) fn has_too_many(&self, flow: &SplitConnection) -> bool {
-        let Some(user) = flow.here.filter(|_| !self.config.users.is_empty()) else { return false };
+        let Some(user) = flow.claims.here.filter(|_| !self.config.users.is_empty()) else { return false };
         let count = self.user_memory.connections_of(user);
         user.limits(&self.config.users).is_some_and(|limits| count > limits.connections as u64)
     }
@@ -133,7 +133,7 @@ impl Gateway {
     pub(crate) fn own_memory(&mut self, flow: &mut SplitConnection, user: User) {
         let Some((link, id)) = flow.stream else { return };
         let number = self.user_memory.enter(link, user);
-        flow.owner = Some(user);
+        flow.claims.owner = Some(user);
         if let Some(trunk) = self.links.engine.trunk(link) {
             trunk.assign(id, number);
         }
@@ -141,7 +141,7 @@ impl Gateway {
 
     /// Takes a connection that has ended out of its user's memory.
     pub(crate) fn disown_memory(&mut self, flow: &SplitConnection) {
-        let (Some(user), Some((link, id))) = (flow.owner, flow.stream) else { return };
+        let (Some(user), Some((link, id))) = (flow.claims.owner, flow.stream) else { return };
         self.user_memory.leave(link, user);
         if let Some(trunk) = self.links.engine.trunk(link) {
             trunk.assign(id, 0);
@@ -159,10 +159,10 @@ impl Gateway {
         (link, user): LinkUser,
     ) -> Result<bool, End> {
         // The association may be another one by now.
-        if flow.waits_in.is_some_and(|(of, _)| of != (link, user)) {
+        if flow.claims.waits_in.is_some_and(|(of, _)| of != (link, user)) {
             self.leave_memory_waits(now, flow);
         }
-        let first = self.user_memory.waits.may_try((link, user), flow.waits_in);
+        let first = self.user_memory.waits.may_try((link, user), flow.claims.waits_in);
         if first && self.has_memory(link, user) {
             if self.leave_memory_waits(now, flow) && !flow.opener {
                 // The server has its own time to answer.
@@ -178,10 +178,10 @@ impl Gateway {
         if now >= ends {
             return Err(full);
         }
-        if flow.waits_in.is_none() {
+        if flow.claims.waits_in.is_none() {
             let most = flow.stream.map_or(usize::MAX, |_| waiting_max(self.config.memory));
-            flow.waits_in = self.user_memory.waits.enter((link, user), slot, most);
-            if flow.waits_in.is_none() {
+            flow.claims.waits_in = self.user_memory.waits.enter((link, user), slot, most);
+            if flow.claims.waits_in.is_none() {
                 return Err(full);
             }
             self.journal.waits_for_memory(user);
@@ -192,7 +192,7 @@ impl Gateway {
 
     /// Ends a connection's wait for memory, and lets the next one of its user try. Returns true if it waited.
     pub(crate) fn leave_memory_waits(&mut self, now: Time, flow: &mut SplitConnection) -> bool {
-        let Some(place) = flow.waits_in.take() else { return false };
+        let Some(place) = flow.claims.waits_in.take() else { return false };
         if let Some(next) = self.user_memory.waits.leave(place) {
             self.flows.set_timer(next, Some(now));
         }
@@ -233,7 +233,7 @@ impl Gateway {
         let mut of_users: BTreeMap<User, (u64, Vec<(u64, usize)>)> = BTreeMap::new();
         for slot in self.flows.of_link(link) {
             let Some(flow) = self.flows.get_mut(slot) else { continue };
-            let (Some((_, id)), Some(user)) = (flow.stream, flow.owner) else { continue };
+            let (Some((_, id)), Some(user)) = (flow.stream, flow.claims.owner) else { continue };
             let (held, connections) = of_users.entry(user).or_default();
             *held += trunk.readable(id);
             connections.push((trunk.readable(id), slot));

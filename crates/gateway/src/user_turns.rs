@@ -14,7 +14,7 @@ impl Gateway {
     /// Returns true if the user of a new connection has used up a quota.
     pub(crate) fn is_over_quota(&self, flow: &SplitConnection) -> bool {
         !self.config.users.is_empty()
-            && flow.here.is_some_and(|user| self.user_quotas.is_over(&self.config.users, user))
+            && flow.claims.here.is_some_and(|user| self.user_quotas.is_over(&self.config.users, user))
     }
 
     /// Counts what a connection of a user with a rate or a quota has passed on.
@@ -26,7 +26,7 @@ impl Gateway {
         most: [u64; 2],
         before: [u64; 2],
     ) {
-        let Some(user) = flow.here.filter(|_| !self.config.users.is_empty()) else { return };
+        let Some(user) = flow.claims.here.filter(|_| !self.config.users.is_empty()) else { return };
         let bytes = [0, 1].map(|way| flow.join.carried()[way] - before[way]);
         if user.quota(&self.config.users).is_some() {
             self.user_quotas.passed(user, bytes.iter().sum());
@@ -39,7 +39,7 @@ impl Gateway {
 
 /// The rates of a connection's user, to the server and back.
 fn rates_of(config: &Config, flow: &SplitConnection) -> Option<(User, [Option<Rate>; 2])> {
-    let user = flow.here.filter(|_| !config.users.is_empty())?;
+    let user = flow.claims.here.filter(|_| !config.users.is_empty())?;
     user.limits(&config.users).map(|limits| (user, limits.rates))
 }
 
