@@ -28,7 +28,7 @@ impl Gateway {
         let (Phase::Reading(bytes), Some((link, id))) = (&mut flow.phase, flow.stream) else {
             return Ok(false);
         };
-        let trunk = self.links.engine.trunk(link).ok_or(End::Lost)?;
+        let trunk = self.core.links.engine.trunk(link).ok_or(End::Lost)?;
         let preamble = loop {
             match Preamble::parse(bytes) {
                 Ok(Some((preamble, _))) => break preamble,
@@ -50,14 +50,14 @@ impl Gateway {
         flow.destination = Some(preamble.destination.clone());
         flow.client = preamble.source;
         flow.class.dscp = preamble.dscp.map_or(Dscp::default(), Dscp::from_number);
-        if self.links.peers.is_over_quota(link) {
+        if self.core.links.peers.is_over_quota(link) {
             return Err(End::Answered(Answer::OverQuota));
         }
         if preamble.carries == Carries::Datagrams {
             return self.accept_datagrams(now, flow, &preamble);
         }
         // The count includes this connection.
-        if self.flows.len() > self.flows.most(self.config.connections) {
+        if self.core.flows.len() > self.core.connections_max() {
             return Err(End::Answered(Answer::Full));
         }
         flow.phase = Phase::Waiting(preamble);
@@ -69,9 +69,12 @@ impl Gateway {
         let (Some(destination), Some((link, _))) = (flow.destination.clone(), flow.stream) else {
             return Ok(false);
         };
-        if let Some(user) =
-            user_of(&destination, flow.client, self.config.role == Role::Terminal, &self.config.users)
-        {
+        if let Some(user) = user_of(
+            &destination,
+            flow.client,
+            self.core.config.role == Role::Terminal,
+            &self.core.config.users,
+        ) {
             if !self.takes_memory(now, slot, flow, (link, user))? {
                 return Ok(false);
             }
@@ -80,7 +83,7 @@ impl Gateway {
         match destination {
             Destination::Address(address) => self.connect(now, slot, flow, vec![address]),
             Destination::Name(name, port) => {
-                if !self.names.ask(self.flows.name(slot), name, port) {
+                if !self.names.ask(self.core.flows.name(slot), name, port) {
                     return Err(End::Answered(Answer::Full));
                 }
                 flow.phase = Phase::Resolving;
@@ -90,15 +93,15 @@ impl Gateway {
     }
 
     pub(crate) fn resolved(&mut self, now: Time, slot: usize, addresses: Vec<SocketAddr>) {
-        let Some(mut flow) = self.flows.take(slot) else { return };
+        let Some(mut flow) = self.core.flows.take(slot) else { return };
         let begun = match addresses.is_empty() {
             true => Err(End::Answered(Answer::NoSuchName)),
             false => self.connect(now, slot, &mut flow, addresses),
         };
         match begun {
             Ok(_) => {
-                self.flows.put(slot, flow);
-                self.flows.touch(slot);
+                self.core.flows.put(slot, flow);
+                self.core.flows.touch(slot);
             }
             Err(end) => self.finish(now, slot, flow, end),
         }
@@ -122,9 +125,10 @@ impl Gateway {
             }
             let link = flow.stream.map_or(0, |(link, _)| link);
             let source = flow.client.filter(|client| {
-                self.config.source == SourceAddress::Client
+                self.core.config.source == SourceAddress::Client
                     && client.is_ipv4() == to.is_ipv4()
-                    && (self.config.role == Role::Alone || self.links.peers.has_user(link, client.ip()))
+                    && (self.core.config.role == Role::Alone
+                        || self.core.links.peers.has_user(link, client.ip()))
             });
             // A client's own address and port are no other connection's.
             let shares = source.is_none();
@@ -132,13 +136,13 @@ impl Gateway {
                 addresses.insert(0, to);
                 return self.wait_for_port(now, slot, flow, (addresses, shares));
             }
-            match KernelSocket::connect(to, source, self.config.dscp.server(flow.class.dscp)) {
+            match KernelSocket::connect(to, source, self.core.config.dscp.server(flow.class.dscp)) {
                 Ok(socket) => {
                     self.leave_ports(now, to, flow.since, slot);
-                    self.flows.watch(slot, FAR, &socket).map_err(|_| End::Answered(Answer::Full))?;
+                    self.core.flows.watch(slot, FAR, &socket).map_err(|_| End::Answered(Answer::Full))?;
                     flow.socket = Some(socket);
                     flow.phase = Phase::Connecting(addresses);
-                    self.flows.set_timer(slot, Some(now + self.config.connect_timeout));
+                    self.core.flows.set_timer(slot, Some(now + self.core.config.connect_timeout));
                     return Ok(false);
                 }
                 Err(e) if e.kind() == io::ErrorKind::AddrNotAvailable => {
@@ -164,7 +168,7 @@ impl Gateway {
         (addresses, shares): (Vec<SocketAddr>, bool),
     ) -> Result<bool, End> {
         let Some(to) = addresses.first().copied() else { return Err(End::Answered(Answer::Full)) };
-        let ends = flow.since + self.config.connect_timeout;
+        let ends = flow.since + self.core.config.connect_timeout;
         if now >= ends {
             self.leave_ports(now, to, flow.since, slot);
             return Err(End::Answered(Answer::Full));
@@ -174,20 +178,20 @@ impl Gateway {
         }
         let first = !shares || self.port_waits.is_first(to, flow.since, slot);
         flow.phase = Phase::Connecting(addresses);
-        self.flows.set_timer(slot, Some(if first { ends.min(now + PORT_PAUSE) } else { ends }));
+        self.core.flows.set_timer(slot, Some(if first { ends.min(now + PORT_PAUSE) } else { ends }));
         Ok(false)
     }
 
     /// Notes that a connection does not wait for a port any more; the next one to the server tries.
     pub(crate) fn leave_ports(&mut self, now: Time, to: SocketAddr, since: Time, slot: usize) {
         if let Some(next) = self.port_waits.leave(to, since, slot) {
-            self.flows.set_timer(next, Some(now));
+            self.core.flows.set_timer(next, Some(now));
         }
     }
 
     /// The kernel looks through all ports for a free one, so that not each connection should ask.
     fn note_lack_of_ports(&mut self, now: Time, to: SocketAddr, shares: bool) {
-        self.journal.lacks_port(to);
+        self.core.journal.lacks_port(to);
         if shares {
             self.port_waits.note_lack(to, now + PORT_PAUSE / 2);
         }
@@ -196,8 +200,8 @@ impl Gateway {
     /// Returns true if connections to the address are allowed: a special-purpose address or one of this host's only if the file names it. A
     /// terminal connects only to addresses that the file names.
     pub(crate) fn allowed(&self, to: SocketAddr) -> bool {
-        let named = self.config.allow.iter().any(|prefix| prefix.contains(to.ip()));
-        let open = self.config.role != Role::Terminal && !is_special(to.ip()) && !is_own(to.ip());
+        let named = self.core.config.allow.iter().any(|prefix| prefix.contains(to.ip()));
+        let open = self.core.config.role != Role::Terminal && !is_special(to.ip()) && !is_own(to.ip());
         to.port() != 0 && (named || open)
     }
 
@@ -214,7 +218,7 @@ impl Gateway {
         };
         let failed = if socket.writable {
             socket.take_error().map(|e| answer_to(&e))
-        } else if now.since(flow.since) >= self.config.connect_timeout {
+        } else if now.since(flow.since) >= self.core.config.connect_timeout {
             Some(Answer::TimedOut)
         } else {
             return Ok(false);
@@ -222,16 +226,16 @@ impl Gateway {
         let others = std::mem::take(others);
         let Some(answer) = failed else {
             if let Some((link, id)) = flow.stream {
-                let trunk = self.links.engine.trunk(link).ok_or(End::Lost)?;
+                let trunk = self.core.links.engine.trunk(link).ok_or(End::Lost)?;
                 trunk.write(id, Bytes::copy_from_slice(&[Answer::Connected.number()]));
                 trunk.unreserve(id);
             }
             flow.phase = Phase::Open;
-            self.flows.set_timer(slot, None);
+            self.core.flows.set_timer(slot, None);
             return Ok(true);
         };
         if let Some(socket) = flow.socket.take() {
-            self.flows.unwatch(&socket);
+            self.core.flows.unwatch(&socket);
         }
         if others.is_empty() || answer == Answer::TimedOut {
             return Err(End::Answered(answer));

@@ -155,24 +155,24 @@ fn answer(head: &[u8], now: Time, gateway: &Gateway, rules: Option<&RuleCounts>)
 
 fn metrics(now: Time, gateway: &Gateway, rules: Option<&RuleCounts>) -> String {
     let mut out = String::new();
-    gateway.journal.counters.prometheus(&mut out);
+    gateway.core.journal.counters.prometheus(&mut out);
     let _ = writeln!(
         out,
         "# HELP skyhop_gateway_connections Connections now.\n# TYPE skyhop_gateway_connections gauge\n\
          skyhop_gateway_connections {}\n\
          # HELP skyhop_gateway_users Users with connections.\n# TYPE skyhop_gateway_users gauge\n\
          skyhop_gateway_users {}",
-        gateway.flows.len(),
+        gateway.core.flows.len(),
         gateway.users.len()
     );
-    let mut users = gateway.journal.counters.users.clone();
-    for (_, flow) in gateway.flows.iter() {
+    let mut users = gateway.core.journal.counters.users.clone();
+    for (_, flow) in gateway.core.flows.iter() {
         if let Some(user) = flow.claims.here {
             users.add(user, flow.join.carried());
         }
     }
     users.prometheus(&mut out);
-    gateway.user_quotas.prometheus(&gateway.config.users, &mut out);
+    gateway.user_quotas.prometheus(&gateway.core.config.users, &mut out);
     rule_metrics(rules, &mut out);
     let dns = &gateway.name_servers.cache;
     for (name, kind, help, value) in [
@@ -198,7 +198,7 @@ fn metrics(now: Time, gateway: &Gateway, rules: Option<&RuleCounts>) -> String {
             "# HELP skyhop_gateway_{name} {help}\n# TYPE skyhop_gateway_{name} {kind}\nskyhop_gateway_{name} {value}"
         );
     }
-    let sealed = gateway.links.engine.counters();
+    let sealed = gateway.core.links.engine.counters();
     let _ = writeln!(
         out,
         "# HELP skyhop_gateway_packets_dropped_total Packets that were not of an association.\n\
@@ -214,7 +214,7 @@ fn metrics(now: Time, gateway: &Gateway, rules: Option<&RuleCounts>) -> String {
         let _ = writeln!(out, "skyhop_gateway_packets_dropped_total{{reason=\"{why}\"}} {count}");
     }
     let peers: Vec<Value> =
-        gateway.links.peers.iter().map(|(name, link)| peer(now, gateway, name, link)).collect();
+        gateway.core.links.peers.iter().map(|(name, link)| peer(now, gateway, name, link)).collect();
     for (key, kind, help) in [
         ("up", "gauge", "1 if the peer's association is open."),
         ("rtt_s", "gauge", "Smoothed round trip of the association, seconds."),
@@ -267,9 +267,9 @@ fn rule_metrics(rules: Option<&RuleCounts>, out: &mut String) {
 }
 
 fn peer(now: Time, gateway: &Gateway, name: &str, link: Option<u32>) -> Value {
-    let quota = gateway.links.peers.quota(name);
+    let quota = gateway.core.links.peers.quota(name);
     let (quota, used) = (quota.map(|(quota, _)| quota), quota.map(|(_, used)| used));
-    let Some(link) = link.and_then(|id| gateway.links.engine.link(id)) else {
+    let Some(link) = link.and_then(|id| gateway.core.links.engine.link(id)) else {
         return json!({ "name": name, "up": false, "quota_bytes": quota, "quota_used_bytes": used });
     };
     let (trunk, path) = (&link.trunk, link.trunk.path_stats());
@@ -288,7 +288,7 @@ fn peer(now: Time, gateway: &Gateway, name: &str, link: Option<u32>) -> Value {
         "in_flight_max_bytes": trunk.in_flight_max(),
         "held_bytes": trunk.held_bytes(),
         "queue_bytes": trunk.unsent_bytes(),
-        "return_share": return_share(gateway.config.role, link),
+        "return_share": return_share(gateway.core.config.role, link),
         "packet_size": trunk.packet_size(),
         "streams": trunk.streams(),
         "packets_sent": link.traffic.packets_sent,
@@ -308,11 +308,11 @@ fn return_share(role: Role, link: &Link) -> Option<f64> {
 
 /// The current status of the gateway.
 fn status(now: Time, gateway: &Gateway) -> Value {
-    let flows = gateway.flows.iter().take(LISTED).map(|(_, flow)| {
+    let flows = gateway.core.flows.iter().take(LISTED).map(|(_, flow)| {
         let unsent =
-            flow.stream.and_then(|(link, id)| Some(gateway.links.engine.link(link)?.trunk.unsent(id)));
+            flow.stream.and_then(|(link, id)| Some(gateway.core.links.engine.link(link)?.trunk.unsent(id)));
         let unread =
-            flow.stream.and_then(|(link, id)| Some(gateway.links.engine.link(link)?.trunk.readable(id)));
+            flow.stream.and_then(|(link, id)| Some(gateway.core.links.engine.link(link)?.trunk.readable(id)));
         let [up, down] = flow.join.carried();
         let blocked = flow.socket.as_ref().is_some_and(|socket| !socket.writable);
         // The current bottleneck of the connection, as seen from this gateway.
@@ -336,20 +336,20 @@ fn status(now: Time, gateway: &Gateway) -> Value {
         })
     });
     json!({
-        "role": gateway.config.role.to_string(),
+        "role": gateway.core.config.role.to_string(),
         "version": env!("CARGO_PKG_VERSION"),
-        "peers": gateway.links.peers.iter().map(|(name, link)| peer(now, gateway, name, link)).collect::<Vec<_>>(),
+        "peers": gateway.core.links.peers.iter().map(|(name, link)| peer(now, gateway, name, link)).collect::<Vec<_>>(),
         "user_quotas": gateway
             .user_quotas
-            .shown(&gateway.config.users)
+            .shown(&gateway.core.config.users)
             .map(|(user, quota, used)| json!({ "user": user.to_string(), "quota_bytes": quota, "quota_used_bytes": used }))
             .collect::<Vec<_>>(),
-        "connections": gateway.flows.len(),
-        "connections_opened": gateway.journal.counters.opened,
-        "connections_accepted": gateway.journal.counters.accepted,
-        "connections_closed": gateway.journal.counters.closed,
-        "connections_reset": gateway.journal.counters.reset,
-        "connections_lost": gateway.journal.counters.lost,
+        "connections": gateway.core.flows.len(),
+        "connections_opened": gateway.core.journal.counters.opened,
+        "connections_accepted": gateway.core.journal.counters.accepted,
+        "connections_closed": gateway.core.journal.counters.closed,
+        "connections_reset": gateway.core.journal.counters.reset,
+        "connections_lost": gateway.core.journal.counters.lost,
         "flows": flows.collect::<Vec<_>>(),
     })
 }

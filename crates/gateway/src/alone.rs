@@ -26,7 +26,7 @@ impl Gateway {
         to: SocketAddr,
     ) {
         let dscp = socket.dscp();
-        self.mark(&socket, self.config.dscp.back(dscp));
+        self.mark(&socket, self.core.config.dscp.back(dscp));
         let mut flow = SplitConnection::intercepted(now, socket, client, to);
         flow.class.dscp = dscp;
         self.insert(now, flow);
@@ -44,7 +44,7 @@ impl Gateway {
         if !self.takes_memory(now, slot, flow, (NO_LINK, user))? {
             return Ok(false);
         }
-        let config = &self.config;
+        let config = &self.core.config;
         flow.claims.unsent = self.unsent.limit(config.memory, user);
         let tuning = SocketTuning {
             congestion: config.congestion.as_deref(),
@@ -53,7 +53,7 @@ impl Gateway {
             rate: config.rate,
         };
         if let Err(e) = flow.user.as_ref().map_or(Ok(()), |socket| socket.tune(&tuning)) {
-            self.journal.say(format!("a connection towards users: {e}"));
+            self.core.journal.say(format!("a connection towards users: {e}"));
         }
         self.connect(now, slot, flow, vec![to])
     }
@@ -67,7 +67,7 @@ impl Gateway {
 
     /// Copies data between two sockets of the kernel.
     pub(crate) fn pump_alone(&mut self, now: Time, slot: usize, flow: &mut SplitConnection) -> Fate {
-        let most = allowed(&mut self.lines, &self.config, now, slot, flow);
+        let most = allowed(&mut self.lines, &self.core.config, now, slot, flow);
         let before = flow.join.carried();
         let (Some(user), Some(server)) = (&mut flow.user, &mut flow.socket) else {
             return Fate::Over(End::Reset);

@@ -126,16 +126,16 @@ pub fn run(
     keep_freed_memory();
     let mut daemon = Daemon::start(path, config, signals, log)?;
     let most = usize::try_from(files).unwrap_or(usize::MAX).saturating_sub(FILES_BESIDE);
-    if most < daemon.gateway.config.connections {
+    if most < daemon.gateway.core.config.connections {
         // Beyond this limit the kernel would refuse connections one by one, and each would be retried at once.
-        daemon.gateway.flows.files_max = most;
+        daemon.gateway.core.flows.files_max = most;
         let message = format!(
             "{files} files may be open, so {most} connections and not {} (ulimit -n, LimitNOFILE)",
-            daemon.gateway.config.connections
+            daemon.gateway.core.config.connections
         );
         (daemon.log)(&message);
     }
-    daemon.gateway.links.engine.set_tap(tap);
+    daemon.gateway.core.links.engine.set_tap(tap);
     daemon.tell_ready();
     let ended = daemon.run();
     daemon.clean_up();
@@ -242,7 +242,7 @@ impl Daemon {
 
     /// Reads the usage of quotas.
     fn open_usage(&mut self) -> Result<(), String> {
-        let config = &self.gateway.config;
+        let config = &self.gateway.core.config;
         let of_terminals = config.terminals.values().any(|terminal| terminal.quota.is_some());
         let of_users = config.users.iter().any(|users| users.quota.is_some());
         if self.usage.is_some() || !(of_terminals || of_users) {
@@ -264,8 +264,8 @@ impl Daemon {
         }
         self.counted_at = now;
         let wall = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-        self.gateway.links.count(wall);
-        self.gateway.user_quotas.count(wall, &self.gateway.config.users);
+        self.gateway.core.links.count(wall);
+        self.gateway.user_quotas.count(wall, &self.gateway.core.config.users);
         if let Some(usage) = &mut self.usage
             && let Err(e) = usage.write(now, self.gateway.quotas(), at_end)
         {
@@ -275,7 +275,7 @@ impl Daemon {
 
     /// Opens the listeners that a file names; those for intercepted connections exist only while the association does.
     fn listen(&mut self) -> Result<(), String> {
-        let config = &self.gateway.config;
+        let config = &self.gateway.core.config;
         let mut wanted = Vec::new();
         if let Some((address, _)) = config.socks {
             wanted.push((format!("socks.listen: {address}"), address, Purpose::Socks));
@@ -296,8 +296,8 @@ impl Daemon {
             let listener = Listener::bind(address).map_err(|e| format!("{what}: {e}"))?;
             self.add_listener(listener, purpose).map_err(|e| format!("{what}: {e}"))?;
         }
-        if self.gateway.config.intercept.is_some() {
-            if let Some(name) = &self.gateway.config.congestion {
+        if self.gateway.core.config.intercept.is_some() {
+            if let Some(name) = &self.gateway.core.config.congestion {
                 let known = congestion_controls();
                 if !known.is_empty() && !known.contains(name) {
                     let known = known.join(", ");
@@ -307,9 +307,9 @@ impl Daemon {
                 }
             }
             // A trial, so that a missing privilege is reported at the start.
-            let port = self.gateway.config.intercept.as_ref().map_or(0, |intercept| intercept.port);
+            let port = self.gateway.core.config.intercept.as_ref().map_or(0, |intercept| intercept.port);
             self.intercept(true).map_err(|e| format!("intercept: port {port}: {}", in_use(e)))?;
-            if self.gateway.config.role == Role::Terminal {
+            if self.gateway.core.config.role == Role::Terminal {
                 self.intercept(false).map_err(|e| format!("intercept: {e}"))?;
             }
         }
@@ -331,7 +331,7 @@ impl Daemon {
     /// Opens or closes the listeners for intercepted connections: without them the firewall passes or refuses new connections, according to
     /// its rules.
     fn intercept(&mut self, open: bool) -> io::Result<()> {
-        let Some(intercept) = &self.gateway.config.intercept else { return Ok(()) };
+        let Some(intercept) = &self.gateway.core.config.intercept else { return Ok(()) };
         let port = intercept.port;
         let datagrams = (open && intercept.takes_datagrams()).then_some(port);
         self.gateway.intercept_datagrams(datagrams)?;
@@ -358,7 +358,7 @@ impl Daemon {
     }
 
     fn install_rules(&mut self) -> Result<(), String> {
-        let config = self.gateway.config.clone();
+        let config = self.gateway.core.config.clone();
         let Some(ruleset) = rules::ruleset(&config) else { return Ok(()) };
         let mark = mark(&config);
         self.open_syns(holds_syns(&config))?;
@@ -434,7 +434,7 @@ impl Daemon {
         if let Err(e) = rules::remove() {
             (self.log)(&e.to_string());
         }
-        routing::remove(mark(&self.gateway.config));
+        routing::remove(mark(&self.gateway.core.config));
     }
 
     fn clean_up(&mut self) {
@@ -444,17 +444,17 @@ impl Daemon {
         }
         // Connections that are still open are reset on both sides.
         for (id, _) in
-            self.gateway.links.engine.links().map(|(id, link)| (id, link.since)).collect::<Vec<_>>()
+            self.gateway.core.links.engine.links().map(|(id, link)| (id, link.since)).collect::<Vec<_>>()
         {
-            self.gateway.links.engine.abort(id);
+            self.gateway.core.links.engine.abort(id);
         }
         let now = self.now();
-        self.gateway.links.engine.fill(now, &mut self.batch);
+        self.gateway.core.links.engine.fill(now, &mut self.batch);
         let _ = self.send();
     }
 
     fn tell_ready(&mut self) {
-        let config = &self.gateway.config;
+        let config = &self.gateway.core.config;
         let message = match (&config.hub, config.terminals.len()) {
             (Some(hub), _) => format!("terminal of {hub}"),
             (None, _) if config.role == Role::Alone => {
@@ -493,8 +493,8 @@ impl Daemon {
     /// Returns true when the gateway may end: no connection is open, and the far ends have been informed.
     fn is_over(&self) -> bool {
         let quiet = || {
-            self.gateway.flows.len() == 0
-                && self.gateway.links.engine.links().all(|(_, link)| link.trunk.streams() == 0)
+            self.gateway.core.flows.len() == 0
+                && self.gateway.core.links.engine.links().all(|(_, link)| link.trunk.streams() == 0)
         };
         self.ends_at.is_some_and(|at| quiet() || self.now() >= at)
     }
@@ -518,7 +518,7 @@ impl Daemon {
                 let now = self.now();
                 self.gateway.handle_datagrams(now, key - UDP_LISTENERS);
             }
-            key if key >= FIRST_FLOW => self.gateway.flows.handle_ready(event),
+            key if key >= FIRST_FLOW => self.gateway.core.flows.handle_ready(event),
             key if key >= LISTENERS => self.accept(key - LISTENERS),
             _ => {
                 let now = self.now();
@@ -535,7 +535,7 @@ impl Daemon {
         let mut more = self.receive()?;
         while let Some(trouble) = self.socket.trouble() {
             let now = self.now();
-            self.gateway.links.engine.handle_trouble(now, trouble);
+            self.gateway.core.links.engine.handle_trouble(now, trouble);
         }
         let now = self.now();
         self.gateway.handle_timeout(now);
@@ -545,7 +545,7 @@ impl Daemon {
         } else {
             self.wait_for_room(false)?;
             let now = self.now();
-            more |= self.gateway.links.engine.fill(now, &mut self.batch);
+            more |= self.gateway.core.links.engine.fill(now, &mut self.batch);
             if !self.send()? {
                 self.wait_for_room(true)?;
                 more = false;
@@ -553,7 +553,7 @@ impl Daemon {
         }
         more |= self.gateway.work(now);
         self.return_syns();
-        while let Some(line) = self.gateway.journal.next_line() {
+        while let Some(line) = self.gateway.core.journal.next_line() {
             (self.log)(&line);
         }
         if let Some(admin) = &mut self.admin {
@@ -580,8 +580,8 @@ impl Daemon {
                 let field = self.socket.field(run);
                 let (from, to, datagrams) = self.socket.received(run);
                 for datagram in datagrams {
-                    if self.gateway.links.engine.handle_datagram(at, (from, to, field), datagram) {
-                        self.gateway.links.engine.fill(now, &mut self.batch);
+                    if self.gateway.core.links.engine.handle_datagram(at, (from, to, field), datagram) {
+                        self.gateway.core.links.engine.fill(now, &mut self.batch);
                     }
                 }
             }
@@ -619,8 +619,8 @@ impl Daemon {
                 let _ = self.poller.modify_with_mode(&listening.listener, interest, PollMode::Level);
             }
         }
-        let alone = self.gateway.config.role != Role::Terminal;
-        let up = self.ends_at.is_none() && (alone || self.gateway.links.peers.any_up());
+        let alone = self.gateway.core.config.role != Role::Terminal;
+        let up = self.ends_at.is_none() && (alone || self.gateway.core.links.peers.any_up());
         if let Err(e) = self.intercept(up) {
             (self.log)(&format!("intercept: {e}"));
         }
@@ -685,7 +685,7 @@ impl Daemon {
             Ok(config) => config,
             Err(e) => return (self.log)(&format!("not reloaded: {e}")),
         };
-        let before = &self.gateway.config;
+        let before = &self.gateway.core.config;
         let mut fixed = Vec::new();
         for (key, same) in [
             ("role", before.role == config.role),

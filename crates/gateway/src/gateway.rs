@@ -8,13 +8,12 @@ use crate::config::{Config, Role};
 use crate::dscp::Dscp;
 use crate::fate::{End, Fate};
 use crate::flow::{ASKING_MAX, Phase, SplitConnection};
-use crate::flows::Flows;
+use crate::gateway_core::GatewayCore;
 use crate::handshakes::Handshakes;
-use crate::journal::Journal;
 use crate::kernel::KernelSocket;
 use crate::name_streams::NameServers;
 use crate::names::Names;
-use crate::peer_links::{PeerLinks, open_stream};
+use crate::peer_links::open_stream;
 use crate::port_waits::PortWaits;
 use crate::quotas::Quotas;
 use crate::sides::KernelSide;
@@ -44,10 +43,7 @@ const TURNS: usize = 64;
 
 /// The gateway.
 pub struct Gateway {
-    pub config: Config,
-    pub links: PeerLinks,
-    pub flows: Flows,
-    pub journal: Journal,
+    pub core: GatewayCore,
     pub users: Users<User>,
     /// Users who have a rate of their own.
     pub(crate) lines: UserLines<User, usize>,
@@ -75,9 +71,7 @@ impl Gateway {
         let waker = poller.clone();
         let names = Names::start(move || _ = waker.notify())?;
         Ok(Gateway {
-            links: PeerLinks::new(now, &config, hub),
-            flows: Flows::new(poller.clone()),
-            journal: Journal::default(),
+            core: GatewayCore::new(now, config, hub, poller.clone()),
             users: Users::default(),
             lines: UserLines::default(),
             user_quotas: UserQuotas::default(),
@@ -90,24 +84,26 @@ impl Gateway {
             arenas: [BytesMut::new(), BytesMut::new()],
             udp: UdpState::default(),
             name_servers: NameServers::default(),
-            config,
         })
     }
 
     /// Applies a new configuration; open connections stay, unless their terminal was removed.
     pub fn reload(&mut self, config: Config) {
-        self.links.reload(&config);
-        self.config = config;
+        self.core.reload(config);
     }
 
     /// The usage that is kept in a file: a hub's is that of its terminals, that of other gateways is their users'.
     pub fn quotas(&self) -> &Quotas {
-        if self.config.role == Role::Hub { &self.links.peers.quotas } else { &self.user_quotas.quotas }
+        if self.core.config.role == Role::Hub {
+            &self.core.links.peers.quotas
+        } else {
+            &self.user_quotas.quotas
+        }
     }
 
     pub fn quotas_mut(&mut self) -> &mut Quotas {
-        if self.config.role == Role::Hub {
-            &mut self.links.peers.quotas
+        if self.core.config.role == Role::Hub {
+            &mut self.core.links.peers.quotas
         } else {
             &mut self.user_quotas.quotas
         }
@@ -115,8 +111,8 @@ impl Gateway {
 
     /// Returns true if there is room for one more connection.
     pub fn has_room(&self) -> bool {
-        self.flows.len() < self.flows.most(self.config.connections)
-            && !self.unsent.is_used_up(self.config.memory)
+        self.core.flows.len() < self.core.connections_max()
+            && !self.unsent.is_used_up(self.core.config.memory)
     }
 
     /// Returns true if connections may be accepted: handshakes that were held have their room already.
@@ -133,14 +129,14 @@ impl Gateway {
         to: Destination,
         transparent: bool,
     ) {
-        if let (Role::Alone, Destination::Address(to)) = (self.config.role, &to) {
+        if let (Role::Alone, Destination::Address(to)) = (self.core.config.role, &to) {
             return self.accept_alone(now, socket, client, *to);
         }
         let dscp = socket.dscp();
         let marked = (dscp != Dscp::default()).then_some(dscp.number());
         let source = transparent.then_some(client);
         let preamble = Preamble { source, dscp: marked, ..Preamble::to(to.clone()) };
-        self.mark(&socket, self.config.dscp.back(dscp));
+        self.mark(&socket, self.core.config.dscp.back(dscp));
         let mut flow = SplitConnection::opened(now, Phase::Waiting(preamble), socket, client);
         (flow.destination, flow.class.dscp) = (Some(to), dscp);
         self.insert(now, flow);
@@ -148,28 +144,28 @@ impl Gateway {
 
     /// Accepts a program that will send its destination.
     pub fn accept_socks(&mut self, now: Time, socket: KernelSocket, client: SocketAddr) {
-        let password = self.config.socks.as_ref().and_then(|(_, password)| password.clone());
+        let password = self.core.config.socks.as_ref().and_then(|(_, password)| password.clone());
         let mut flow = SplitConnection::opened(now, Phase::Asking(Socks::new(password)), socket, client);
         flow.replies = true;
         let slot = self.insert(now, flow);
         if let Some(slot) = slot {
-            self.flows.set_timer(slot, Some(now + ASKING_MAX));
+            self.core.flows.set_timer(slot, Some(now + ASKING_MAX));
         }
     }
 
     pub(crate) fn insert(&mut self, now: Time, mut flow: SplitConnection) -> Option<usize> {
-        self.journal.counters.opened += 1;
-        flow.claims.here = flow.client.map(|client| User::of(client.ip(), &self.config.users));
+        self.core.journal.counters.opened += 1;
+        flow.claims.here = flow.client.map(|client| User::of(client.ip(), &self.core.config.users));
         self.user_memory.opened(&flow);
-        let slot = self.flows.insert(flow);
-        let flow = self.flows.take(slot)?;
-        match self.flows.watch_all(slot, &flow) {
+        let slot = self.core.flows.insert(flow);
+        let flow = self.core.flows.take(slot)?;
+        match self.core.flows.watch_all(slot, &flow) {
             Ok(()) => {
-                self.flows.put(slot, flow);
+                self.core.flows.put(slot, flow);
                 Some(slot)
             }
             Err(e) => {
-                self.journal.say(format!("poller: {e}"));
+                self.core.journal.say(format!("poller: {e}"));
                 self.finish(now, slot, flow, End::Reset);
                 None
             }
@@ -178,10 +174,10 @@ impl Gateway {
 
     /// Handles expired timers.
     pub fn handle_timeout(&mut self, now: Time) {
-        self.links.handle_timeout(now, &mut self.journal);
-        self.flows.handle_timeout(now);
+        self.core.links.handle_timeout(now, &mut self.core.journal);
+        self.core.flows.handle_timeout(now);
         while let Some(slot) = self.lines.take_due(now) {
-            self.flows.touch(slot);
+            self.core.flows.touch(slot);
         }
         self.sweep_datagrams(now);
         self.relieve_due(now);
@@ -191,8 +187,8 @@ impl Gateway {
     /// The time of the next timer.
     pub fn poll_timeout(&self) -> Option<Time> {
         [
-            self.links.poll_timeout(),
-            self.flows.poll_timeout(),
+            self.core.links.poll_timeout(),
+            self.core.flows.poll_timeout(),
             self.lines.poll_timeout(),
             self.user_memory.poll_timeout(),
             self.udp.flows.poll_timeout(),
@@ -205,26 +201,26 @@ impl Gateway {
     /// Gives connections their turns. Returns true if some are left.
     pub fn work(&mut self, now: Time) -> bool {
         while let Some((name, addresses)) = self.names.found() {
-            if let Some(slot) = self.flows.named(name) {
+            if let Some(slot) = self.core.flows.named(name) {
                 self.resolved(now, slot, addresses);
             }
         }
         self.take_events(now);
         for _ in 0..TURNS {
-            let Some(slot) = self.flows.next() else { return false };
+            let Some(slot) = self.core.flows.next() else { return false };
             self.turn(now, slot);
         }
         self.take_events(now);
-        self.flows.waiting() > 0
+        self.core.flows.waiting() > 0
     }
 
     fn turn(&mut self, now: Time, slot: usize) {
-        let Some(mut flow) = self.flows.take(slot) else { return };
+        let Some(mut flow) = self.core.flows.take(slot) else { return };
         match self.step(now, slot, &mut flow) {
-            Fate::Stays => self.flows.put(slot, flow),
+            Fate::Stays => self.core.flows.put(slot, flow),
             Fate::Again => {
-                self.flows.put(slot, flow);
-                self.flows.touch(slot);
+                self.core.flows.put(slot, flow);
+                self.core.flows.touch(slot);
             }
             Fate::Over(end) => self.finish(now, slot, flow, end),
         }
@@ -294,7 +290,7 @@ impl Gateway {
                 if !early.is_empty() {
                     flow.join.preload(early);
                 }
-                self.flows.set_timer(slot, None);
+                self.core.flows.set_timer(slot, None);
                 Ok(true)
             }
         }
@@ -309,32 +305,36 @@ impl Gateway {
         if self.has_too_many(flow) {
             return Err(End::Refused(Answer::Full));
         }
-        let link = self.links.link_to(&preamble.destination, self.config.role);
+        let link = self.core.links.link_to(&preamble.destination, self.core.config.role);
         let link = link.ok_or(End::Refused(Answer::Unreachable))?;
-        let user =
-            user_of(&preamble.destination, flow.client, self.config.role == Role::Hub, &self.config.users);
+        let user = user_of(
+            &preamble.destination,
+            flow.client,
+            self.core.config.role == Role::Hub,
+            &self.core.config.users,
+        );
         if let Some(user) = user
             && !self.takes_memory(now, slot, flow, (link, user))?
         {
             return Ok(false);
         }
         let Phase::Waiting(preamble) = &flow.phase else { return Ok(false) };
-        let trunk = self.links.engine.trunk(link).ok_or(End::Refused(Answer::Unreachable))?;
-        let Some(id) = open_stream(trunk, flow.class.with(&self.config.dscp), preamble) else {
-            self.flows.wait_for_stream(slot);
+        let trunk = self.core.links.engine.trunk(link).ok_or(End::Refused(Answer::Unreachable))?;
+        let Some(id) = open_stream(trunk, flow.class.with(&self.core.config.dscp), preamble) else {
+            self.core.flows.wait_for_stream(slot);
             return Ok(false);
         };
         flow.stream = Some((link, id));
         flow.claims.sharer = user;
         flow.phase = Phase::Opening;
-        self.flows.bind(slot, (link, id));
-        self.flows.set_timer(slot, None);
+        self.core.flows.bind(slot, (link, id));
+        self.core.flows.set_timer(slot, None);
         if let Some(user) = user {
             self.own_memory(flow, user);
             let (weight, others) = self.users.add(user, (link, id));
             flow.class.weight = weight;
-            if let Some(trunk) = self.links.engine.trunk(link) {
-                trunk.prioritize(id, flow.class.with(&self.config.dscp));
+            if let Some(trunk) = self.core.links.engine.trunk(link) {
+                trunk.prioritize(id, flow.class.with(&self.core.config.dscp));
             }
             if others {
                 self.share(user, link, weight);
@@ -353,19 +353,19 @@ impl Gateway {
 
     /// Sets the weight of all connections of a user.
     fn share(&mut self, user: User, link: u32, weight: u8) {
-        let Some(trunk) = self.links.engine.trunk(link) else { return };
+        let Some(trunk) = self.core.links.engine.trunk(link) else { return };
         for stream in self.users.streams(user, link) {
-            let flow = self.flows.of_stream(stream).and_then(|slot| self.flows.get_mut(slot));
+            let flow = self.core.flows.of_stream(stream).and_then(|slot| self.core.flows.get_mut(slot));
             let Some(flow) = flow else { continue };
             flow.class.weight = weight;
-            trunk.prioritize(stream.1, flow.class.with(&self.config.dscp));
+            trunk.prioritize(stream.1, flow.class.with(&self.core.config.dscp));
         }
     }
 
     /// Reads the far gateway's answer.
     fn hear(&mut self, now: Time, slot: usize, flow: &mut SplitConnection) -> Result<bool, End> {
         let (link, id) = flow.stream.ok_or(End::Reset)?;
-        let trunk = self.links.engine.trunk(link).ok_or(End::Lost)?;
+        let trunk = self.core.links.engine.trunk(link).ok_or(End::Lost)?;
         let Some(answer) = trunk.read(id, 1) else {
             return if flow.finished { Err(End::Refused(Answer::NotUnderstood)) } else { Ok(false) };
         };
@@ -390,12 +390,12 @@ impl Gateway {
         if flow.user.is_some() {
             return self.pump_alone(now, slot, flow);
         }
-        let most = allowed(&mut self.lines, &self.config, now, slot, flow);
+        let most = allowed(&mut self.lines, &self.core.config, now, slot, flow);
         let before = flow.join.carried();
         let Some((link, id)) = flow.stream else { return Fate::Over(End::Reset) };
-        let unsent_max = gateway::unsent_max(self.config.memory, self.flows.len() as u64);
-        let Some(trunk) = self.links.engine.trunk(link) else { return Fate::Over(End::Lost) };
-        let window = window(&self.lines, &self.config, slot, flow, trunk.srtt());
+        let unsent_max = gateway::unsent_max(self.core.config.memory, self.core.flows.len() as u64);
+        let Some(trunk) = self.core.links.engine.trunk(link) else { return Fate::Over(End::Lost) };
+        let window = window(&self.lines, &self.core.config, slot, flow, trunk.srtt());
         let Some(socket) = &mut flow.socket else { return Fate::Over(End::Reset) };
         let unanswered = matches!(flow.phase, Phase::Opening);
         let (finished, opener) = (flow.finished, flow.opener);
@@ -410,7 +410,7 @@ impl Gateway {
             return Fate::Over(End::Reset);
         }
         if opener && flow.class.carried(flow.join.carried().iter().sum()) {
-            trunk.prioritize(id, flow.class.with(&self.config.dscp));
+            trunk.prioritize(id, flow.class.with(&self.core.config.dscp));
         }
         self.passed(now, slot, flow, most, before);
         self.fate(now, slot, flow, progress)
@@ -430,7 +430,7 @@ impl Gateway {
             Progress::Closed => Fate::Over(End::Closed),
             Progress::Broken(_) => Fate::Over(End::Reset),
             Progress::WaitsForAcknowledgment => {
-                self.flows.set_timer(slot, Some(now + flow.checks.next_pause()));
+                self.core.flows.set_timer(slot, Some(now + flow.checks.next_pause()));
                 Fate::Stays
             }
         }
@@ -439,8 +439,8 @@ impl Gateway {
     /// Ends a connection, and counts the cause.
     pub(crate) fn finish(&mut self, now: Time, slot: usize, mut flow: SplitConnection, end: End) {
         let [up, down] = flow.join.carried();
-        self.journal.carried(flow.opener, [up, down]);
-        self.flows.remove(slot, flow.stream);
+        self.core.journal.carried(flow.opener, [up, down]);
+        self.core.flows.remove(slot, flow.stream);
         if let (Phase::Connecting(addresses), None) = (&flow.phase, &flow.socket)
             && let Some(to) = addresses.first()
         {
@@ -458,7 +458,7 @@ impl Gateway {
             return;
         }
         if let Some(user) = flow.claims.here {
-            self.journal.counters.users.add(user, [up, down]);
+            self.core.journal.counters.users.add(user, [up, down]);
         }
         if let (Some(user), Some(stream)) = (flow.claims.sharer, flow.stream)
             && let Some(weight) = self.users.remove(user, stream)
@@ -467,19 +467,19 @@ impl Gateway {
         }
         let (mut socket, user, stream) = (flow.socket, flow.user, flow.stream);
         for socket in [&socket, &user].into_iter().flatten() {
-            self.flows.unwatch(socket);
+            self.core.flows.unwatch(socket);
         }
         match end {
             End::Closed => {
-                self.journal.counters.closed += 1;
+                self.core.journal.counters.closed += 1;
                 [socket, user].into_iter().flatten().for_each(KernelSocket::close);
                 return;
             }
             End::HandedOver => return,
-            End::Reset => self.journal.counters.reset += 1,
-            End::Lost => self.journal.counters.lost += 1,
+            End::Reset => self.core.journal.counters.reset += 1,
+            End::Lost => self.core.journal.counters.lost += 1,
             End::Refused(answer) => {
-                self.journal.refuse(answer, matches!(flow.phase, Phase::Opening));
+                self.core.journal.refuse(answer, matches!(flow.phase, Phase::Opening));
                 // A SOCKS program reads the answer first, which a reset could overtake.
                 if flow.replies
                     && let Some(mut socket) = socket.take()
@@ -491,63 +491,63 @@ impl Gateway {
                 }
             }
             End::Answered(answer) => {
-                self.journal.counters.refuse(answer);
+                self.core.journal.counters.refuse(answer);
                 if let Some(stream) = stream {
-                    self.links.refuse(now, stream, answer);
+                    self.core.links.refuse(now, stream, answer);
                 }
                 return;
             }
         }
         // Dropping the socket resets its connection.
         if let Some(stream) = stream {
-            self.links.reset(stream);
+            self.core.links.reset(stream);
         }
     }
 
     fn take_events(&mut self, now: Time) {
-        while let Some(event) = self.links.engine.poll_event() {
+        while let Some(event) = self.core.links.engine.poll_event() {
             match event {
                 Event::Up { id, peer, key } => {
-                    if let Some(before) = self.links.up(now, id, (peer, key), &mut self.journal) {
+                    if let Some(before) = self.core.links.up(now, id, (peer, key), &mut self.core.journal) {
                         self.lose(now, before);
                     }
                 }
                 Event::Down { id, reason } => self.down(now, id, &format!("{reason:?}")),
                 Event::Failed { id, why } => self.down(now, id, &why.to_string()),
                 Event::Stream(link, event) => self.handle_stream(now, link, event),
-                Event::Moved { id, peer } => self.links.moved(id, peer, &mut self.journal),
+                Event::Moved { id, peer } => self.core.links.moved(id, peer, &mut self.core.journal),
                 Event::Refused { from, reason } => {
-                    self.journal.say(format!("{from}: refused: {reason}"));
+                    self.core.journal.say(format!("{from}: refused: {reason}"));
                 }
             }
         }
     }
 
     fn down(&mut self, now: Time, id: u32, why: &str) {
-        self.links.down(now, id, self.config.role, why, &mut self.journal);
+        self.core.links.down(now, id, self.core.config.role, why, &mut self.core.journal);
         self.lose(now, id);
     }
 
     /// Resets all connections of an association; those that wait for a stream of it try another.
     fn lose(&mut self, now: Time, link: u32) {
-        for slot in self.flows.of_link(link) {
-            if let Some(flow) = self.flows.take(slot) {
+        for slot in self.core.flows.of_link(link) {
+            if let Some(flow) = self.core.flows.take(slot) {
                 self.finish(now, slot, flow, End::Lost);
             }
         }
         self.lose_datagrams(link);
         self.lose_name_servers(link);
-        self.flows.try_streams();
+        self.core.flows.try_streams();
     }
 
     fn handle_stream(&mut self, now: Time, link: u32, event: TrunkEvent) {
         let id = match event {
             TrunkEvent::Opened(id) => {
-                self.journal.counters.accepted += 1;
-                let slot = self.flows.insert(SplitConnection::accepted(now, (link, id)));
-                return self.flows.set_timer(slot, Some(now + ASKING_MAX));
+                self.core.journal.counters.accepted += 1;
+                let slot = self.core.flows.insert(SplitConnection::accepted(now, (link, id)));
+                return self.core.flows.set_timer(slot, Some(now + ASKING_MAX));
             }
-            TrunkEvent::MayOpen => return self.flows.try_streams(),
+            TrunkEvent::MayOpen => return self.core.flows.try_streams(),
             TrunkEvent::Received(id, _) => {
                 self.watch_memory(now, link);
                 id
@@ -559,17 +559,17 @@ impl Gateway {
             TrunkEvent::Datagram => return self.read_datagrams(now, link),
             TrunkEvent::Connected | TrunkEvent::Closed(_) | TrunkEvent::Ended(_) => return,
         };
-        let Some(slot) = self.flows.of_stream((link, id)) else {
+        let Some(slot) = self.core.flows.of_stream((link, id)) else {
             return self.handle_other_stream(now, (link, id), event);
         };
         match event {
             TrunkEvent::Reset(..) => {
-                if let Some(flow) = self.flows.take(slot) {
+                if let Some(flow) = self.core.flows.take(slot) {
                     self.finish(now, slot, flow, End::Reset);
                 }
             }
-            TrunkEvent::PeerFinished(_) => self.flows.finish_stream(slot),
-            _ => self.flows.touch(slot),
+            TrunkEvent::PeerFinished(_) => self.core.flows.finish_stream(slot),
+            _ => self.core.flows.touch(slot),
         }
     }
 }

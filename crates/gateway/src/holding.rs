@@ -22,7 +22,7 @@ impl Gateway {
     /// Begins the connection of a client's SYN, unless it has begun.
     pub fn hold(&mut self, now: Time, packet: &[u8]) {
         let Some(syn) = Syn::parse(packet) else { return };
-        let user = User::of(syn.client.ip(), &self.config.users);
+        let user = User::of(syn.client.ip(), &self.core.config.users);
         if !self.has_room() || !self.handshakes.begins(&syn, user) {
             return;
         }
@@ -43,7 +43,7 @@ impl Gateway {
         }
         let until = now + COMPLETION_MAX;
         flow.phase = Phase::Completing(until);
-        self.flows.set_timer(slot, Some(until));
+        self.core.flows.set_timer(slot, Some(until));
     }
 
     /// Takes the socket of a client whose handshake was held, and resets that of one whose connection has ended. Returns that of a new
@@ -59,19 +59,19 @@ impl Gateway {
             Accepted::Gone => return None,
             Accepted::New => return Some(socket),
         };
-        let mut flow = self.flows.take(slot)?;
-        self.mark(&socket, self.config.dscp.back(flow.class.dscp));
-        let watched = self.flows.watch(slot, FAR, &socket);
+        let mut flow = self.core.flows.take(slot)?;
+        self.mark(&socket, self.core.config.dscp.back(flow.class.dscp));
+        let watched = self.core.flows.watch(slot, FAR, &socket);
         flow.socket = Some(socket);
         if let Err(e) = watched {
-            self.journal.say(format!("poller: {e}"));
+            self.core.journal.say(format!("poller: {e}"));
             self.finish(now, slot, flow, End::Reset);
             return None;
         }
         flow.phase = Phase::Open;
-        self.flows.set_timer(slot, None);
-        self.flows.put(slot, flow);
-        self.flows.touch(slot);
+        self.core.flows.set_timer(slot, None);
+        self.core.flows.put(slot, flow);
+        self.core.flows.touch(slot);
         None
     }
 

@@ -55,6 +55,7 @@
 //! | `acceptor` | connections to servers |
 //! | `unsent` | data in the kernel towards the users of a hub without terminals |
 //! | `alone` | connections of a hub without terminals |
+//! | `gateway_core` | the file, the associations, the connections and the journal |
 //! | `gateway` | the handling of all events |
 //! | `daemon` | the thread, its clock and its poller |
 
@@ -74,6 +75,7 @@ mod file_text;
 mod flow;
 mod flows;
 mod gateway;
+mod gateway_core;
 mod handshakes;
 mod holding;
 mod journal;

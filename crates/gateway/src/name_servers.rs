@@ -33,7 +33,7 @@ impl Gateway {
         query: &[u8],
     ) -> bool {
         let refused = self.name_servers.refused.get(&server).is_some_and(|until| *until > now);
-        if self.config.dns() != Dns::Cache || refused {
+        if self.core.config.dns() != Dns::Cache || refused {
             return false;
         }
         match self.name_servers.cache.ask(now, client, server, query) {
@@ -53,7 +53,7 @@ impl Gateway {
         // At a few hundred replies a second, a socket for each costs less than a table of sockets.
         let sent = DatagramSocket::reply(server).and_then(|socket| socket.send_to(answer, client));
         if let Err(e) = sent {
-            self.journal.say(format!("an answer of {server}: {e}"));
+            self.core.journal.say(format!("an answer of {server}: {e}"));
         }
     }
 
@@ -61,7 +61,7 @@ impl Gateway {
     fn send_question(&mut self, server: SocketAddr, messages: &[Vec<u8>]) -> bool {
         let known = self.name_servers.streams.get(&server).map(|stream| stream.stream);
         let Some((link, id)) = known.or_else(|| self.open_name_stream(server)) else { return false };
-        let Some(trunk) = self.links.engine.trunk(link) else { return false };
+        let Some(trunk) = self.core.links.engine.trunk(link) else { return false };
         for message in messages {
             let len = (message.len() as u16).to_be_bytes();
             trunk.write(id, [&len[..], message].concat().into());
@@ -74,10 +74,10 @@ impl Gateway {
             // Any stream may be closed: its unanswered queries are sent again in a new one.
             let other = *self.name_servers.streams.keys().next()?;
             let before = self.name_servers.remove(other)?;
-            self.links.engine.trunk(before.stream.0)?;
-            self.links.reset(before.stream);
+            self.core.links.engine.trunk(before.stream.0)?;
+            self.core.links.reset(before.stream);
         }
-        let stream = self.links.open(server, FIRST, &Preamble::to(Destination::Address(server)))?;
+        let stream = self.core.links.open(server, FIRST, &Preamble::to(Destination::Address(server)))?;
         let of_server = NameStream { stream, answered: false, partial: Vec::new(), answers: 0 };
         self.name_servers.streams.insert(server, of_server);
         self.name_servers.of_stream.insert(stream, server);
@@ -100,7 +100,7 @@ impl Gateway {
     pub(crate) fn read_name_server(&mut self, now: Time, server: SocketAddr) {
         let Some(stream) = self.name_servers.streams.get_mut(&server) else { return };
         let (link, id) = stream.stream;
-        let Some(trunk) = self.links.engine.trunk(link) else { return };
+        let Some(trunk) = self.core.links.engine.trunk(link) else { return };
         while let Some(data) = trunk.read(id, 64 << 10) {
             stream.partial.extend_from_slice(&data);
         }
@@ -122,11 +122,11 @@ impl Gateway {
     /// Marks a server as one without TCP.
     fn refused_by_name_server(&mut self, now: Time, server: SocketAddr) {
         if let Some(stream) = self.name_servers.remove(server) {
-            self.links.reset(stream.stream);
+            self.core.links.reset(stream.stream);
         }
         self.name_servers.refused.retain(|_, until| *until > now);
         self.name_servers.refused.insert(server, now + REFUSED);
-        self.journal.say(format!("{server} takes no TCP: its users' questions go as datagrams"));
+        self.core.journal.say(format!("{server} takes no TCP: its users' questions go as datagrams"));
         self.ask_by_datagrams(now, server);
     }
 
@@ -134,7 +134,7 @@ impl Gateway {
     pub(crate) fn name_server_ends(&mut self, now: Time, server: SocketAddr) {
         self.read_name_server(now, server);
         let Some(stream) = self.name_servers.remove(server) else { return };
-        self.links.reset(stream.stream);
+        self.core.links.reset(stream.stream);
         let open = self.name_servers.cache.open_to(server);
         if stream.answers == 0 {
             return self.refused_by_name_server(now, server);

@@ -78,7 +78,7 @@ impl Gateway {
     pub(crate) fn carry_datagram(&mut self, now: Time, client: SocketAddr, server: SocketAddr, data: &[u8]) {
         let known = self.udp.flows.of_pair(client, server);
         let Some(slot) = known.or_else(|| self.open_datagrams(now, client, server)) else {
-            self.journal.counters.datagrams.refused += 1;
+            self.core.journal.counters.datagrams.refused += 1;
             return;
         };
         let Some((flow, _)) = self.udp.flows.get_mut(slot) else { return };
@@ -88,7 +88,7 @@ impl Gateway {
     }
 
     fn open_datagrams(&mut self, now: Time, client: SocketAddr, server: SocketAddr) -> Option<usize> {
-        if self.udp.flows.len() >= self.flows.most(self.config.connections) {
+        if self.udp.flows.len() >= self.core.connections_max() {
             return None;
         }
         let preamble = Preamble {
@@ -97,7 +97,7 @@ impl Gateway {
             ..Preamble::to(Destination::Address(server))
         };
         let class = Class { priority: FIRST.priority, ..Class::default() };
-        let stream = self.links.open(server, class, &preamble)?;
+        let stream = self.core.links.open(server, class, &preamble)?;
         let flow = UdpFlow {
             stream,
             client: Some(client),
@@ -109,23 +109,23 @@ impl Gateway {
         };
         let inserted = self.udp.flows.insert(flow);
         if let Err(e) = &inserted {
-            self.journal.say(format!("a socket under {server}: {e}"));
-            self.links.reset(stream);
+            self.core.journal.say(format!("a socket under {server}: {e}"));
+            self.core.links.reset(stream);
         }
         inserted.ok()
     }
 
     /// Passes a datagram of a flow to the association.
     fn send_datagram(&mut self, now: Time, (link, id): (u32, u64), data: &[u8]) {
-        let Some(trunk) = self.links.engine.trunk(link) else { return };
+        let Some(trunk) = self.core.links.engine.trunk(link) else { return };
         let framed = || {
             let len = u16::try_from(data.len()).unwrap_or(u16::MAX);
             [&len.to_be_bytes()[..], data].concat().into()
         };
         let (load, whole) = (self.udp.loads.of(link), Bytes::copy_from_slice(data));
         match send_datagram(now, load, trunk, id, whole, framed) {
-            DatagramWay::Datagram | DatagramWay::Stream => self.journal.counters.datagrams.to_link += 1,
-            DatagramWay::Refused => self.journal.counters.datagrams.refused += 1,
+            DatagramWay::Datagram | DatagramWay::Stream => self.core.journal.counters.datagrams.to_link += 1,
+            DatagramWay::Refused => self.core.journal.counters.datagrams.refused += 1,
         }
     }
 
@@ -143,13 +143,13 @@ impl Gateway {
         if !self.allowed(*server) {
             return Err(End::Answered(Answer::Forbidden));
         }
-        if self.udp.flows.len() >= self.flows.most(self.config.connections) {
+        if self.udp.flows.len() >= self.core.connections_max() {
             return Err(End::Answered(Answer::Full));
         }
         let source = preamble.source.filter(|client| {
-            self.config.source == SourceAddress::Client
+            self.core.config.source == SourceAddress::Client
                 && client.is_ipv4() == server.is_ipv4()
-                && self.links.peers.has_user(stream.0, client.ip())
+                && self.core.links.peers.has_user(stream.0, client.ip())
         });
         let socket = DatagramSocket::connect(*server, source);
         let socket = socket.map_err(|_| End::Answered(Answer::Unreachable))?;
@@ -168,7 +168,7 @@ impl Gateway {
         };
         // A flow with its own socket needs no shared one, so the insertion cannot fail.
         if let Ok(slot) = self.udp.flows.insert(flow) {
-            self.links.answer(stream, Answer::Connected);
+            self.core.links.answer(stream, Answer::Connected);
             for data in self.udp.flows.early.take(stream) {
                 self.deliver_datagram(now, slot, &data);
             }
@@ -180,7 +180,7 @@ impl Gateway {
     /// Handles datagrams that an association has received.
     pub(crate) fn read_datagrams(&mut self, now: Time, link: u32) {
         while let Some((channel, data)) =
-            self.links.engine.trunk(link).and_then(|trunk| trunk.read_datagram())
+            self.core.links.engine.trunk(link).and_then(|trunk| trunk.read_datagram())
         {
             match self.udp.flows.of_stream((link, channel)) {
                 Some(slot) => self.deliver_datagram(now, slot, &data),
@@ -198,8 +198,8 @@ impl Gateway {
             _ => return,
         };
         match sent {
-            Ok(_) => self.journal.counters.datagrams.from_link += 1,
-            Err(_) => self.journal.counters.datagrams.refused += 1,
+            Ok(_) => self.core.journal.counters.datagrams.from_link += 1,
+            Err(_) => self.core.journal.counters.datagrams.refused += 1,
         }
     }
 
@@ -229,7 +229,7 @@ impl Gateway {
     pub(crate) fn read_datagram_stream(&mut self, now: Time, slot: usize) {
         let Some((flow, _)) = self.udp.flows.get_mut(slot) else { return };
         let (link, id) = flow.stream;
-        let Some(trunk) = self.links.engine.trunk(link) else { return };
+        let Some(trunk) = self.core.links.engine.trunk(link) else { return };
         while let Some(data) = trunk.read(id, 64 << 10) {
             flow.partial.extend_from_slice(&data);
         }
@@ -237,7 +237,7 @@ impl Gateway {
             let answer = Answer::from_number(flow.partial.remove(0));
             flow.answered = true;
             if answer != Answer::Connected {
-                self.journal.counters.refuse(answer);
+                self.core.journal.counters.refuse(answer);
                 return self.end_datagrams(slot, true);
             }
         }
@@ -269,7 +269,7 @@ impl Gateway {
             let _ = self.poller.delete(socket);
         }
         if tell {
-            self.links.reset(flow.stream);
+            self.core.links.reset(flow.stream);
         }
     }
 

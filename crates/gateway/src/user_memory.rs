@@ -115,18 +115,20 @@ impl UserMemory {
 impl Gateway {
     /// Returns true if the user of a connection has more connections than the file allows.
     pub(crate) fn has_too_many(&self, flow: &SplitConnection) -> bool {
-        let Some(user) = flow.claims.here.filter(|_| !self.config.users.is_empty()) else { return false };
+        let Some(user) = flow.claims.here.filter(|_| !self.core.config.users.is_empty()) else {
+            return false;
+        };
         let count = self.user_memory.connections_of(user);
-        user.limits(&self.config.users).is_some_and(|limits| count > limits.connections as u64)
+        user.limits(&self.core.config.users).is_some_and(|limits| count > limits.connections as u64)
     }
 
     /// Returns true if a user's share of an association's memory allows another connection.
     fn has_memory(&mut self, link: u32, user: User) -> bool {
-        if self.config.role == Role::Alone {
-            return self.unsent.admits(self.config.memory, user);
+        if self.core.config.role == Role::Alone {
+            return self.unsent.admits(self.core.config.memory, user);
         }
         let number = self.user_memory.number(link, user);
-        self.links.engine.trunk(link).is_none_or(|trunk| trunk.admits(number))
+        self.core.links.engine.trunk(link).is_none_or(|trunk| trunk.admits(number))
     }
 
     /// Counts what a connection's stream holds as its user's.
@@ -134,7 +136,7 @@ impl Gateway {
         let Some((link, id)) = flow.stream else { return };
         let number = self.user_memory.enter(link, user);
         flow.claims.owner = Some(user);
-        if let Some(trunk) = self.links.engine.trunk(link) {
+        if let Some(trunk) = self.core.links.engine.trunk(link) {
             trunk.assign(id, number);
         }
     }
@@ -143,7 +145,7 @@ impl Gateway {
     pub(crate) fn disown_memory(&mut self, flow: &SplitConnection) {
         let (Some(user), Some((link, id))) = (flow.claims.owner, flow.stream) else { return };
         self.user_memory.leave(link, user);
-        if let Some(trunk) = self.links.engine.trunk(link) {
+        if let Some(trunk) = self.core.links.engine.trunk(link) {
             trunk.assign(id, 0);
         }
     }
@@ -174,19 +176,19 @@ impl Gateway {
             Some(_) => End::Answered(Answer::Full),
             None => End::Refused(Answer::Full),
         };
-        let ends = flow.since + self.config.connect_timeout;
+        let ends = flow.since + self.core.config.connect_timeout;
         if now >= ends {
             return Err(full);
         }
         if flow.claims.waits_in.is_none() {
-            let most = flow.stream.map_or(usize::MAX, |_| waiting_max(self.config.memory));
+            let most = flow.stream.map_or(usize::MAX, |_| waiting_max(self.core.config.memory));
             flow.claims.waits_in = self.user_memory.waits.enter((link, user), slot, most);
             if flow.claims.waits_in.is_none() {
                 return Err(full);
             }
-            self.journal.waits_for_memory(user);
+            self.core.journal.waits_for_memory(user);
         }
-        self.flows.set_timer(slot, Some(if first { ends.min(now + PAUSE) } else { ends }));
+        self.core.flows.set_timer(slot, Some(if first { ends.min(now + PAUSE) } else { ends }));
         Ok(false)
     }
 
@@ -194,14 +196,14 @@ impl Gateway {
     pub(crate) fn leave_memory_waits(&mut self, now: Time, flow: &mut SplitConnection) -> bool {
         let Some(place) = flow.claims.waits_in.take() else { return false };
         if let Some(next) = self.user_memory.waits.leave(place) {
-            self.flows.set_timer(next, Some(now));
+            self.core.flows.set_timer(next, Some(now));
         }
         true
     }
 
     /// Notes that an association may be short of memory.
     pub(crate) fn watch_memory(&mut self, now: Time, link: u32) {
-        if self.links.engine.trunk(link).is_some_and(|trunk| trunk.holds_more_than(FULL)) {
+        if self.core.links.engine.trunk(link).is_some_and(|trunk| trunk.holds_more_than(FULL)) {
             self.user_memory.short.entry(link).or_insert(now);
             self.user_memory.search_at.get_or_insert(now + SEARCH);
         }
@@ -213,7 +215,7 @@ impl Gateway {
             return;
         }
         for (link, since) in std::mem::take(&mut self.user_memory.short) {
-            let Some(trunk) = self.links.engine.link(link).map(|link| &link.trunk) else { continue };
+            let Some(trunk) = self.core.links.engine.link(link).map(|link| &link.trunk) else { continue };
             // Slow readers free a little of it again and again.
             if !trunk.holds_more_than(RELIEVED) {
                 continue;
@@ -229,10 +231,10 @@ impl Gateway {
     /// Resets connections of the user who holds most of an association's memory, if there are others and the user holds much: those with
     /// most data that wait to be read first. A slow reader is no better for the others than one who does not read.
     fn relieve(&mut self, now: Time, link: u32) {
-        let Some(trunk) = self.links.engine.trunk(link) else { return };
+        let Some(trunk) = self.core.links.engine.trunk(link) else { return };
         let mut of_users: BTreeMap<User, (u64, Vec<(u64, usize)>)> = BTreeMap::new();
-        for slot in self.flows.of_link(link) {
-            let Some(flow) = self.flows.get_mut(slot) else { continue };
+        for slot in self.core.flows.of_link(link) {
+            let Some(flow) = self.core.flows.get_mut(slot) else { continue };
             let (Some((_, id)), Some(user)) = (flow.stream, flow.claims.owner) else { continue };
             let (held, connections) = of_users.entry(user).or_default();
             *held += trunk.readable(id);
@@ -247,11 +249,11 @@ impl Gateway {
         };
         connections.sort_unstable_by(|one, other| other.cmp(one));
         for (_, slot) in connections {
-            if !self.links.engine.trunk(link).is_some_and(|trunk| trunk.holds_more_than(RELIEVED)) {
+            if !self.core.links.engine.trunk(link).is_some_and(|trunk| trunk.holds_more_than(RELIEVED)) {
                 return;
             }
-            let Some(flow) = self.flows.take(slot) else { continue };
-            self.journal.reset_for_memory(user);
+            let Some(flow) = self.core.flows.take(slot) else { continue };
+            self.core.journal.reset_for_memory(user);
             self.finish(now, slot, flow, End::Reset);
         }
     }

@@ -13,8 +13,8 @@ use skyhop_units::{Rate, Span, Time};
 impl Gateway {
     /// Returns true if the user of a new connection has used up a quota.
     pub(crate) fn is_over_quota(&self, flow: &SplitConnection) -> bool {
-        !self.config.users.is_empty()
-            && flow.claims.here.is_some_and(|user| self.user_quotas.is_over(&self.config.users, user))
+        !self.core.config.users.is_empty()
+            && flow.claims.here.is_some_and(|user| self.user_quotas.is_over(&self.core.config.users, user))
     }
 
     /// Counts what a connection of a user with a rate or a quota has passed on.
@@ -26,9 +26,9 @@ impl Gateway {
         most: [u64; 2],
         before: [u64; 2],
     ) {
-        let Some(user) = flow.claims.here.filter(|_| !self.config.users.is_empty()) else { return };
+        let Some(user) = flow.claims.here.filter(|_| !self.core.config.users.is_empty()) else { return };
         let bytes = [0, 1].map(|way| flow.join.carried()[way] - before[way]);
-        if user.quota(&self.config.users).is_some() {
+        if user.quota(&self.core.config.users).is_some() {
             self.user_quotas.passed(user, bytes.iter().sum());
         }
         for (way, most) in most.into_iter().enumerate().filter(|(_, most)| *most != u64::MAX) {
