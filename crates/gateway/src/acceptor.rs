@@ -12,7 +12,7 @@ use crate::gateway::Gateway;
 use crate::kernel::KernelSocket;
 use crate::poller_keys::FAR;
 use crate::prefix::{is_special, plain};
-use crate::user_memory::user_of;
+use crate::user_shares::user_of;
 use bytes::Bytes;
 use skyhop_splice::preamble::{Answer, Carries, Destination, Preamble};
 use skyhop_units::{Span, Time};
@@ -75,10 +75,10 @@ impl Gateway {
             self.core.config.role == Role::Terminal,
             &self.core.config.users,
         ) {
-            if !self.takes_memory(now, slot, flow, (link, user))? {
+            if !self.users.memory.admits(now, slot, flow, (link, user), &mut self.core)? {
                 return Ok(false);
             }
-            self.own_memory(flow, user);
+            self.users.memory.own(flow, user, &mut self.core);
         }
         match destination {
             Destination::Address(address) => self.connect(now, slot, flow, vec![address]),

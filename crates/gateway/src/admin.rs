@@ -172,7 +172,7 @@ fn metrics(now: Time, gateway: &Gateway, rules: Option<&RuleCounts>) -> String {
         }
     }
     users.prometheus(&mut out);
-    gateway.user_quotas.prometheus(&gateway.core.config.users, &mut out);
+    gateway.users.quotas.prometheus(&gateway.core.config.users, &mut out);
     rule_metrics(rules, &mut out);
     let dns = &gateway.name_servers.cache;
     for (name, kind, help, value) in [
@@ -340,7 +340,8 @@ fn status(now: Time, gateway: &Gateway) -> Value {
         "version": env!("CARGO_PKG_VERSION"),
         "peers": gateway.core.links.peers.iter().map(|(name, link)| peer(now, gateway, name, link)).collect::<Vec<_>>(),
         "user_quotas": gateway
-            .user_quotas
+            .users
+            .quotas
             .shown(&gateway.core.config.users)
             .map(|(user, quota, used)| json!({ "user": user.to_string(), "quota_bytes": quota, "quota_used_bytes": used }))
             .collect::<Vec<_>>(),

@@ -12,7 +12,6 @@ use crate::gateway::Gateway;
 use crate::kernel::{KernelSocket, SocketTuning};
 use crate::sides::KernelSide;
 use crate::user_memory::NO_LINK;
-use crate::user_turns::allowed;
 use skyhop_units::Time;
 use std::net::SocketAddr;
 
@@ -41,11 +40,14 @@ impl Gateway {
         to: SocketAddr,
     ) -> Result<bool, End> {
         let Some(user) = flow.claims.here else { return Err(End::Reset) };
-        if !self.takes_memory(now, slot, flow, (NO_LINK, user))? {
+        if let Some(answer) = self.users.refusal(&flow.claims, &self.core.config.users) {
+            return Err(End::Refused(answer));
+        }
+        if !self.users.memory.admits(now, slot, flow, (NO_LINK, user), &mut self.core)? {
             return Ok(false);
         }
         let config = &self.core.config;
-        flow.claims.unsent = self.unsent.limit(config.memory, user);
+        flow.claims.unsent = self.users.memory.unsent.limit(config.memory, user);
         let tuning = SocketTuning {
             congestion: config.congestion.as_deref(),
             buffer: config.memory / 4,
@@ -58,16 +60,9 @@ impl Gateway {
         self.connect(now, slot, flow, vec![to])
     }
 
-    /// Takes a connection that has ended out of the unsent data.
-    pub(crate) fn forget_unsent(&mut self, flow: &mut SplitConnection) {
-        if let Some(user) = flow.claims.here {
-            self.unsent.set_full(user, &mut flow.claims.unsent, false);
-        }
-    }
-
     /// Copies data between two sockets of the kernel.
     pub(crate) fn pump_alone(&mut self, now: Time, slot: usize, flow: &mut SplitConnection) -> Fate {
-        let most = allowed(&mut self.lines, &self.core.config, now, slot, flow);
+        let most = self.users.allowed(now, slot, &flow.claims, &self.core.config.users);
         let before = flow.join.carried();
         let (Some(user), Some(server)) = (&mut flow.user, &mut flow.socket) else {
             return Fate::Over(End::Reset);
@@ -81,9 +76,10 @@ impl Gateway {
         }
         let full = !client.socket.writable;
         if let Some(user) = flow.claims.here {
-            self.unsent.set_full(user, &mut flow.claims.unsent, full);
+            self.users.memory.unsent.set_full(user, &mut flow.claims.unsent, full);
         }
-        self.passed(now, slot, flow, most, before);
+        let bytes = flow.carried_since(before);
+        self.users.passed(now, slot, &flow.claims, &self.core.config.users, (bytes, most));
         self.fate(now, slot, flow, progress)
     }
 }

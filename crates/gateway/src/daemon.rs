@@ -265,7 +265,7 @@ impl Daemon {
         self.counted_at = now;
         let wall = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
         self.gateway.core.links.count(wall);
-        self.gateway.user_quotas.count(wall, &self.gateway.core.config.users);
+        self.gateway.users.quotas.count(wall, &self.gateway.core.config.users);
         if let Some(usage) = &mut self.usage
             && let Err(e) = usage.write(now, self.gateway.quotas(), at_end)
         {

@@ -114,6 +114,12 @@ impl SplitConnection {
         SplitConnection { stream: Some(stream), ..Self::new(now, Phase::Reading(Vec::new())) }
     }
 
+    /// Bytes carried to the server and back, beyond those `before`.
+    pub fn carried_since(&self, before: [u64; 2]) -> [u64; 2] {
+        let carried = self.join.carried();
+        [0, 1].map(|way| carried[way] - before[way])
+    }
+
     fn new(since: Time, phase: Phase) -> Self {
         SplitConnection {
             phase,

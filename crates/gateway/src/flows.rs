@@ -102,6 +102,11 @@ impl Flows {
     }
 
     /// A connection in its slot.
+    pub fn get(&self, slot: usize) -> Option<&SplitConnection> {
+        self.slots.get(slot)?.flow.as_ref()
+    }
+
+    /// A connection in its slot, mutably.
     pub fn get_mut(&mut self, slot: usize) -> Option<&mut SplitConnection> {
         self.slots.get_mut(slot)?.flow.as_mut()
     }

@@ -11,6 +11,7 @@ use crate::flow::{ASKING_MAX, Phase, SplitConnection};
 use crate::gateway_core::GatewayCore;
 use crate::handshakes::Handshakes;
 use crate::kernel::KernelSocket;
+use crate::memory_shortage::{FULL, MUCH, RELIEVED, most_holding};
 use crate::name_streams::NameServers;
 use crate::names::Names;
 use crate::peer_links::open_stream;
@@ -19,19 +20,13 @@ use crate::quotas::Quotas;
 use crate::sides::KernelSide;
 use crate::socks::{self, Asked, Socks};
 use crate::udp_flows::UdpState;
-use crate::unsent::UnsentBytes;
-use crate::user::User;
-use crate::user_memory::{UserMemory, user_of};
-use crate::user_quotas::UserQuotas;
-use crate::user_turns::{allowed, window};
+use crate::user_shares::{UserShares, user_of};
 use bytes::{Bytes, BytesMut};
 use polling::Poller;
 use skyhop_live::engine::Event;
 use skyhop_splice::gateway::{self, StreamSide};
 use skyhop_splice::join::Progress;
 use skyhop_splice::preamble::{Answer, Destination, Preamble};
-use skyhop_splice::user_rates::UserLines;
-use skyhop_splice::users::Users;
 use skyhop_transport::stp::TrunkEvent;
 use skyhop_units::Time;
 use std::io;
@@ -44,15 +39,7 @@ const TURNS: usize = 64;
 /// The gateway.
 pub struct Gateway {
     pub core: GatewayCore,
-    pub users: Users<User>,
-    /// Users who have a rate of their own.
-    pub(crate) lines: UserLines<User, usize>,
-    /// Users who have a quota of their own.
-    pub(crate) user_quotas: UserQuotas,
-    /// Users whose connections share the memory of an association.
-    pub(crate) user_memory: UserMemory,
-    /// Data in the kernel towards users, if there is no far gateway.
-    pub(crate) unsent: UnsentBytes,
+    pub users: UserShares,
     /// Connections that wait for a port of this host towards their server.
     pub(crate) port_waits: PortWaits,
     /// Handshakes of clients that wait for the server's answer.
@@ -72,11 +59,7 @@ impl Gateway {
         let names = Names::start(move || _ = waker.notify())?;
         Ok(Gateway {
             core: GatewayCore::new(now, config, hub, poller.clone()),
-            users: Users::default(),
-            lines: UserLines::default(),
-            user_quotas: UserQuotas::default(),
-            user_memory: UserMemory::default(),
-            unsent: UnsentBytes::default(),
+            users: UserShares::default(),
             port_waits: PortWaits::default(),
             handshakes: Handshakes::default(),
             poller,
@@ -97,7 +80,7 @@ impl Gateway {
         if self.core.config.role == Role::Hub {
             &self.core.links.peers.quotas
         } else {
-            &self.user_quotas.quotas
+            &self.users.quotas.quotas
         }
     }
 
@@ -105,14 +88,14 @@ impl Gateway {
         if self.core.config.role == Role::Hub {
             &mut self.core.links.peers.quotas
         } else {
-            &mut self.user_quotas.quotas
+            &mut self.users.quotas.quotas
         }
     }
 
     /// Returns true if there is room for one more connection.
     pub fn has_room(&self) -> bool {
         self.core.flows.len() < self.core.connections_max()
-            && !self.unsent.is_used_up(self.core.config.memory)
+            && !self.users.memory.unsent.is_used_up(self.core.config.memory)
     }
 
     /// Returns true if connections may be accepted: handshakes that were held have their room already.
@@ -155,8 +138,7 @@ impl Gateway {
 
     pub(crate) fn insert(&mut self, now: Time, mut flow: SplitConnection) -> Option<usize> {
         self.core.journal.counters.opened += 1;
-        flow.claims.here = flow.client.map(|client| User::of(client.ip(), &self.core.config.users));
-        self.user_memory.opened(&flow);
+        self.users.opened(flow.client, &mut flow.claims, &self.core.config.users);
         let slot = self.core.flows.insert(flow);
         let flow = self.core.flows.take(slot)?;
         match self.core.flows.watch_all(slot, &flow) {
@@ -176,7 +158,7 @@ impl Gateway {
     pub fn handle_timeout(&mut self, now: Time) {
         self.core.links.handle_timeout(now, &mut self.core.journal);
         self.core.flows.handle_timeout(now);
-        while let Some(slot) = self.lines.take_due(now) {
+        while let Some(slot) = self.users.take_due(now) {
             self.core.flows.touch(slot);
         }
         self.sweep_datagrams(now);
@@ -189,8 +171,7 @@ impl Gateway {
         [
             self.core.links.poll_timeout(),
             self.core.flows.poll_timeout(),
-            self.lines.poll_timeout(),
-            self.user_memory.poll_timeout(),
+            self.users.poll_timeout(),
             self.udp.flows.poll_timeout(),
         ]
         .into_iter()
@@ -232,8 +213,6 @@ impl Gateway {
                 Phase::Asking(_) => self.ask(now, slot, flow),
                 Phase::Waiting(_) if flow.opener => self.open(now, slot, flow),
                 Phase::Waiting(_) => self.admit(now, slot, flow),
-                Phase::Intercepted(_) if self.is_over_quota(flow) => Err(End::Refused(Answer::OverQuota)),
-                Phase::Intercepted(_) if self.has_too_many(flow) => Err(End::Refused(Answer::Full)),
                 Phase::Intercepted(to) => {
                     let to = *to;
                     self.connect_alone(now, slot, flow, to)
@@ -299,11 +278,8 @@ impl Gateway {
     /// Opens the stream of a client's connection.
     fn open(&mut self, now: Time, slot: usize, flow: &mut SplitConnection) -> Result<bool, End> {
         let Phase::Waiting(preamble) = &flow.phase else { return Ok(false) };
-        if self.is_over_quota(flow) {
-            return Err(End::Refused(Answer::OverQuota));
-        }
-        if self.has_too_many(flow) {
-            return Err(End::Refused(Answer::Full));
+        if let Some(answer) = self.users.refusal(&flow.claims, &self.core.config.users) {
+            return Err(End::Refused(answer));
         }
         let link = self.core.links.link_to(&preamble.destination, self.core.config.role);
         let link = link.ok_or(End::Refused(Answer::Unreachable))?;
@@ -314,7 +290,7 @@ impl Gateway {
             &self.core.config.users,
         );
         if let Some(user) = user
-            && !self.takes_memory(now, slot, flow, (link, user))?
+            && !self.users.memory.admits(now, slot, flow, (link, user), &mut self.core)?
         {
             return Ok(false);
         }
@@ -325,20 +301,11 @@ impl Gateway {
             return Ok(false);
         };
         flow.stream = Some((link, id));
-        flow.claims.sharer = user;
         flow.phase = Phase::Opening;
         self.core.flows.bind(slot, (link, id));
         self.core.flows.set_timer(slot, None);
         if let Some(user) = user {
-            self.own_memory(flow, user);
-            let (weight, others) = self.users.add(user, (link, id));
-            flow.class.weight = weight;
-            if let Some(trunk) = self.core.links.engine.trunk(link) {
-                trunk.prioritize(id, flow.class.with(&self.core.config.dscp));
-            }
-            if others {
-                self.share(user, link, weight);
-            }
+            self.users.joins(flow, user, &mut self.core);
         }
         Ok(true)
     }
@@ -348,17 +315,6 @@ impl Gateway {
         if dscp != Dscp::default() {
             // A socket that cannot be marked still works.
             let _ = socket.mark(dscp);
-        }
-    }
-
-    /// Sets the weight of all connections of a user.
-    fn share(&mut self, user: User, link: u32, weight: u8) {
-        let Some(trunk) = self.core.links.engine.trunk(link) else { return };
-        for stream in self.users.streams(user, link) {
-            let flow = self.core.flows.of_stream(stream).and_then(|slot| self.core.flows.get_mut(slot));
-            let Some(flow) = flow else { continue };
-            flow.class.weight = weight;
-            trunk.prioritize(stream.1, flow.class.with(&self.core.config.dscp));
         }
     }
 
@@ -390,12 +346,12 @@ impl Gateway {
         if flow.user.is_some() {
             return self.pump_alone(now, slot, flow);
         }
-        let most = allowed(&mut self.lines, &self.core.config, now, slot, flow);
+        let most = self.users.allowed(now, slot, &flow.claims, &self.core.config.users);
         let before = flow.join.carried();
         let Some((link, id)) = flow.stream else { return Fate::Over(End::Reset) };
         let unsent_max = gateway::unsent_max(self.core.config.memory, self.core.flows.len() as u64);
         let Some(trunk) = self.core.links.engine.trunk(link) else { return Fate::Over(End::Lost) };
-        let window = window(&self.lines, &self.core.config, slot, flow, trunk.srtt());
+        let window = self.users.window(slot, &flow.claims, &self.core.config.users, trunk.srtt());
         let Some(socket) = &mut flow.socket else { return Fate::Over(End::Reset) };
         let unanswered = matches!(flow.phase, Phase::Opening);
         let (finished, opener) = (flow.finished, flow.opener);
@@ -412,8 +368,36 @@ impl Gateway {
         if opener && flow.class.carried(flow.join.carried().iter().sum()) {
             trunk.prioritize(id, flow.class.with(&self.core.config.dscp));
         }
-        self.passed(now, slot, flow, most, before);
+        let bytes = flow.carried_since(before);
+        self.users.passed(now, slot, &flow.claims, &self.core.config.users, (bytes, most));
         self.fate(now, slot, flow, progress)
+    }
+
+    /// Resets connections that hold much of an association's memory, where it has been used up for long.
+    fn relieve_due(&mut self, now: Time) {
+        let engine = &self.core.links.engine;
+        let holds = |link, eighths| engine.link(link).map(|link| link.trunk.holds_more_than(eighths));
+        for link in self.users.shortage.search(now, holds) {
+            self.relieve(now, link);
+        }
+    }
+
+    fn relieve(&mut self, now: Time, link: u32) {
+        let Some(trunk) = self.core.links.engine.trunk(link) else { return };
+        let connections = self.core.flows.of_link(link).into_iter().filter_map(|slot| {
+            let flow = self.core.flows.get(slot)?;
+            Some((flow.claims.owner?, trunk.readable(flow.stream?.1), slot))
+        });
+        let most = most_holding(connections, |held| trunk.is_more_than(held, MUCH));
+        let Some((user, slots)) = most else { return };
+        for slot in slots {
+            if !self.core.links.engine.trunk(link).is_some_and(|trunk| trunk.holds_more_than(RELIEVED)) {
+                return;
+            }
+            let Some(flow) = self.core.flows.take(slot) else { continue };
+            self.core.journal.reset_for_memory(user);
+            self.finish(now, slot, flow, End::Reset);
+        }
     }
 
     /// Maps a join's progress to the connection's fate.
@@ -447,23 +431,12 @@ impl Gateway {
             self.leave_ports(now, *to, flow.since, slot);
         }
         self.give_up_held(now, &flow, end);
-        self.leave_memory_waits(now, &mut flow);
-        self.disown_memory(&flow);
-        self.user_memory.ended(&flow);
-        self.forget_unsent(&mut flow);
-        if let Some(user) = flow.claims.here {
-            self.lines.forget(now, user, slot);
-        }
+        self.users.ended(now, slot, &mut flow, &mut self.core);
         if end == End::HandedOver {
             return;
         }
         if let Some(user) = flow.claims.here {
             self.core.journal.counters.users.add(user, [up, down]);
-        }
-        if let (Some(user), Some(stream)) = (flow.claims.sharer, flow.stream)
-            && let Some(weight) = self.users.remove(user, stream)
-        {
-            self.share(user, stream.0, weight);
         }
         let (mut socket, user, stream) = (flow.socket, flow.user, flow.stream);
         for socket in [&socket, &user].into_iter().flatten() {
@@ -549,7 +522,9 @@ impl Gateway {
             }
             TrunkEvent::MayOpen => return self.core.flows.try_streams(),
             TrunkEvent::Received(id, _) => {
-                self.watch_memory(now, link);
+                if self.core.links.engine.trunk(link).is_some_and(|trunk| trunk.holds_more_than(FULL)) {
+                    self.users.shortage.begins(now, link);
+                }
                 id
             }
             TrunkEvent::AllAcknowledged(id)

@@ -33,11 +33,14 @@
 //! | `file_text` | values of the file, and errors with their lines |
 //! | `rule_counters` | counters of the firewall's rules |
 //! | `usage` | the file of their usage |
-//! | `users` | users and their shares of the link |
+//! | `user` | users |
 //! | `user_limits` | limits of single users in the file |
-//! | `user_memory` | users' shares of the memory, and connections that wait for it |
+//! | `user_connections` | numbers of users' connections |
+//! | `user_memory` | users' shares of the memory |
+//! | `memory_waits` | connections that wait for it |
+//! | `memory_shortage` | associations without memory, and the connections that hold it |
 //! | `user_quotas` | quotas of single users |
-//! | `user_turns` | rates and quotas of a connection's user in its turn |
+//! | `user_shares` | all that users share or have limits for |
 //! | `socks` | requests of programs to the SOCKS5 proxy |
 //! | `names` | name resolution |
 //! | `user_counters` | the counters of users |
@@ -80,6 +83,7 @@ mod handshakes;
 mod holding;
 mod journal;
 mod kernel;
+mod memory_shortage;
 mod memory_waits;
 mod name_servers;
 mod name_streams;
@@ -107,11 +111,12 @@ mod unsent;
 mod usage;
 mod user;
 mod user_claims;
+mod user_connections;
 mod user_counters;
 mod user_limits;
 mod user_memory;
 mod user_quotas;
-mod user_turns;
+mod user_shares;
 
 pub use config::{
     Config, Dns, Fail, Forward, Handshake, Intercept, Quic, Role, SourceAddress, Terminal, UdpRule,
