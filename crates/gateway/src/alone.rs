@@ -12,6 +12,7 @@ use crate::gateway::Gateway;
 use crate::kernel::{KernelSocket, SocketTuning};
 use crate::sides::KernelSide;
 use crate::user_memory::NO_LINK;
+use skyhop_splice::preamble::Destination;
 use skyhop_units::Time;
 use std::net::SocketAddr;
 
@@ -57,7 +58,7 @@ impl Gateway {
         if let Err(e) = flow.user.as_ref().map_or(Ok(()), |socket| socket.tune(&tuning)) {
             self.core.journal.say(format!("a connection towards users: {e}"));
         }
-        self.connect(now, slot, flow, vec![to])
+        self.connector.begin(now, slot, flow, Destination::Address(to), &mut self.core)
     }
 
     /// Copies data between two sockets of the kernel.

@@ -5,13 +5,15 @@
 
 use crate::ack_checks::AckChecks;
 use crate::dscp::Dscp;
+use crate::fate::End;
 use crate::kernel::KernelSocket;
 use crate::socks::Socks;
 use crate::stream_class::StreamClass;
 use crate::user_claims::UserClaims;
 use bytes::Bytes;
 use skyhop_splice::join::Join;
-use skyhop_splice::preamble::{Destination, Preamble};
+use skyhop_splice::preamble::{Answer, Destination, Preamble};
+use skyhop_transport::stp::Trunk;
 use skyhop_units::{Span, Time};
 use std::net::SocketAddr;
 
@@ -112,6 +114,33 @@ impl SplitConnection {
     /// A stream that the far gateway has opened.
     pub fn accepted(now: Time, stream: StreamName) -> Self {
         SplitConnection { stream: Some(stream), ..Self::new(now, Phase::Reading(Vec::new())) }
+    }
+
+    /// Reads the preamble of its stream, and no byte after it. Returns nothing while it is incomplete.
+    pub fn read_preamble(&mut self, now: Time, trunk: &mut Trunk<Bytes>) -> Result<Option<Preamble>, End> {
+        let (Phase::Reading(bytes), Some((_, id))) = (&mut self.phase, self.stream) else { return Ok(None) };
+        let preamble = loop {
+            match Preamble::parse(bytes) {
+                Ok(Some((preamble, _))) => break preamble,
+                Ok(None) => {}
+                Err(_) => return Err(End::Answered(Answer::NotUnderstood)),
+            }
+            let wanted = match bytes.first_chunk::<3>() {
+                Some(&[_, high, low]) if bytes.len() >= 4 => 4 + usize::from(u16::from_be_bytes([high, low])),
+                _ => 4,
+            };
+            match trunk.read(id, wanted - bytes.len()) {
+                Some(more) => bytes.extend_from_slice(&more),
+                None if self.finished || now.since(self.since) >= ASKING_MAX => {
+                    return Err(End::Answered(Answer::NotUnderstood));
+                }
+                None => return Ok(None),
+            }
+        };
+        self.destination = Some(preamble.destination.clone());
+        self.client = preamble.source;
+        self.class.dscp = preamble.dscp.map_or(Dscp::default(), Dscp::from_number);
+        Ok(Some(preamble))
     }
 
     /// Bytes carried to the server and back, beyond those `before`.

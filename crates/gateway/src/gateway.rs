@@ -5,6 +5,7 @@
 //! Leaves out waiting and the clock (`daemon`), and accepting connections (its listeners).
 
 use crate::config::{Config, Role};
+use crate::connector::Connector;
 use crate::dscp::Dscp;
 use crate::fate::{End, Fate};
 use crate::flow::{ASKING_MAX, Phase, SplitConnection};
@@ -13,9 +14,7 @@ use crate::handshakes::Handshakes;
 use crate::kernel::KernelSocket;
 use crate::memory_shortage::{FULL, MUCH, RELIEVED, most_holding};
 use crate::name_streams::NameServers;
-use crate::names::Names;
 use crate::peer_links::open_stream;
-use crate::port_waits::PortWaits;
 use crate::quotas::Quotas;
 use crate::sides::KernelSide;
 use crate::socks::{self, Asked, Socks};
@@ -26,7 +25,7 @@ use polling::Poller;
 use skyhop_live::engine::Event;
 use skyhop_splice::gateway::{self, StreamSide};
 use skyhop_splice::join::Progress;
-use skyhop_splice::preamble::{Answer, Destination, Preamble};
+use skyhop_splice::preamble::{Answer, Carries, Destination, Preamble};
 use skyhop_transport::stp::TrunkEvent;
 use skyhop_units::Time;
 use std::io;
@@ -40,12 +39,10 @@ const TURNS: usize = 64;
 pub struct Gateway {
     pub core: GatewayCore,
     pub users: UserShares,
-    /// Connections that wait for a port of this host towards their server.
-    pub(crate) port_waits: PortWaits,
+    pub(crate) connector: Connector,
     /// Handshakes of clients that wait for the server's answer.
     pub(crate) handshakes: Handshakes,
     pub(crate) poller: Arc<Poller>,
-    pub(crate) names: Names,
     /// Buffers into which sockets are read: one for each direction, if both ends are the kernel's.
     pub(crate) arenas: [BytesMut; 2],
     pub(crate) udp: UdpState,
@@ -56,14 +53,12 @@ impl Gateway {
     /// A gateway without connections.
     pub fn new(now: Time, config: Config, hub: Option<SocketAddr>, poller: Arc<Poller>) -> io::Result<Self> {
         let waker = poller.clone();
-        let names = Names::start(move || _ = waker.notify())?;
         Ok(Gateway {
             core: GatewayCore::new(now, config, hub, poller.clone()),
             users: UserShares::default(),
-            port_waits: PortWaits::default(),
+            connector: Connector::start(move || _ = waker.notify())?,
             handshakes: Handshakes::default(),
             poller,
-            names,
             arenas: [BytesMut::new(), BytesMut::new()],
             udp: UdpState::default(),
             name_servers: NameServers::default(),
@@ -181,7 +176,7 @@ impl Gateway {
 
     /// Gives connections their turns. Returns true if some are left.
     pub fn work(&mut self, now: Time) -> bool {
-        while let Some((name, addresses)) = self.names.found() {
+        while let Some((name, addresses)) = self.connector.found() {
             if let Some(slot) = self.core.flows.named(name) {
                 self.resolved(now, slot, addresses);
             }
@@ -222,7 +217,7 @@ impl Gateway {
                 Phase::Completing(_) => Ok(false),
                 Phase::Reading(_) => self.read_preamble(now, flow),
                 Phase::Resolving => Ok(false),
-                Phase::Connecting(_) => self.connected(now, slot, flow),
+                Phase::Connecting(_) => self.connector.connected(now, slot, flow, &mut self.core),
                 Phase::Open => Ok(false),
             };
             match went_on {
@@ -234,6 +229,51 @@ impl Gateway {
         match flow.phase {
             Phase::Opening | Phase::Open if flow.socket.is_some() => self.pump(now, slot, flow),
             _ => Fate::Stays,
+        }
+    }
+
+    /// Reads the preamble of a stream that the far gateway has opened.
+    fn read_preamble(&mut self, now: Time, flow: &mut SplitConnection) -> Result<bool, End> {
+        let Some((link, _)) = flow.stream else { return Ok(false) };
+        let trunk = self.core.links.engine.trunk(link).ok_or(End::Lost)?;
+        let Some(preamble) = flow.read_preamble(now, trunk)? else { return Ok(false) };
+        if self.core.links.peers.is_over_quota(link) {
+            return Err(End::Answered(Answer::OverQuota));
+        }
+        if preamble.carries == Carries::Datagrams {
+            return self.accept_datagrams(now, flow, &preamble);
+        }
+        // The count includes this connection.
+        if self.core.flows.len() > self.core.connections_max() {
+            return Err(End::Answered(Answer::Full));
+        }
+        flow.phase = Phase::Waiting(preamble);
+        Ok(true)
+    }
+
+    /// Begins the connection to the server, once there is memory for another one of its user.
+    fn admit(&mut self, now: Time, slot: usize, flow: &mut SplitConnection) -> Result<bool, End> {
+        let (Some(destination), Some((link, _))) = (flow.destination.clone(), flow.stream) else {
+            return Ok(false);
+        };
+        let from_hub = self.core.config.role == Role::Terminal;
+        if let Some(user) = user_of(&destination, flow.client, from_hub, &self.core.config.users) {
+            if !self.users.memory.admits(now, slot, flow, (link, user), &mut self.core)? {
+                return Ok(false);
+            }
+            self.users.memory.own(flow, user, &mut self.core);
+        }
+        self.connector.begin(now, slot, flow, destination, &mut self.core)
+    }
+
+    fn resolved(&mut self, now: Time, slot: usize, addresses: Vec<SocketAddr>) {
+        let Some(mut flow) = self.core.flows.take(slot) else { return };
+        match self.connector.resolved(now, slot, &mut flow, addresses, &mut self.core) {
+            Ok(_) => {
+                self.core.flows.put(slot, flow);
+                self.core.flows.touch(slot);
+            }
+            Err(end) => self.finish(now, slot, flow, end),
         }
     }
 
@@ -425,11 +465,7 @@ impl Gateway {
         let [up, down] = flow.join.carried();
         self.core.journal.carried(flow.opener, [up, down]);
         self.core.flows.remove(slot, flow.stream);
-        if let (Phase::Connecting(addresses), None) = (&flow.phase, &flow.socket)
-            && let Some(to) = addresses.first()
-        {
-            self.leave_ports(now, *to, flow.since, slot);
-        }
+        self.connector.ended(now, slot, &flow, &mut self.core.flows);
         self.give_up_held(now, &flow, end);
         self.users.ended(now, slot, &mut flow, &mut self.core);
         if end == End::HandedOver {

@@ -55,18 +55,18 @@
 //! | `dns` | the DNS cache |
 //! | `name_streams` | streams to name servers |
 //! | `name_servers` | the name servers behind the cache |
-//! | `acceptor` | connections to servers |
+//! | `connector` | connections to servers |
 //! | `unsent` | data in the kernel towards the users of a hub without terminals |
 //! | `alone` | connections of a hub without terminals |
 //! | `gateway_core` | the file, the associations, the connections and the journal |
 //! | `gateway` | the handling of all events |
 //! | `daemon` | the thread, its clock and its poller |
 
-mod acceptor;
 mod ack_checks;
 mod admin;
 mod alone;
 mod config;
+mod connector;
 mod counters;
 mod daemon;
 mod datagram_socket;

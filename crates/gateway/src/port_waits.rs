@@ -1,7 +1,7 @@
 //! Connections that wait for a local port towards a server, in the order in which they came.
 //!
 //! Follows docs/gateway.md, "Many connections to one server". Differs from the kernel, which gives a free port to whoever asks first.
-//! Leaves out attempts, which `acceptor` makes: only the first of each server tries.
+//! Leaves out attempts, which `connector` makes: only the first of each server tries.
 
 use skyhop_units::Time;
 use std::collections::{BTreeMap, BTreeSet};

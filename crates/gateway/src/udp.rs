@@ -5,6 +5,7 @@
 //! Leaves out fragments and ICMP: a client is not informed of an unreachable port.
 
 use crate::config::SourceAddress;
+use crate::connector::allowed;
 use crate::datagram_socket::{DatagramSocket, LARGEST};
 use crate::fate::End;
 use crate::flow::{SplitConnection, StreamName};
@@ -140,7 +141,7 @@ impl Gateway {
         else {
             return Err(End::Answered(Answer::NotUnderstood));
         };
-        if !self.allowed(*server) {
+        if !allowed(&self.core.config, *server) {
             return Err(End::Answered(Answer::Forbidden));
         }
         if self.udp.flows.len() >= self.core.connections_max() {
