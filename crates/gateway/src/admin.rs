@@ -174,7 +174,7 @@ fn metrics(now: Time, gateway: &Gateway, rules: Option<&RuleCounts>) -> String {
     users.prometheus(&mut out);
     gateway.users.quotas.prometheus(&gateway.core.config.users, &mut out);
     rule_metrics(rules, &mut out);
-    let dns = &gateway.name_servers.cache;
+    let dns = &gateway.udp.name_servers.cache;
     for (name, kind, help, value) in [
         (
             "handshakes_held",

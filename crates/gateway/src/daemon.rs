@@ -334,7 +334,7 @@ impl Daemon {
         let Some(intercept) = &self.gateway.core.config.intercept else { return Ok(()) };
         let port = intercept.port;
         let datagrams = (open && intercept.takes_datagrams()).then_some(port);
-        self.gateway.intercept_datagrams(datagrams)?;
+        self.gateway.udp.intercept(datagrams)?;
         let is_open = self.listeners.iter().flatten().any(|l| matches!(l.purpose, Purpose::Intercept));
         if open && !is_open {
             for v4 in [true, false] {
@@ -510,13 +510,9 @@ impl Daemon {
             SOCKET => {}
             SIGNALS => self.handle_signals(),
             SYNS => self.read_syns()?,
-            key if key >= FIRST_UDP => {
+            key if key >= FIRST_UDP || (UDP_LISTENERS..UDP_LISTENERS + 2).contains(&key) => {
                 let now = self.now();
-                self.gateway.handle_server_datagrams(now, key - FIRST_UDP);
-            }
-            key if (UDP_LISTENERS..UDP_LISTENERS + 2).contains(&key) => {
-                let now = self.now();
-                self.gateway.handle_datagrams(now, key - UDP_LISTENERS);
+                self.gateway.handle_datagrams(now, key);
             }
             key if key >= FIRST_FLOW => self.gateway.core.flows.handle_ready(event),
             key if key >= LISTENERS => self.accept(key - LISTENERS),

@@ -13,12 +13,11 @@ use crate::gateway_core::GatewayCore;
 use crate::handshakes::Handshakes;
 use crate::kernel::KernelSocket;
 use crate::memory_shortage::{FULL, MUCH, RELIEVED, most_holding};
-use crate::name_streams::NameServers;
 use crate::peer_links::open_stream;
 use crate::quotas::Quotas;
 use crate::sides::KernelSide;
 use crate::socks::{self, Asked, Socks};
-use crate::udp_flows::UdpState;
+use crate::udp::UdpRelay;
 use crate::user_shares::{UserShares, user_of};
 use bytes::{Bytes, BytesMut};
 use polling::Poller;
@@ -42,11 +41,9 @@ pub struct Gateway {
     pub(crate) connector: Connector,
     /// Handshakes of clients that wait for the server's answer.
     pub(crate) handshakes: Handshakes,
-    pub(crate) poller: Arc<Poller>,
     /// Buffers into which sockets are read: one for each direction, if both ends are the kernel's.
     pub(crate) arenas: [BytesMut; 2],
-    pub(crate) udp: UdpState,
-    pub(crate) name_servers: NameServers,
+    pub udp: UdpRelay,
 }
 
 impl Gateway {
@@ -58,10 +55,8 @@ impl Gateway {
             users: UserShares::default(),
             connector: Connector::start(move || _ = waker.notify())?,
             handshakes: Handshakes::default(),
-            poller,
             arenas: [BytesMut::new(), BytesMut::new()],
-            udp: UdpState::default(),
-            name_servers: NameServers::default(),
+            udp: UdpRelay::new(poller),
         })
     }
 
@@ -156,9 +151,14 @@ impl Gateway {
         while let Some(slot) = self.users.take_due(now) {
             self.core.flows.touch(slot);
         }
-        self.sweep_datagrams(now);
+        self.udp.sweep(now, &mut self.core);
         self.relieve_due(now);
         self.take_events(now);
+    }
+
+    /// Handles an event of a socket for datagrams.
+    pub fn handle_datagrams(&mut self, now: Time, key: usize) {
+        self.udp.handle_ready(now, key, &mut self.core);
     }
 
     /// The time of the next timer.
@@ -234,14 +234,15 @@ impl Gateway {
 
     /// Reads the preamble of a stream that the far gateway has opened.
     fn read_preamble(&mut self, now: Time, flow: &mut SplitConnection) -> Result<bool, End> {
-        let Some((link, _)) = flow.stream else { return Ok(false) };
+        let Some((link, id)) = flow.stream else { return Ok(false) };
         let trunk = self.core.links.engine.trunk(link).ok_or(End::Lost)?;
         let Some(preamble) = flow.read_preamble(now, trunk)? else { return Ok(false) };
         if self.core.links.peers.is_over_quota(link) {
             return Err(End::Answered(Answer::OverQuota));
         }
         if preamble.carries == Carries::Datagrams {
-            return self.accept_datagrams(now, flow, &preamble);
+            self.udp.accept(now, (link, id), &preamble, &mut self.core)?;
+            return Err(End::HandedOver);
         }
         // The count includes this connection.
         if self.core.flows.len() > self.core.connections_max() {
@@ -544,8 +545,7 @@ impl Gateway {
                 self.finish(now, slot, flow, End::Lost);
             }
         }
-        self.lose_datagrams(link);
-        self.lose_name_servers(link);
+        self.udp.lose(link, &mut self.core);
         self.core.flows.try_streams();
     }
 
@@ -567,11 +567,11 @@ impl Gateway {
             | TrunkEvent::Writable(id)
             | TrunkEvent::PeerFinished(id)
             | TrunkEvent::Reset(id, _) => id,
-            TrunkEvent::Datagram => return self.read_datagrams(now, link),
+            TrunkEvent::Datagram => return self.udp.read(now, link, &mut self.core),
             TrunkEvent::Connected | TrunkEvent::Closed(_) | TrunkEvent::Ended(_) => return,
         };
         let Some(slot) = self.core.flows.of_stream((link, id)) else {
-            return self.handle_other_stream(now, (link, id), event);
+            return self.udp.handle_stream(now, (link, id), event, &mut self.core);
         };
         match event {
             TrunkEvent::Reset(..) => {

@@ -53,8 +53,7 @@
 //! | `udp` | UDP datagrams through an association |
 //! | `dns_message` | DNS messages |
 //! | `dns` | the DNS cache |
-//! | `name_streams` | streams to name servers |
-//! | `name_servers` | the name servers behind the cache |
+//! | `name_servers` | the name servers behind the cache, and streams to them |
 //! | `connector` | connections to servers |
 //! | `unsent` | data in the kernel towards the users of a hub without terminals |
 //! | `alone` | connections of a hub without terminals |
@@ -86,7 +85,6 @@ mod kernel;
 mod memory_shortage;
 mod memory_waits;
 mod name_servers;
-mod name_streams;
 mod names;
 mod peer_links;
 mod peers;

@@ -7,41 +7,68 @@
 use crate::config::SourceAddress;
 use crate::connector::allowed;
 use crate::datagram_socket::{DatagramSocket, LARGEST};
+use crate::dns::Asker;
 use crate::fate::End;
-use crate::flow::{SplitConnection, StreamName};
-use crate::gateway::Gateway;
+use crate::flow::StreamName;
+use crate::gateway_core::GatewayCore;
+use crate::name_servers::NameServers;
 use crate::poller_keys::{FIRST_UDP, UDP_LISTENERS};
-use crate::udp_flows::{UdpFlow, whole_datagrams};
+use crate::udp_flows::{UdpFlow, UdpFlows, whole_datagrams};
+use crate::udp_loads::UdpLoads;
 use bytes::Bytes;
-use polling::{Event as PollEvent, PollMode};
+use polling::{Event as PollEvent, PollMode, Poller};
 use skyhop_splice::datagrams::{DatagramWay, FIRST, send_datagram};
 use skyhop_splice::preamble::{Answer, Carries, Destination, Preamble};
 use skyhop_transport::stp::{Class, TrunkEvent};
 use skyhop_units::Time;
 use std::io;
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 /// Datagrams read from a socket before other sockets get their turn.
 const READS: usize = 64;
 
-impl Gateway {
+/// UDP through a gateway: its flows and their loads, and the name servers, whose queries take another way.
+pub struct UdpRelay {
+    poller: Arc<Poller>,
+    pub flows: UdpFlows,
+    loads: UdpLoads,
+    pub name_servers: NameServers,
+    /// Sockets for intercepted datagrams, one for each version of IP.
+    listeners: [Option<DatagramSocket>; 2],
+    buffer: Vec<u8>,
+}
+
+impl UdpRelay {
+    /// No flows yet.
+    pub fn new(poller: Arc<Poller>) -> Self {
+        UdpRelay {
+            poller,
+            flows: UdpFlows::default(),
+            loads: UdpLoads::default(),
+            name_servers: NameServers::default(),
+            listeners: [None, None],
+            buffer: Vec::new(),
+        }
+    }
+
     /// Opens or closes the sockets for intercepted datagrams.
-    pub fn intercept_datagrams(&mut self, port: Option<u16>) -> io::Result<()> {
+    pub fn intercept(&mut self, port: Option<u16>) -> io::Result<()> {
         for (place, v4) in [true, false].into_iter().enumerate() {
-            match (&self.udp.listeners[place], port) {
+            match (&self.listeners[place], port) {
                 (None, Some(port)) => match DatagramSocket::transparent(v4, port) {
                     Ok(socket) => {
                         let event = PollEvent::readable(UDP_LISTENERS + place);
                         // SAFETY: the socket is removed from the poller before it is closed.
                         unsafe { self.poller.add_with_mode(&socket, event, PollMode::Level)? };
-                        self.udp.listeners[place] = Some(socket);
+                        self.listeners[place] = Some(socket);
                     }
                     Err(e) if !v4 && e.raw_os_error() == Some(libc::EAFNOSUPPORT) => {}
                     Err(e) => return Err(e),
                 },
                 (Some(socket), None) => {
                     self.poller.delete(socket)?;
-                    self.udp.listeners[place] = None;
+                    self.listeners[place] = None;
                 }
                 _ => {}
             }
@@ -49,47 +76,84 @@ impl Gateway {
         Ok(())
     }
 
+    /// Handles an event of a socket: of one for intercepted datagrams, or of a server's.
+    pub fn handle_ready(&mut self, now: Time, key: usize, core: &mut GatewayCore) {
+        match key.checked_sub(FIRST_UDP) {
+            Some(slot) => self.handle_server(now, slot, core),
+            None => self.handle_clients(now, key - UDP_LISTENERS, core),
+        }
+    }
+
     /// Reads intercepted datagrams from a socket.
-    pub fn handle_datagrams(&mut self, now: Time, place: usize) {
-        let mut buffer = std::mem::take(&mut self.udp.buffer);
+    fn handle_clients(&mut self, now: Time, place: usize, core: &mut GatewayCore) {
+        let mut buffer = std::mem::take(&mut self.buffer);
         buffer.resize(LARGEST, 0);
         for _ in 0..READS {
-            let Some(listener) = &self.udp.listeners[place] else { break };
+            let Some(listener) = &self.listeners[place] else { break };
             match listener.receive_from(&mut buffer) {
                 Ok(Some((len, client, server))) => {
-                    self.datagram_of_client(now, client, server, &buffer[..len])
+                    self.datagram_of_client(now, client, server, &buffer[..len], core)
                 }
                 // An error concerns one datagram, and the next may be valid.
                 Err(_) => {}
                 Ok(None) => break,
             }
         }
-        self.udp.buffer = buffer;
+        self.buffer = buffer;
     }
 
     /// Handles a datagram of a client on this side.
-    fn datagram_of_client(&mut self, now: Time, client: SocketAddr, server: SocketAddr, data: &[u8]) {
-        if server.port() == 53 && self.ask_name_server(now, client, server, data) {
-            return;
+    fn datagram_of_client(
+        &mut self,
+        now: Time,
+        client: SocketAddr,
+        server: SocketAddr,
+        data: &[u8],
+        core: &mut GatewayCore,
+    ) {
+        if server.port() == 53
+            && let Some(others) = self.name_servers.ask(now, client, server, data, core)
+        {
+            return self.carry_queries(now, server, others, core);
         }
-        self.carry_datagram(now, client, server, data);
+        self.carry(now, client, server, data, core);
+    }
+
+    /// Sends queries to a name server as the users' own datagrams.
+    fn carry_queries(&mut self, now: Time, server: SocketAddr, queries: Vec<Asker>, core: &mut GatewayCore) {
+        for asker in queries {
+            self.carry(now, asker.client, server, &asker.query, core);
+        }
     }
 
     /// Sends a client's datagram to the far end.
-    pub(crate) fn carry_datagram(&mut self, now: Time, client: SocketAddr, server: SocketAddr, data: &[u8]) {
-        let known = self.udp.flows.of_pair(client, server);
-        let Some(slot) = known.or_else(|| self.open_datagrams(now, client, server)) else {
-            self.core.journal.counters.datagrams.refused += 1;
+    fn carry(
+        &mut self,
+        now: Time,
+        client: SocketAddr,
+        server: SocketAddr,
+        data: &[u8],
+        core: &mut GatewayCore,
+    ) {
+        let known = self.flows.of_pair(client, server);
+        let Some(slot) = known.or_else(|| self.open(now, client, server, core)) else {
+            core.journal.counters.datagrams.refused += 1;
             return;
         };
-        let Some((flow, _)) = self.udp.flows.get_mut(slot) else { return };
+        let Some((flow, _)) = self.flows.get_mut(slot) else { return };
         flow.last = now;
         let stream = flow.stream;
-        self.send_datagram(now, stream, data);
+        self.send(now, stream, data, core);
     }
 
-    fn open_datagrams(&mut self, now: Time, client: SocketAddr, server: SocketAddr) -> Option<usize> {
-        if self.udp.flows.len() >= self.core.connections_max() {
+    fn open(
+        &mut self,
+        now: Time,
+        client: SocketAddr,
+        server: SocketAddr,
+        core: &mut GatewayCore,
+    ) -> Option<usize> {
+        if self.flows.len() >= core.connections_max() {
             return None;
         }
         let preamble = Preamble {
@@ -98,7 +162,7 @@ impl Gateway {
             ..Preamble::to(Destination::Address(server))
         };
         let class = Class { priority: FIRST.priority, ..Class::default() };
-        let stream = self.core.links.open(server, class, &preamble)?;
+        let stream = core.links.open(server, class, &preamble)?;
         let flow = UdpFlow {
             stream,
             client: Some(client),
@@ -108,53 +172,53 @@ impl Gateway {
             partial: Vec::new(),
             last: now,
         };
-        let inserted = self.udp.flows.insert(flow);
+        let inserted = self.flows.insert(flow);
         if let Err(e) = &inserted {
-            self.core.journal.say(format!("a socket under {server}: {e}"));
-            self.core.links.reset(stream);
+            core.journal.say(format!("a socket under {server}: {e}"));
+            core.links.reset(stream);
         }
         inserted.ok()
     }
 
     /// Passes a datagram of a flow to the association.
-    fn send_datagram(&mut self, now: Time, (link, id): (u32, u64), data: &[u8]) {
-        let Some(trunk) = self.core.links.engine.trunk(link) else { return };
+    fn send(&mut self, now: Time, (link, id): StreamName, data: &[u8], core: &mut GatewayCore) {
+        let Some(trunk) = core.links.engine.trunk(link) else { return };
         let framed = || {
             let len = u16::try_from(data.len()).unwrap_or(u16::MAX);
             [&len.to_be_bytes()[..], data].concat().into()
         };
-        let (load, whole) = (self.udp.loads.of(link), Bytes::copy_from_slice(data));
+        let (load, whole) = (self.loads.of(link), Bytes::copy_from_slice(data));
         match send_datagram(now, load, trunk, id, whole, framed) {
-            DatagramWay::Datagram | DatagramWay::Stream => self.core.journal.counters.datagrams.to_link += 1,
-            DatagramWay::Refused => self.core.journal.counters.datagrams.refused += 1,
+            DatagramWay::Datagram | DatagramWay::Stream => core.journal.counters.datagrams.to_link += 1,
+            DatagramWay::Refused => core.journal.counters.datagrams.refused += 1,
         }
     }
 
-    /// Accepts a stream for datagrams that the far gateway has opened.
-    pub(crate) fn accept_datagrams(
+    /// Accepts a stream for datagrams that the far gateway has opened, or refuses it.
+    pub fn accept(
         &mut self,
         now: Time,
-        flow: &SplitConnection,
+        stream: StreamName,
         preamble: &Preamble,
-    ) -> Result<bool, End> {
-        let (stream, Destination::Address(server)) = (flow.stream.ok_or(End::Reset)?, &preamble.destination)
-        else {
+        core: &mut GatewayCore,
+    ) -> Result<(), End> {
+        let Destination::Address(server) = &preamble.destination else {
             return Err(End::Answered(Answer::NotUnderstood));
         };
-        if !allowed(&self.core.config, *server) {
+        if !allowed(&core.config, *server) {
             return Err(End::Answered(Answer::Forbidden));
         }
-        if self.udp.flows.len() >= self.core.connections_max() {
+        if self.flows.len() >= core.connections_max() {
             return Err(End::Answered(Answer::Full));
         }
         let source = preamble.source.filter(|client| {
-            self.core.config.source == SourceAddress::Client
+            core.config.source == SourceAddress::Client
                 && client.is_ipv4() == server.is_ipv4()
-                && self.core.links.peers.has_user(stream.0, client.ip())
+                && core.links.peers.has_user(stream.0, client.ip())
         });
         let socket = DatagramSocket::connect(*server, source);
         let socket = socket.map_err(|_| End::Answered(Answer::Unreachable))?;
-        let event = PollEvent::readable(FIRST_UDP + self.udp.flows.next_slot());
+        let event = PollEvent::readable(FIRST_UDP + self.flows.next_slot());
         // SAFETY: the socket is removed from the poller before it is closed.
         let watched = unsafe { self.poller.add_with_mode(&socket, event, PollMode::Level) };
         watched.map_err(|_| End::Answered(Answer::Full))?;
@@ -168,30 +232,30 @@ impl Gateway {
             last: now,
         };
         // A flow with its own socket needs no shared one, so the insertion cannot fail.
-        if let Ok(slot) = self.udp.flows.insert(flow) {
-            self.core.links.answer(stream, Answer::Connected);
-            for data in self.udp.flows.early.take(stream) {
-                self.deliver_datagram(now, slot, &data);
+        if let Ok(slot) = self.flows.insert(flow) {
+            core.links.answer(stream, Answer::Connected);
+            for data in self.flows.early.take(stream) {
+                self.deliver(now, slot, &data, core);
             }
-            self.read_datagram_stream(now, slot);
+            self.read_stream(now, slot, core);
         }
-        Err(End::HandedOver)
+        Ok(())
     }
 
     /// Handles datagrams that an association has received.
-    pub(crate) fn read_datagrams(&mut self, now: Time, link: u32) {
+    pub fn read(&mut self, now: Time, link: u32, core: &mut GatewayCore) {
         while let Some((channel, data)) =
-            self.core.links.engine.trunk(link).and_then(|trunk| trunk.read_datagram())
+            core.links.engine.trunk(link).and_then(|trunk| trunk.read_datagram())
         {
-            match self.udp.flows.of_stream((link, channel)) {
-                Some(slot) => self.deliver_datagram(now, slot, &data),
-                None => self.udp.flows.early.keep(now, (link, channel), data),
+            match self.flows.of_stream((link, channel)) {
+                Some(slot) => self.deliver(now, slot, &data, core),
+                None => self.flows.early.keep(now, (link, channel), data),
             }
         }
     }
 
-    fn deliver_datagram(&mut self, now: Time, slot: usize, data: &[u8]) {
-        let Some((flow, replies)) = self.udp.flows.get_mut(slot) else { return };
+    fn deliver(&mut self, now: Time, slot: usize, data: &[u8], core: &mut GatewayCore) {
+        let Some((flow, replies)) = self.flows.get_mut(slot) else { return };
         flow.last = now;
         let sent = match (&flow.socket, flow.client, replies.get(&flow.server)) {
             (Some(socket), ..) => socket.send(data),
@@ -199,38 +263,38 @@ impl Gateway {
             _ => return,
         };
         match sent {
-            Ok(_) => self.core.journal.counters.datagrams.from_link += 1,
-            Err(_) => self.core.journal.counters.datagrams.refused += 1,
+            Ok(_) => core.journal.counters.datagrams.from_link += 1,
+            Err(_) => core.journal.counters.datagrams.refused += 1,
         }
     }
 
     /// Handles datagrams of a server's socket, or its report of an unreachable port.
-    pub fn handle_server_datagrams(&mut self, now: Time, slot: usize) {
-        let mut buffer = std::mem::take(&mut self.udp.buffer);
+    fn handle_server(&mut self, now: Time, slot: usize, core: &mut GatewayCore) {
+        let mut buffer = std::mem::take(&mut self.buffer);
         buffer.resize(LARGEST, 0);
         for _ in 0..READS {
-            let Some((flow, _)) = self.udp.flows.get_mut(slot) else { break };
+            let Some((flow, _)) = self.flows.get_mut(slot) else { break };
             let (Some(socket), stream) = (&flow.socket, flow.stream) else { break };
             match socket.receive(&mut buffer) {
                 Ok(Some(len)) => {
                     flow.last = now;
-                    self.send_datagram(now, stream, &buffer[..len]);
+                    self.send(now, stream, &buffer[..len], core);
                 }
                 Ok(None) => break,
                 Err(_) => {
-                    self.end_datagrams(slot, true);
+                    self.end(slot, true, core);
                     break;
                 }
             }
         }
-        self.udp.buffer = buffer;
+        self.buffer = buffer;
     }
 
     /// Reads the stream of a flow: the far gateway's answer, and large datagrams.
-    pub(crate) fn read_datagram_stream(&mut self, now: Time, slot: usize) {
-        let Some((flow, _)) = self.udp.flows.get_mut(slot) else { return };
+    fn read_stream(&mut self, now: Time, slot: usize, core: &mut GatewayCore) {
+        let Some((flow, _)) = self.flows.get_mut(slot) else { return };
         let (link, id) = flow.stream;
-        let Some(trunk) = self.core.links.engine.trunk(link) else { return };
+        let Some(trunk) = core.links.engine.trunk(link) else { return };
         while let Some(data) = trunk.read(id, 64 << 10) {
             flow.partial.extend_from_slice(&data);
         }
@@ -238,54 +302,62 @@ impl Gateway {
             let answer = Answer::from_number(flow.partial.remove(0));
             flow.answered = true;
             if answer != Answer::Connected {
-                self.core.journal.counters.refuse(answer);
-                return self.end_datagrams(slot, true);
+                core.journal.counters.refuse(answer);
+                return self.end(slot, true, core);
             }
         }
         for data in whole_datagrams(&mut flow.partial) {
-            self.deliver_datagram(now, slot, &data);
+            self.deliver(now, slot, &data, core);
         }
     }
 
     /// Handles an event of a stream without a connection: one of a flow of datagrams, or of a name server.
-    pub(crate) fn handle_other_stream(&mut self, now: Time, stream: StreamName, event: TrunkEvent) {
+    pub fn handle_stream(
+        &mut self,
+        now: Time,
+        stream: StreamName,
+        event: TrunkEvent,
+        core: &mut GatewayCore,
+    ) {
         let over = matches!(event, TrunkEvent::Reset(..) | TrunkEvent::PeerFinished(_));
-        if let Some(slot) = self.udp.flows.of_stream(stream) {
-            self.read_datagram_stream(now, slot);
+        if let Some(slot) = self.flows.of_stream(stream) {
+            self.read_stream(now, slot, core);
             if over {
-                self.end_datagrams(slot, matches!(event, TrunkEvent::PeerFinished(_)));
+                self.end(slot, matches!(event, TrunkEvent::PeerFinished(_)), core);
             }
-        } else if let Some(server) = self.name_server_of(stream) {
-            match over {
-                true => self.name_server_ends(now, server),
-                false => self.read_name_server(now, server),
-            }
+        } else if let Some(server) = self.name_servers.server_of(stream) {
+            let by_datagrams = match over {
+                true => self.name_servers.ended(now, server, core),
+                false => self.name_servers.read(now, server, core),
+            };
+            self.carry_queries(now, server, by_datagrams, core);
         }
     }
 
     /// Ends a flow; with `tell` its stream is reset.
-    pub(crate) fn end_datagrams(&mut self, slot: usize, tell: bool) {
-        let Some(flow) = self.udp.flows.remove(slot) else { return };
+    fn end(&mut self, slot: usize, tell: bool, core: &mut GatewayCore) {
+        let Some(flow) = self.flows.remove(slot) else { return };
         if let Some(socket) = &flow.socket {
             let _ = self.poller.delete(socket);
         }
         if tell {
-            self.core.links.reset(flow.stream);
+            core.links.reset(flow.stream);
         }
     }
 
-    /// Ends the flows of a lost association.
-    pub(crate) fn lose_datagrams(&mut self, link: u32) {
-        for slot in self.udp.flows.of_link(link) {
-            self.end_datagrams(slot, false);
+    /// Ends the flows of a lost association, and drops its streams to name servers.
+    pub fn lose(&mut self, link: u32, core: &mut GatewayCore) {
+        for slot in self.flows.of_link(link) {
+            self.end(slot, false, core);
         }
-        self.udp.loads.forget(link);
+        self.loads.forget(link);
+        self.name_servers.lose(link);
     }
 
     /// Ends idle flows.
-    pub(crate) fn sweep_datagrams(&mut self, now: Time) {
-        for slot in self.udp.flows.idle(now) {
-            self.end_datagrams(slot, true);
+    pub fn sweep(&mut self, now: Time, core: &mut GatewayCore) {
+        for slot in self.flows.idle(now) {
+            self.end(slot, true, core);
         }
     }
 }

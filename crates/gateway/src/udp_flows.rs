@@ -5,7 +5,6 @@
 
 use crate::datagram_socket::DatagramSocket;
 use crate::flow::StreamName;
-use crate::udp_loads::UdpLoads;
 use bytes::Bytes;
 use skyhop_splice::datagrams::EarlyDatagrams;
 use skyhop_units::{Span, Time};
@@ -33,15 +32,6 @@ pub struct UdpFlow {
 
 /// Sockets that send from servers' addresses, with the number of flows that use each.
 type Replies = BTreeMap<SocketAddr, (DatagramSocket, usize)>;
-
-/// UDP through the gateway: flows, their loads, and the sockets for intercepted datagrams, one for each version of IP.
-#[derive(Debug, Default)]
-pub struct UdpState {
-    pub flows: UdpFlows,
-    pub loads: UdpLoads,
-    pub listeners: [Option<DatagramSocket>; 2],
-    pub buffer: Vec<u8>,
-}
 
 /// All flows.
 #[derive(Debug, Default)]
