@@ -1,19 +1,18 @@
 //! One connection: a socket of the kernel, a stream of an association, and the progress of both.
 //!
 //! Follows docs/stp.md §16: a preamble precedes the client's data, and an answer of one byte the server's.
-//! Leaves out the actions in each state (`gateway`).
+//! Leaves out the first bytes of its ends (`opening`), carrying data (`carrying`), and the actions in each state (`turns`).
 
 use crate::ack_checks::AckChecks;
 use crate::dscp::Dscp;
-use crate::fate::End;
+use crate::handshakes::ClientAndServer;
 use crate::kernel::KernelSocket;
 use crate::socks::Socks;
 use crate::stream_class::StreamClass;
 use crate::user_claims::UserClaims;
 use bytes::Bytes;
 use skyhop_splice::join::Join;
-use skyhop_splice::preamble::{Answer, Destination, Preamble};
-use skyhop_transport::stp::Trunk;
+use skyhop_splice::preamble::{Destination, Preamble};
 use skyhop_units::{Span, Time};
 use std::net::SocketAddr;
 
@@ -90,23 +89,45 @@ pub struct SplitConnection {
 }
 
 impl SplitConnection {
-    /// A client's connection.
-    pub fn opened(now: Time, phase: Phase, socket: KernelSocket, client: SocketAddr) -> Self {
-        SplitConnection { socket: Some(socket), opener: true, client: Some(client), ..Self::new(now, phase) }
+    /// The connection of a program that will send its destination.
+    pub fn asking(now: Time, socket: KernelSocket, client: SocketAddr, program: Socks) -> Self {
+        SplitConnection {
+            socket: Some(socket),
+            opener: true,
+            replies: true,
+            client: Some(client),
+            ..Self::new(now, Phase::Asking(program))
+        }
     }
 
-    /// The connection of a client whose handshake is not completed yet.
-    pub fn held(now: Time, phase: Phase, client: SocketAddr) -> Self {
-        SplitConnection { opener: true, client: Some(client), ..Self::new(now, phase) }
+    /// A client's connection that goes on in a stream; if it is `transparent`, the server shall see the client's address. Its socket is
+    /// missing while the client's handshake is not completed.
+    pub fn forwarded(now: Time, client: SocketAddr, to: Destination, dscp: Dscp, transparent: bool) -> Self {
+        let marked = (dscp != Dscp::default()).then_some(dscp.number());
+        let source = transparent.then_some(client);
+        let preamble = Preamble { source, dscp: marked, ..Preamble::to(to.clone()) };
+        SplitConnection {
+            opener: true,
+            client: Some(client),
+            destination: Some(to),
+            class: StreamClass::new(dscp),
+            ..Self::new(now, Phase::Waiting(preamble))
+        }
     }
 
     /// A client's connection to a server, without a far gateway.
-    pub fn intercepted(now: Time, user: KernelSocket, client: SocketAddr, to: SocketAddr) -> Self {
-        let destination = Some(Destination::Address(to));
+    pub fn intercepted(
+        now: Time,
+        user: KernelSocket,
+        client: SocketAddr,
+        to: SocketAddr,
+        dscp: Dscp,
+    ) -> Self {
         SplitConnection {
             user: Some(user),
             client: Some(client),
-            destination,
+            destination: Some(Destination::Address(to)),
+            class: StreamClass::new(dscp),
             ..Self::new(now, Phase::Intercepted(to))
         }
     }
@@ -116,31 +137,12 @@ impl SplitConnection {
         SplitConnection { stream: Some(stream), ..Self::new(now, Phase::Reading(Vec::new())) }
     }
 
-    /// Reads the preamble of its stream, and no byte after it. Returns nothing while it is incomplete.
-    pub fn read_preamble(&mut self, now: Time, trunk: &mut Trunk<Bytes>) -> Result<Option<Preamble>, End> {
-        let (Phase::Reading(bytes), Some((_, id))) = (&mut self.phase, self.stream) else { return Ok(None) };
-        let preamble = loop {
-            match Preamble::parse(bytes) {
-                Ok(Some((preamble, _))) => break preamble,
-                Ok(None) => {}
-                Err(_) => return Err(End::Answered(Answer::NotUnderstood)),
-            }
-            let wanted = match bytes.first_chunk::<3>() {
-                Some(&[_, high, low]) if bytes.len() >= 4 => 4 + usize::from(u16::from_be_bytes([high, low])),
-                _ => 4,
-            };
-            match trunk.read(id, wanted - bytes.len()) {
-                Some(more) => bytes.extend_from_slice(&more),
-                None if self.finished || now.since(self.since) >= ASKING_MAX => {
-                    return Err(End::Answered(Answer::NotUnderstood));
-                }
-                None => return Ok(None),
-            }
-        };
-        self.destination = Some(preamble.destination.clone());
-        self.client = preamble.source;
-        self.class.dscp = preamble.dscp.map_or(Dscp::default(), Dscp::from_number);
-        Ok(Some(preamble))
+    /// Client and server of a connection whose client has no socket yet.
+    pub fn held_pair(&self) -> Option<ClientAndServer> {
+        match (&self.socket, self.opener, self.client, &self.destination) {
+            (None, true, Some(client), Some(Destination::Address(server))) => Some((client, *server)),
+            _ => None,
+        }
     }
 
     /// Bytes carried to the server and back, beyond those `before`.

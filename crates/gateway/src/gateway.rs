@@ -1,38 +1,33 @@
-//! A gateway: its connections, streams and associations.
+//! A gateway: its machines, and the events that begin and end connections.
 //!
 //! Follows HT 4.3.1 and docs/stp.md §16: the client's data follow the preamble at once; FIN and RST are passed from end to end.
 //! Differs from the simulated splice: the association acknowledges and retransmits for all of its streams.
-//! Leaves out waiting and the clock (`daemon`), and accepting connections (its listeners).
+//! Leaves out waiting and the clock (`daemon`), and the turns of connections (`turns`).
 
 use crate::config::{Config, Role};
 use crate::connector::Connector;
-use crate::dscp::Dscp;
-use crate::fate::{End, Fate};
+use crate::fate::End;
 use crate::flow::{ASKING_MAX, Phase, SplitConnection};
 use crate::gateway_core::GatewayCore;
-use crate::handshakes::Handshakes;
+use crate::handshakes::{Accepted, ClientAndServer, Handshakes, verdict_on};
 use crate::kernel::KernelSocket;
 use crate::memory_shortage::{FULL, MUCH, RELIEVED, most_holding};
-use crate::peer_links::open_stream;
+use crate::poller_keys::FAR;
 use crate::quotas::Quotas;
-use crate::sides::KernelSide;
-use crate::socks::{self, Asked, Socks};
+use crate::socks::Socks;
+use crate::syn::Syn;
 use crate::udp::UdpRelay;
-use crate::user_shares::{UserShares, user_of};
-use bytes::{Bytes, BytesMut};
+use crate::user::User;
+use crate::user_shares::UserShares;
+use bytes::BytesMut;
 use polling::Poller;
 use skyhop_live::engine::Event;
-use skyhop_splice::gateway::{self, StreamSide};
-use skyhop_splice::join::Progress;
-use skyhop_splice::preamble::{Answer, Carries, Destination, Preamble};
+use skyhop_splice::preamble::Destination;
 use skyhop_transport::stp::TrunkEvent;
 use skyhop_units::Time;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
-
-/// Turns of connections before the association's socket is served again.
-const TURNS: usize = 64;
 
 /// The gateway.
 pub struct Gateway {
@@ -93,7 +88,7 @@ impl Gateway {
         self.has_room() || self.handshakes.len() > 0
     }
 
-    /// Accepts a client's connection to `to`, intercepted or forwarded.
+    /// Accepts a client's connection to `to`, intercepted or forwarded; without a far gateway it arrived over the satellite link.
     pub fn accept(
         &mut self,
         now: Time,
@@ -102,31 +97,73 @@ impl Gateway {
         to: Destination,
         transparent: bool,
     ) {
-        if let (Role::Alone, Destination::Address(to)) = (self.core.config.role, &to) {
-            return self.accept_alone(now, socket, client, *to);
-        }
         let dscp = socket.dscp();
-        let marked = (dscp != Dscp::default()).then_some(dscp.number());
-        let source = transparent.then_some(client);
-        let preamble = Preamble { source, dscp: marked, ..Preamble::to(to.clone()) };
-        self.mark(&socket, self.core.config.dscp.back(dscp));
-        let mut flow = SplitConnection::opened(now, Phase::Waiting(preamble), socket, client);
-        (flow.destination, flow.class.dscp) = (Some(to), dscp);
+        socket.mark(self.core.config.dscp.back(dscp));
+        let flow = match (self.core.config.role, to) {
+            (Role::Alone, Destination::Address(to)) => {
+                SplitConnection::intercepted(now, socket, client, to, dscp)
+            }
+            (_, to) => {
+                let flow = SplitConnection::forwarded(now, client, to, dscp, transparent);
+                SplitConnection { socket: Some(socket), ..flow }
+            }
+        };
         self.insert(now, flow);
     }
 
     /// Accepts a program that will send its destination.
     pub fn accept_socks(&mut self, now: Time, socket: KernelSocket, client: SocketAddr) {
         let password = self.core.config.socks.as_ref().and_then(|(_, password)| password.clone());
-        let mut flow = SplitConnection::opened(now, Phase::Asking(Socks::new(password)), socket, client);
-        flow.replies = true;
-        let slot = self.insert(now, flow);
-        if let Some(slot) = slot {
+        let flow = SplitConnection::asking(now, socket, client, Socks::new(password));
+        if let Some(slot) = self.insert(now, flow) {
             self.core.flows.set_timer(slot, Some(now + ASKING_MAX));
         }
     }
 
-    pub(crate) fn insert(&mut self, now: Time, mut flow: SplitConnection) -> Option<usize> {
+    /// Begins the connection of a client's SYN, unless it has begun.
+    pub fn hold(&mut self, now: Time, packet: &[u8]) {
+        let Some(syn) = Syn::parse(packet) else { return };
+        let user = User::of(syn.client.ip(), &self.core.config.users);
+        if !self.has_room() || !self.handshakes.begins(&syn, user) {
+            return;
+        }
+        let to = Destination::Address(syn.server);
+        let flow = SplitConnection::forwarded(now, syn.client, to, syn.dscp, true);
+        if let Some(slot) = self.insert(now, flow) {
+            self.handshakes.hold(slot, syn, user);
+        }
+    }
+
+    /// Takes the socket of a client whose handshake was held, and resets that of one whose connection has ended. Returns that of a new
+    /// connection.
+    pub fn take_held(
+        &mut self,
+        now: Time,
+        socket: KernelSocket,
+        pair: ClientAndServer,
+    ) -> Option<KernelSocket> {
+        let slot = match self.handshakes.accepted(pair) {
+            Accepted::Held(slot) => slot,
+            Accepted::Gone => return None,
+            Accepted::New => return Some(socket),
+        };
+        let mut flow = self.core.flows.take(slot)?;
+        socket.mark(self.core.config.dscp.back(flow.class.dscp));
+        let watched = self.core.flows.watch(slot, FAR, &socket);
+        flow.socket = Some(socket);
+        if let Err(e) = watched {
+            self.core.journal.say(format!("poller: {e}"));
+            self.finish(now, slot, flow, End::Reset);
+            return None;
+        }
+        flow.phase = Phase::Open;
+        self.core.flows.set_timer(slot, None);
+        self.core.flows.put(slot, flow);
+        self.core.flows.touch(slot);
+        None
+    }
+
+    fn insert(&mut self, now: Time, mut flow: SplitConnection) -> Option<usize> {
         self.core.journal.counters.opened += 1;
         self.users.opened(flow.client, &mut flow.claims, &self.core.config.users);
         let slot = self.core.flows.insert(flow);
@@ -174,246 +211,6 @@ impl Gateway {
         .min()
     }
 
-    /// Gives connections their turns. Returns true if some are left.
-    pub fn work(&mut self, now: Time) -> bool {
-        while let Some((name, addresses)) = self.connector.found() {
-            if let Some(slot) = self.core.flows.named(name) {
-                self.resolved(now, slot, addresses);
-            }
-        }
-        self.take_events(now);
-        for _ in 0..TURNS {
-            let Some(slot) = self.core.flows.next() else { return false };
-            self.turn(now, slot);
-        }
-        self.take_events(now);
-        self.core.flows.waiting() > 0
-    }
-
-    fn turn(&mut self, now: Time, slot: usize) {
-        let Some(mut flow) = self.core.flows.take(slot) else { return };
-        match self.step(now, slot, &mut flow) {
-            Fate::Stays => self.core.flows.put(slot, flow),
-            Fate::Again => {
-                self.core.flows.put(slot, flow);
-                self.core.flows.touch(slot);
-            }
-            Fate::Over(end) => self.finish(now, slot, flow, end),
-        }
-    }
-
-    fn step(&mut self, now: Time, slot: usize, flow: &mut SplitConnection) -> Fate {
-        loop {
-            let went_on = match &flow.phase {
-                Phase::Asking(_) => self.ask(now, slot, flow),
-                Phase::Waiting(_) if flow.opener => self.open(now, slot, flow),
-                Phase::Waiting(_) => self.admit(now, slot, flow),
-                Phase::Intercepted(to) => {
-                    let to = *to;
-                    self.connect_alone(now, slot, flow, to)
-                }
-                Phase::Opening => self.hear(now, slot, flow),
-                Phase::Completing(until) if now >= *until => Err(End::Refused(Answer::TimedOut)),
-                Phase::Completing(_) => Ok(false),
-                Phase::Reading(_) => self.read_preamble(now, flow),
-                Phase::Resolving => Ok(false),
-                Phase::Connecting(_) => self.connector.connected(now, slot, flow, &mut self.core),
-                Phase::Open => Ok(false),
-            };
-            match went_on {
-                Ok(true) => {}
-                Ok(false) => break,
-                Err(end) => return Fate::Over(end),
-            }
-        }
-        match flow.phase {
-            Phase::Opening | Phase::Open if flow.socket.is_some() => self.pump(now, slot, flow),
-            _ => Fate::Stays,
-        }
-    }
-
-    /// Reads the preamble of a stream that the far gateway has opened.
-    fn read_preamble(&mut self, now: Time, flow: &mut SplitConnection) -> Result<bool, End> {
-        let Some((link, id)) = flow.stream else { return Ok(false) };
-        let trunk = self.core.links.engine.trunk(link).ok_or(End::Lost)?;
-        let Some(preamble) = flow.read_preamble(now, trunk)? else { return Ok(false) };
-        if self.core.links.peers.is_over_quota(link) {
-            return Err(End::Answered(Answer::OverQuota));
-        }
-        if preamble.carries == Carries::Datagrams {
-            self.udp.accept(now, (link, id), &preamble, &mut self.core)?;
-            return Err(End::HandedOver);
-        }
-        // The count includes this connection.
-        if self.core.flows.len() > self.core.connections_max() {
-            return Err(End::Answered(Answer::Full));
-        }
-        flow.phase = Phase::Waiting(preamble);
-        Ok(true)
-    }
-
-    /// Begins the connection to the server, once there is memory for another one of its user.
-    fn admit(&mut self, now: Time, slot: usize, flow: &mut SplitConnection) -> Result<bool, End> {
-        let (Some(destination), Some((link, _))) = (flow.destination.clone(), flow.stream) else {
-            return Ok(false);
-        };
-        let from_hub = self.core.config.role == Role::Terminal;
-        if let Some(user) = user_of(&destination, flow.client, from_hub, &self.core.config.users) {
-            if !self.users.memory.admits(now, slot, flow, (link, user), &mut self.core)? {
-                return Ok(false);
-            }
-            self.users.memory.own(flow, user, &mut self.core);
-        }
-        self.connector.begin(now, slot, flow, destination, &mut self.core)
-    }
-
-    fn resolved(&mut self, now: Time, slot: usize, addresses: Vec<SocketAddr>) {
-        let Some(mut flow) = self.core.flows.take(slot) else { return };
-        match self.connector.resolved(now, slot, &mut flow, addresses, &mut self.core) {
-            Ok(_) => {
-                self.core.flows.put(slot, flow);
-                self.core.flows.touch(slot);
-            }
-            Err(end) => self.finish(now, slot, flow, end),
-        }
-    }
-
-    /// Reads a program's request. Each of these steps returns true if the next can follow.
-    fn ask(&mut self, now: Time, slot: usize, flow: &mut SplitConnection) -> Result<bool, End> {
-        let (Phase::Asking(program), Some(socket)) = (&mut flow.phase, &mut flow.socket) else {
-            return Ok(false);
-        };
-        let read = match socket.read(512, &mut self.arenas[0]) {
-            Ok(Some(bytes)) if bytes.is_empty() => return Err(End::Reset),
-            Ok(Some(bytes)) => bytes,
-            Ok(None) if now.since(flow.since) >= ASKING_MAX => return Err(End::Refused(Answer::TimedOut)),
-            Ok(None) => return Ok(false),
-            Err(_) => return Err(End::Reset),
-        };
-        let asked = program.handle(&read);
-        let out = std::mem::take(&mut program.out);
-        if !out.is_empty() {
-            // The first few bytes of a connection always fit.
-            socket.write(out.into());
-        }
-        match asked {
-            Asked::More => Ok(true),
-            Asked::Refused => Err(End::Refused(Answer::NotUnderstood)),
-            Asked::Connect(destination) => {
-                flow.destination = Some(destination.clone());
-                let preamble = Preamble::to(destination);
-                let Phase::Asking(program) = std::mem::replace(&mut flow.phase, Phase::Waiting(preamble))
-                else {
-                    return Err(End::Reset);
-                };
-                let early = Bytes::from(program.rest());
-                if !early.is_empty() {
-                    flow.join.preload(early);
-                }
-                self.core.flows.set_timer(slot, None);
-                Ok(true)
-            }
-        }
-    }
-
-    /// Opens the stream of a client's connection.
-    fn open(&mut self, now: Time, slot: usize, flow: &mut SplitConnection) -> Result<bool, End> {
-        let Phase::Waiting(preamble) = &flow.phase else { return Ok(false) };
-        if let Some(answer) = self.users.refusal(&flow.claims, &self.core.config.users) {
-            return Err(End::Refused(answer));
-        }
-        let link = self.core.links.link_to(&preamble.destination, self.core.config.role);
-        let link = link.ok_or(End::Refused(Answer::Unreachable))?;
-        let user = user_of(
-            &preamble.destination,
-            flow.client,
-            self.core.config.role == Role::Hub,
-            &self.core.config.users,
-        );
-        if let Some(user) = user
-            && !self.users.memory.admits(now, slot, flow, (link, user), &mut self.core)?
-        {
-            return Ok(false);
-        }
-        let Phase::Waiting(preamble) = &flow.phase else { return Ok(false) };
-        let trunk = self.core.links.engine.trunk(link).ok_or(End::Refused(Answer::Unreachable))?;
-        let Some(id) = open_stream(trunk, flow.class.with(&self.core.config.dscp), preamble) else {
-            self.core.flows.wait_for_stream(slot);
-            return Ok(false);
-        };
-        flow.stream = Some((link, id));
-        flow.phase = Phase::Opening;
-        self.core.flows.bind(slot, (link, id));
-        self.core.flows.set_timer(slot, None);
-        if let Some(user) = user {
-            self.users.joins(flow, user, &mut self.core);
-        }
-        Ok(true)
-    }
-
-    /// Marks a socket's packets with a code point, unless it is zero.
-    pub(crate) fn mark(&self, socket: &KernelSocket, dscp: Dscp) {
-        if dscp != Dscp::default() {
-            // A socket that cannot be marked still works.
-            let _ = socket.mark(dscp);
-        }
-    }
-
-    /// Reads the far gateway's answer.
-    fn hear(&mut self, now: Time, slot: usize, flow: &mut SplitConnection) -> Result<bool, End> {
-        let (link, id) = flow.stream.ok_or(End::Reset)?;
-        let trunk = self.core.links.engine.trunk(link).ok_or(End::Lost)?;
-        let Some(answer) = trunk.read(id, 1) else {
-            return if flow.finished { Err(End::Refused(Answer::NotUnderstood)) } else { Ok(false) };
-        };
-        trunk.unreserve(id);
-        let answer = Answer::from_number(answer[0]);
-        if answer != Answer::Connected {
-            return Err(End::Refused(answer));
-        }
-        if flow.socket.is_none() {
-            self.complete(now, slot, flow);
-            return Ok(false);
-        }
-        if let (true, Some(socket)) = (flow.replies, &mut flow.socket) {
-            socket.write(Bytes::copy_from_slice(&socks::reply(answer)));
-        }
-        flow.phase = Phase::Open;
-        Ok(true)
-    }
-
-    /// Copies as much as both ends can take.
-    pub(crate) fn pump(&mut self, now: Time, slot: usize, flow: &mut SplitConnection) -> Fate {
-        if flow.user.is_some() {
-            return self.pump_alone(now, slot, flow);
-        }
-        let most = self.users.allowed(now, slot, &flow.claims, &self.core.config.users);
-        let before = flow.join.carried();
-        let Some((link, id)) = flow.stream else { return Fate::Over(End::Reset) };
-        let unsent_max = gateway::unsent_max(self.core.config.memory, self.core.flows.len() as u64);
-        let Some(trunk) = self.core.links.engine.trunk(link) else { return Fate::Over(End::Lost) };
-        let window = self.users.window(slot, &flow.claims, &self.core.config.users, trunk.srtt());
-        let Some(socket) = &mut flow.socket else { return Fate::Over(End::Reset) };
-        let unanswered = matches!(flow.phase, Phase::Opening);
-        let (finished, opener) = (flow.finished, flow.opener);
-        let mut kernel = KernelSide { socket, arena: &mut self.arenas[0] };
-        let mut stream = StreamSide { trunk, id, unsent_max, finished, window, unanswered };
-        let progress = if opener {
-            flow.join.pump(&mut kernel, &mut stream, most)
-        } else {
-            flow.join.pump(&mut stream, &mut kernel, most)
-        };
-        if kernel.socket.has_failed() {
-            return Fate::Over(End::Reset);
-        }
-        if opener && flow.class.carried(flow.join.carried().iter().sum()) {
-            trunk.prioritize(id, flow.class.with(&self.core.config.dscp));
-        }
-        let bytes = flow.carried_since(before);
-        self.users.passed(now, slot, &flow.claims, &self.core.config.users, (bytes, most));
-        self.fate(now, slot, flow, progress)
-    }
-
     /// Resets connections that hold much of an association's memory, where it has been used up for long.
     fn relieve_due(&mut self, now: Time) {
         let engine = &self.core.links.engine;
@@ -441,33 +238,15 @@ impl Gateway {
         }
     }
 
-    /// Maps a join's progress to the connection's fate.
-    pub(crate) fn fate(
-        &mut self,
-        now: Time,
-        slot: usize,
-        flow: &mut SplitConnection,
-        progress: Progress,
-    ) -> Fate {
-        match progress {
-            Progress::Waits => Fate::Stays,
-            Progress::More => Fate::Again,
-            Progress::Closed => Fate::Over(End::Closed),
-            Progress::Broken(_) => Fate::Over(End::Reset),
-            Progress::WaitsForAcknowledgment => {
-                self.core.flows.set_timer(slot, Some(now + flow.checks.next_pause()));
-                Fate::Stays
-            }
-        }
-    }
-
     /// Ends a connection, and counts the cause.
     pub(crate) fn finish(&mut self, now: Time, slot: usize, mut flow: SplitConnection, end: End) {
         let [up, down] = flow.join.carried();
         self.core.journal.carried(flow.opener, [up, down]);
         self.core.flows.remove(slot, flow.stream);
         self.connector.ended(now, slot, &flow, &mut self.core.flows);
-        self.give_up_held(now, &flow, end);
+        if let Some(pair) = flow.held_pair() {
+            self.handshakes.give_up(now, pair, verdict_on(end));
+        }
         self.users.ended(now, slot, &mut flow, &mut self.core);
         if end == End::HandedOver {
             return;
@@ -475,14 +254,13 @@ impl Gateway {
         if let Some(user) = flow.claims.here {
             self.core.journal.counters.users.add(user, [up, down]);
         }
-        let (mut socket, user, stream) = (flow.socket, flow.user, flow.stream);
-        for socket in [&socket, &user].into_iter().flatten() {
+        for socket in [&flow.socket, &flow.user].into_iter().flatten() {
             self.core.flows.unwatch(socket);
         }
         match end {
             End::Closed => {
                 self.core.journal.counters.closed += 1;
-                [socket, user].into_iter().flatten().for_each(KernelSocket::close);
+                [flow.socket, flow.user].into_iter().flatten().for_each(KernelSocket::close);
                 return;
             }
             End::HandedOver => return,
@@ -490,31 +268,24 @@ impl Gateway {
             End::Lost => self.core.journal.counters.lost += 1,
             End::Refused(answer) => {
                 self.core.journal.refuse(answer, matches!(flow.phase, Phase::Opening));
-                // A SOCKS program reads the answer first, which a reset could overtake.
-                if flow.replies
-                    && let Some(mut socket) = socket.take()
-                {
-                    if !matches!(flow.phase, Phase::Asking(_)) {
-                        socket.write(Bytes::copy_from_slice(&socks::reply(answer)));
-                    }
-                    socket.close();
-                }
+                flow.refuse_program(answer);
             }
             End::Answered(answer) => {
                 self.core.journal.counters.refuse(answer);
-                if let Some(stream) = stream {
+                if let Some(stream) = flow.stream {
                     self.core.links.refuse(now, stream, answer);
                 }
                 return;
             }
         }
         // Dropping the socket resets its connection.
-        if let Some(stream) = stream {
+        if let Some(stream) = flow.stream {
             self.core.links.reset(stream);
         }
     }
 
-    fn take_events(&mut self, now: Time) {
+    /// Handles the events of associations.
+    pub(crate) fn take_events(&mut self, now: Time) {
         while let Some(event) = self.core.links.engine.poll_event() {
             match event {
                 Event::Up { id, peer, key } => {

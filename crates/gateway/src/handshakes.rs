@@ -1,11 +1,13 @@
 //! Clients' handshakes that wait for the server's answer.
 //!
 //! Follows docs/stp.md §16 for the answer. A SYN is given back once it is known what becomes of it; the newest of a client counts, since
-//! it may have begun anew from the same port.
-//! Differs from the kernel's listeners, which answer a SYN at once. Leaves out opening the connection (`holding`).
+//! it may have begun anew from the same port. Only data of the client cannot ride with the preamble.
+//! Differs from the kernel's listeners, which answer a SYN at once. Leaves out opening the connection (`turns`), and the packets (`syn`).
 
+use crate::fate::End;
 use crate::syn::{Syn, SynVerdict};
 use crate::user::User;
+use skyhop_splice::preamble::Answer;
 use skyhop_units::{Span, Time};
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
@@ -15,6 +17,9 @@ const HELD_MAX: usize = 4096;
 const HELD_PER_USER: usize = 256;
 /// Time for which a connection that was given up must not be taken for a new one: the kernel repeats its SYN and ACK for so long.
 const GONE: Span = Span::from_secs(70);
+
+/// Time for which an answered handshake may take: the client repeats its SYN and the kernel its answer.
+pub const COMPLETION_MAX: Span = Span::from_secs(10);
 
 /// Client and server.
 pub type ClientAndServer = (SocketAddr, SocketAddr);
@@ -37,6 +42,17 @@ pub enum Accepted {
     Gone,
     /// It was not held.
     New,
+}
+
+/// The verdict on the SYN of a connection that has ended before its handshake was completed; none if the client is to repeat it.
+pub fn verdict_on(end: End) -> Option<SynVerdict> {
+    match end {
+        End::Refused(Answer::Refused) | End::Reset => Some(SynVerdict::Reset),
+        End::Refused(Answer::Unreachable | Answer::NoSuchName) => Some(SynVerdict::Unreachable),
+        End::Refused(Answer::Forbidden | Answer::OverQuota) => Some(SynVerdict::Prohibited),
+        // A repeated SYN may find the server, room, or the firewall's rule for the time without an association.
+        _ => None,
+    }
 }
 
 /// The handshakes.

@@ -145,10 +145,7 @@ impl KernelSocket {
         }
         let mut side = Self::new(socket)?;
         (side.readable, side.writable) = (false, false);
-        if dscp != Dscp::default() {
-            // A socket that cannot be marked still works.
-            let _ = side.mark(dscp);
-        }
+        side.mark(dscp);
         match side.socket.connect(&to.into()) {
             Err(e) if e.raw_os_error() != Some(libc::EINPROGRESS) => Err(e),
             _ => Ok(side),
@@ -189,8 +186,14 @@ impl KernelSocket {
         Dscp::default()
     }
 
-    /// Sets the code point of packets sent from now on.
-    pub fn mark(&self, dscp: Dscp) -> io::Result<()> {
+    /// Sets the code point of packets sent from now on, unless it is zero. A socket that cannot be marked still works.
+    pub fn mark(&self, dscp: Dscp) {
+        if dscp != Dscp::default() {
+            let _ = self.set_dscp(dscp);
+        }
+    }
+
+    fn set_dscp(&self, dscp: Dscp) -> io::Result<()> {
         let value = libc::c_int::from(dscp.byte());
         match self.socket.domain()? {
             Domain::IPV6 => set_integer(&self.socket, libc::IPPROTO_IPV6, libc::IPV6_TCLASS, value),

@@ -16,11 +16,12 @@
 //! | `syn_log` | SYNs that the firewall has logged |
 //! | `syn_device` | the device through which they come back |
 //! | `handshakes` | handshakes that wait for the server's answer |
-//! | `holding` | their connections |
 //! | `poller_keys` | keys of the poller |
 //! | `sides` | a socket and a stream as the sides of a join |
 //! | `fate` | the result of a connection's turn, and the causes of its end |
 //! | `flow` | one connection |
+//! | `opening` | its first bytes |
+//! | `carrying` | its data in its turn |
 //! | `stream_class` | the class of a connection's stream |
 //! | `user_claims` | a connection's parts of its user's resources |
 //! | `ack_checks` | checks for an acknowledgment of the kernel's peer |
@@ -56,14 +57,14 @@
 //! | `name_servers` | the name servers behind the cache, and streams to them |
 //! | `connector` | connections to servers |
 //! | `unsent` | data in the kernel towards the users of a hub without terminals |
-//! | `alone` | connections of a hub without terminals |
 //! | `gateway_core` | the file, the associations, the connections and the journal |
-//! | `gateway` | the handling of all events |
+//! | `turns` | the turns of connections |
+//! | `gateway` | the machines, and the handling of events |
 //! | `daemon` | the thread, its clock and its poller |
 
 mod ack_checks;
 mod admin;
-mod alone;
+mod carrying;
 mod config;
 mod connector;
 mod counters;
@@ -79,13 +80,13 @@ mod flows;
 mod gateway;
 mod gateway_core;
 mod handshakes;
-mod holding;
 mod journal;
 mod kernel;
 mod memory_shortage;
 mod memory_waits;
 mod name_servers;
 mod names;
+mod opening;
 mod peer_links;
 mod peers;
 mod poller_keys;
@@ -102,6 +103,7 @@ mod stream_class;
 mod syn;
 mod syn_device;
 mod syn_log;
+mod turns;
 mod udp;
 mod udp_flows;
 mod udp_loads;
