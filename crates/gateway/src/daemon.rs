@@ -1,4 +1,4 @@
-//! The thread of a gateway: its clock, poller, listeners and signals.
+//! The thread of a gateway: its poller, and what it does with each event, signal and file.
 //!
 //! Follows the loop of `skyhop_live`'s driver: one input, then drain. Systemd's sd_notify(3) for readiness.
 //! Differs: it also opens and closes the kernel's connections, whose sockets are distinguished by the poller's keys.
@@ -6,27 +6,27 @@
 
 use crate::admin::Admin;
 use crate::config::{Config, Handshake, Role, SourceAddress};
+use crate::daemon_clock::{DaemonClock, STARTED};
 use crate::gateway::Gateway;
-use crate::kernel::{Listener, congestion_controls, keep_freed_memory, raise_file_limit};
+use crate::kernel::{congestion_controls, keep_freed_memory, raise_file_limit};
+use crate::link_socket::LinkSocket;
+use crate::listeners::{Listeners, Purpose, in_use};
 use crate::poller_keys::{FIRST_FLOW, FIRST_UDP, UDP_LISTENERS};
 use crate::rule_counters::RuleCounters;
-use crate::syn_device::SynDevice;
-use crate::syn_log::SynLog;
-use crate::usage::UsageFile;
+use crate::signal_fd::SignalFd;
+use crate::syn_path::{SynLogFailure, SynPath};
+use crate::usage_meter::UsageMeter;
 use crate::{routing, rules};
 use polling::{Event, Events, PollMode, Poller};
-use skyhop_live::batch::Batch;
 use skyhop_live::engine::PacketTap;
-use skyhop_live::socket::{Carrier, Socket};
 use skyhop_splice::preamble::Destination;
 use skyhop_units::{Span, Time};
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 /// The reason that a gateway stops with an error.
 #[derive(Debug)]
@@ -52,59 +52,26 @@ const ADMIN: usize = 16;
 const LISTENERS: usize = ADMIN + Admin::KEYS;
 /// File descriptors reserved for purposes other than connections.
 const FILES_BESIDE: usize = 64;
-/// Receive calls on the association's socket before other work gets its turn: few, so that data are still in the processor's cache when
-/// they are passed on.
-const READS: usize = 2;
 /// Connections accepted before other work gets its turn.
 const ACCEPTS: usize = 64;
 /// The time that open connections have to finish after a signal to stop.
 const DRAIN: Span = Span::from_secs(10);
-/// The kernel's buffer sizes of the association's socket, bytes.
-const SOCKET_BUFFER: usize = 4 << 20;
-
-/// The purpose of a listener.
-#[derive(Debug, Clone)]
-enum Purpose {
-    Intercept,
-    Socks,
-    Forward(Destination),
-}
-
-struct Listening {
-    listener: Listener,
-    purpose: Purpose,
-}
-
-/// The way of held SYNs out of the kernel and back.
-struct SynPath {
-    log: SynLog,
-    device: SynDevice,
-    /// The time at which the log could not be read.
-    failed_at: Option<Time>,
-}
 
 struct Daemon {
     path: PathBuf,
     gateway: Gateway,
     poller: Arc<Poller>,
-    started: Instant,
-    socket: Socket,
-    batch: Batch,
-    signals: OwnedFd,
+    clock: DaemonClock,
+    link: LinkSocket,
+    signals: SignalFd,
     admin: Option<Admin>,
-    listeners: Vec<Option<Listening>>,
-    /// If clients' handshakes wait for servers.
-    syns: Option<SynPath>,
-    /// False at the limit of connections.
-    accepting: bool,
-    waits_for_room: bool,
-    heard_at: Time,
+    listeners: Listeners,
+    syns: SynPath,
     /// The deadline at which the gateway ends even with open connections.
     ends_at: Option<Time>,
+    /// The firewall's rules have been installed.
     rules: bool,
-    /// The file of the usage, if any terminal or user has a quota.
-    usage: Option<UsageFile>,
-    counted_at: Time,
+    usage: UsageMeter,
     log: Box<dyn FnMut(&str)>,
 }
 
@@ -121,7 +88,8 @@ pub fn run(
     log: Box<dyn FnMut(&str)>,
 ) -> Result<(), DaemonError> {
     // Before any thread is started, so that all threads inherit it.
-    let signals = block_signals().map_err(|e| DaemonError::Run(format!("signals: {e}")))?;
+    let signals = SignalFd::block(&[libc::SIGTERM, libc::SIGINT, libc::SIGHUP])
+        .map_err(|e| DaemonError::Run(format!("signals: {e}")))?;
     let files = raise_file_limit();
     keep_freed_memory();
     let mut daemon = Daemon::start(path, config, signals, log)?;
@@ -142,31 +110,11 @@ pub fn run(
     ended
 }
 
-fn block_signals() -> io::Result<OwnedFd> {
-    // SAFETY: the sets outlive the calls, and the new descriptor has no other owner.
-    unsafe {
-        let mut set: libc::sigset_t = std::mem::zeroed();
-        libc::sigemptyset(&raw mut set);
-        for signal in [libc::SIGTERM, libc::SIGINT, libc::SIGHUP] {
-            libc::sigaddset(&raw mut set, signal);
-        }
-        libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut());
-        match libc::signalfd(-1, &raw const set, libc::SFD_NONBLOCK | libc::SFD_CLOEXEC) {
-            -1 => Err(io::Error::last_os_error()),
-            fd => Ok(OwnedFd::from_raw_fd(fd)),
-        }
-    }
-}
-
 impl Daemon {
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "the gateway's one clock, from which all machines are handed the time"
-    )]
     fn start(
         path: PathBuf,
         config: Config,
-        signals: OwnedFd,
+        signals: SignalFd,
         log: Box<dyn FnMut(&str)>,
     ) -> Result<Self, DaemonError> {
         let run = |what: &str, e: io::Error| DaemonError::Run(format!("{what}: {e}"));
@@ -177,14 +125,12 @@ impl Daemon {
             }
             _ => config.listen,
         };
-        let socket = Socket::bind(Carrier::Udp, local, SOCKET_BUFFER)
+        let link = LinkSocket::bind(local, SOCKET)
             .map_err(|e| DaemonError::Config(format!("listen: {local}: {}", in_use(e))))?;
         let poller = Arc::new(Poller::new().map_err(|e| run("poller", e))?);
+        link.watch(&poller).map_err(|e| run("poller", e))?;
         // SAFETY: the daemon owns both, and they live as long as the poller.
         unsafe {
-            poller
-                .add_with_mode(socket.io(), Event::readable(SOCKET), PollMode::Level)
-                .map_err(|e| run("poller", e))?;
             poller
                 .add_with_mode(&signals, Event::readable(SIGNALS), PollMode::Level)
                 .map_err(|e| run("poller", e))?;
@@ -196,28 +142,21 @@ impl Daemon {
             ),
             None => None,
         };
-        let started = Instant::now();
-        let gateway = Gateway::new(Time::ZERO + Span::from_secs(1), config, hub, poller.clone())
-            .map_err(|e| run("names", e))?;
-        let batch = Batch::new(socket.segments_max());
+        let clock = DaemonClock::start();
+        let gateway = Gateway::new(STARTED, config, hub, poller.clone()).map_err(|e| run("names", e))?;
         let mut daemon = Daemon {
             path,
             gateway,
-            poller,
-            started,
-            socket,
-            batch,
+            clock,
+            link,
             signals,
             admin,
-            listeners: Vec::new(),
-            syns: None,
-            accepting: true,
-            waits_for_room: false,
-            heard_at: Time::ZERO,
+            listeners: Listeners::new(poller.clone(), LISTENERS),
+            syns: SynPath::new(poller.clone(), SYNS),
+            poller,
             ends_at: None,
             rules: false,
-            usage: None,
-            counted_at: Time::ZERO,
+            usage: UsageMeter::default(),
             log,
         };
         daemon.open_usage().map_err(DaemonError::Config)?;
@@ -232,70 +171,19 @@ impl Daemon {
         Ok(daemon)
     }
 
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "the gateway's one clock, from which all machines are handed the time"
-    )]
-    fn now(&self) -> Time {
-        Time::ZERO + Span::from_secs(1) + Span::from_nanos(self.started.elapsed().as_nanos() as u64)
-    }
-
-    /// Reads the usage of quotas.
     fn open_usage(&mut self) -> Result<(), String> {
-        let config = &self.gateway.core.config;
-        let of_terminals = config.terminals.values().any(|terminal| terminal.quota.is_some());
-        let of_users = config.users.iter().any(|users| users.quota.is_some());
-        if self.usage.is_some() || !(of_terminals || of_users) {
-            return Ok(());
-        }
-        let now = self.now();
-        let path = UsageFile::place(&self.path);
-        let opened = UsageFile::open(path.clone(), now, self.gateway.quotas_mut());
-        self.usage = Some(opened.map_err(|e| format!("{}: {e}", path.display()))?);
-        Ok(())
+        self.usage.open(self.clock, &self.path, &mut self.gateway)
     }
 
-    /// Counts the bytes that associations and users' connections have carried, once a second, and saves the usage periodically.
-    #[expect(clippy::disallowed_methods, reason = "a quota's period is of the wall's clock")]
     fn count_usage(&mut self, at_end: bool) {
-        let now = self.now();
-        if self.usage.is_none() || !at_end && now.since(self.counted_at) < Span::from_secs(1) {
-            return;
-        }
-        self.counted_at = now;
-        let wall = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-        self.gateway.core.links.count(wall);
-        self.gateway.users.quotas.count(wall, &self.gateway.core.config.users);
-        if let Some(usage) = &mut self.usage
-            && let Err(e) = usage.write(now, self.gateway.quotas(), at_end)
-        {
-            (self.log)(&format!("{}: {e}", usage.path().display()));
+        if let Err(e) = self.usage.count(self.clock, &mut self.gateway, at_end) {
+            (self.log)(&e);
         }
     }
 
     /// Opens the listeners that a file names; those for intercepted connections exist only while the association does.
     fn listen(&mut self) -> Result<(), String> {
-        let config = &self.gateway.core.config;
-        let mut wanted = Vec::new();
-        if let Some((address, _)) = config.socks {
-            wanted.push((format!("socks.listen: {address}"), address, Purpose::Socks));
-        }
-        for forward in &config.forwards {
-            let (host, port) = forward.to.clone();
-            let to = match host.parse() {
-                Ok(ip) => Destination::Address(SocketAddr::new(ip, port)),
-                Err(_) => Destination::Name(host, port),
-            };
-            wanted.push((
-                format!("forward.listen: {}", forward.listen),
-                forward.listen,
-                Purpose::Forward(to),
-            ));
-        }
-        for (what, address, purpose) in wanted {
-            let listener = Listener::bind(address).map_err(|e| format!("{what}: {e}"))?;
-            self.add_listener(listener, purpose).map_err(|e| format!("{what}: {e}"))?;
-        }
+        self.listeners.open(&self.gateway.core.config)?;
         if self.gateway.core.config.intercept.is_some() {
             if let Some(name) = &self.gateway.core.config.congestion {
                 let known = congestion_controls();
@@ -316,18 +204,6 @@ impl Daemon {
         Ok(())
     }
 
-    fn add_listener(&mut self, listener: Listener, purpose: Purpose) -> io::Result<()> {
-        let place = self.listeners.iter().position(Option::is_none).unwrap_or(self.listeners.len());
-        // SAFETY: a listener is removed from the poller before it is closed.
-        unsafe { self.poller.add_with_mode(&listener, Event::readable(LISTENERS + place), PollMode::Level)? };
-        let listening = Some(Listening { listener, purpose });
-        match self.listeners.get_mut(place) {
-            Some(free) => *free = listening,
-            None => self.listeners.push(listening),
-        }
-        Ok(())
-    }
-
     /// Opens or closes the listeners for intercepted connections: without them the firewall passes or refuses new connections, according to
     /// its rules.
     fn intercept(&mut self, open: bool) -> io::Result<()> {
@@ -335,24 +211,9 @@ impl Daemon {
         let port = intercept.port;
         let datagrams = (open && intercept.takes_datagrams()).then_some(port);
         self.gateway.udp.intercept(datagrams)?;
-        let is_open = self.listeners.iter().flatten().any(|l| matches!(l.purpose, Purpose::Intercept));
-        if open && !is_open {
-            for v4 in [true, false] {
-                match Listener::transparent(v4, port) {
-                    Ok(listener) => self.add_listener(listener, Purpose::Intercept)?,
-                    // A host without IPv6 has no IPv6 users.
-                    Err(e) if !v4 && e.raw_os_error() == Some(libc::EAFNOSUPPORT) => {
-                        (self.log)("this host has no IPv6: only connections of IPv4 are split");
-                    }
-                    Err(e) => return Err(e),
-                }
-            }
-        } else if !open {
-            for place in &mut self.listeners {
-                if let Some(listening) = place.take_if(|l| matches!(l.purpose, Purpose::Intercept)) {
-                    self.poller.delete(&listening.listener)?;
-                }
-            }
+        if self.listeners.intercept(open, port)? {
+            // A host without IPv6 has no IPv6 users.
+            (self.log)("this host has no IPv6: only connections of IPv4 are split");
         }
         Ok(())
     }
@@ -361,7 +222,7 @@ impl Daemon {
         let config = self.gateway.core.config.clone();
         let Some(ruleset) = rules::ruleset(&config) else { return Ok(()) };
         let mark = mark(&config);
-        self.open_syns(holds_syns(&config))?;
+        self.syns.set_open(holds_syns(&config))?;
         rules::apply(&ruleset).map_err(|e| e.to_string())?;
         self.rules = true;
         if let Some(admin) = &mut self.admin {
@@ -380,43 +241,14 @@ impl Daemon {
         Ok(())
     }
 
-    /// Opens the way of held SYNs, before there are rules for them, or closes it, after there were.
-    fn open_syns(&mut self, open: bool) -> Result<(), String> {
-        let failed = |e: io::Error| format!("intercept.handshake: {e}");
-        if !open {
-            if let Some(syns) = self.syns.take() {
-                self.poller.delete(&syns.log).map_err(failed)?;
-            }
-        } else if self.syns.is_none() {
-            let device = SynDevice::open().map_err(failed)?;
-            let log = SynLog::open().map_err(|e| failed(in_use(e)))?;
-            // SAFETY: the log is removed from the poller before it is closed.
-            unsafe {
-                self.poller.add_with_mode(&log, Event::readable(SYNS), PollMode::Level).map_err(failed)?
-            };
-            self.syns = Some(SynPath { log, device, failed_at: None });
-        }
-        Ok(())
-    }
-
-    /// Reads new SYNs, a bounded number before other work gets its turn. If their log cannot be read twice within a second, the gateway
-    /// ends, so that connections pass by `fail` and do not wait for nothing.
+    /// Reads new SYNs. If their log cannot be read twice within a second, the gateway ends, so that connections pass by `fail` and do not
+    /// wait for nothing.
     fn read_syns(&mut self) -> Result<(), DaemonError> {
-        let now = self.now();
-        let Some(syns) = &mut self.syns else { return Ok(()) };
-        for _ in 0..ACCEPTS {
-            match syns.log.read(|packet| self.gateway.hold(now, packet)) {
-                Ok(true) => {}
-                Ok(false) => break,
-                Err(e) => {
-                    let message = format!("the log of SYNs: {e}");
-                    if syns.failed_at.replace(now).is_some_and(|at| now.since(at) < Span::from_secs(1)) {
-                        return Err(DaemonError::Run(message));
-                    }
-                    (self.log)(&message);
-                    break;
-                }
-            }
+        let now = self.clock.now();
+        match self.syns.read(now, |packet| self.gateway.hold(now, packet)) {
+            Ok(()) => {}
+            Err(SynLogFailure::Once(message)) => (self.log)(&message),
+            Err(SynLogFailure::Again(message)) => return Err(DaemonError::Run(message)),
         }
         Ok(())
     }
@@ -424,9 +256,7 @@ impl Daemon {
     /// Gives SYNs back to the kernel.
     fn return_syns(&mut self) {
         while let Some(packet) = self.gateway.handshakes.poll_transmit() {
-            if let Some(syns) = &self.syns {
-                syns.device.send(&packet);
-            }
+            self.syns.give_back(&packet);
         }
     }
 
@@ -448,9 +278,7 @@ impl Daemon {
         {
             self.gateway.core.links.engine.abort(id);
         }
-        let now = self.now();
-        self.gateway.core.links.engine.fill(now, &mut self.batch);
-        let _ = self.send();
+        self.link.transmit_last(self.clock, &mut self.gateway.core.links.engine);
     }
 
     fn tell_ready(&mut self) {
@@ -462,7 +290,7 @@ impl Daemon {
                     config.intercept.as_ref().map_or(String::new(), |from| from.interfaces.join(", "));
                 format!("hub alone, for users who come in by {devices}")
             }
-            (None, terminals) => format!("hub on {} of {terminals} terminals", self.socket.local_addr()),
+            (None, terminals) => format!("hub on {} of {terminals} terminals", self.link.local_addr()),
         };
         (self.log)(&message);
         if let Some(path) = std::env::var_os("NOTIFY_SOCKET")
@@ -496,12 +324,12 @@ impl Daemon {
             self.gateway.core.flows.len() == 0
                 && self.gateway.core.links.engine.links().all(|(_, link)| link.trunk.streams() == 0)
         };
-        self.ends_at.is_some_and(|at| quiet() || self.now() >= at)
+        self.ends_at.is_some_and(|at| quiet() || self.clock.now() >= at)
     }
 
     fn until_due(&self) -> Duration {
         let due = self.gateway.poll_timeout().into_iter().chain(self.ends_at).min();
-        let now = self.now();
+        let now = self.clock.now();
         due.map_or(Duration::from_secs(60), |due| Duration::from_nanos(due.since(now).as_nanos()))
     }
 
@@ -511,13 +339,13 @@ impl Daemon {
             SIGNALS => self.handle_signals(),
             SYNS => self.read_syns()?,
             key if key >= FIRST_UDP || (UDP_LISTENERS..UDP_LISTENERS + 2).contains(&key) => {
-                let now = self.now();
+                let now = self.clock.now();
                 self.gateway.handle_datagrams(now, key);
             }
             key if key >= FIRST_FLOW => self.gateway.core.flows.handle_ready(event),
-            key if key >= LISTENERS => self.accept(key - LISTENERS),
+            key if key >= LISTENERS => self.accept(key),
             _ => {
-                let now = self.now();
+                let now = self.clock.now();
                 if let Some(admin) = &mut self.admin {
                     admin.handle_ready(&self.poller, event, now, &self.gateway);
                 }
@@ -528,25 +356,12 @@ impl Daemon {
 
     /// Receives, works and sends once. Returns true if more work is ready.
     fn step(&mut self) -> io::Result<bool> {
-        let mut more = self.receive()?;
-        while let Some(trouble) = self.socket.trouble() {
-            let now = self.now();
-            self.gateway.core.links.engine.handle_trouble(now, trouble);
-        }
-        let now = self.now();
+        let mut more = self.link.receive(self.clock, &mut self.gateway.core.links.engine)?;
+        let now = self.clock.now();
         self.gateway.handle_timeout(now);
         more |= self.gateway.work(now);
-        if !self.send()? {
-            self.wait_for_room(true)?;
-        } else {
-            self.wait_for_room(false)?;
-            let now = self.now();
-            more |= self.gateway.core.links.engine.fill(now, &mut self.batch);
-            if !self.send()? {
-                self.wait_for_room(true)?;
-                more = false;
-            }
-        }
+        let engine = &mut self.gateway.core.links.engine;
+        more = self.link.transmit(&self.poller, self.clock, engine, more)?;
         more |= self.gateway.work(now);
         self.return_syns();
         while let Some(line) = self.gateway.core.journal.next_line() {
@@ -560,61 +375,10 @@ impl Daemon {
         Ok(more)
     }
 
-    fn receive(&mut self) -> io::Result<bool> {
-        for _ in 0..READS {
-            let runs = self.socket.receive()?;
-            if runs == 0 {
-                return Ok(false);
-            }
-            let now = self.now();
-            for run in 0..runs {
-                // The kernel's receive times: the spacing of packets shows the path's rate.
-                let age = Span::from_nanos(self.socket.age(run).as_nanos() as u64);
-                let at =
-                    Time::from_nanos(now.as_nanos() - age.as_nanos().min(now.as_nanos())).max(self.heard_at);
-                self.heard_at = at;
-                let field = self.socket.field(run);
-                let (from, to, datagrams) = self.socket.received(run);
-                for datagram in datagrams {
-                    if self.gateway.core.links.engine.handle_datagram(at, (from, to, field), datagram) {
-                        self.gateway.core.links.engine.fill(now, &mut self.batch);
-                    }
-                }
-            }
-        }
-        Ok(true)
-    }
-
-    /// Sends the batch. Returns false if the kernel's buffer is full.
-    fn send(&mut self) -> io::Result<bool> {
-        while let Some(part) = self.batch.next().copied() {
-            match self.socket.send(&self.batch.buffer, &part) {
-                Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(false),
-                // A packet to an unreachable peer, or one too large, counts as lost on the path.
-                _ => self.batch.advance(),
-            }
-        }
-        Ok(true)
-    }
-
-    fn wait_for_room(&mut self, wait: bool) -> io::Result<()> {
-        if std::mem::replace(&mut self.waits_for_room, wait) == wait {
-            return Ok(());
-        }
-        self.poller.modify_with_mode(self.socket.io(), Event::new(SOCKET, true, wait), PollMode::Level)
-    }
-
     /// Opens and closes listeners according to the association and the limit of connections.
     fn adjust(&mut self) {
         let room = self.gateway.may_accept() && self.ends_at.is_none();
-        if room != self.accepting {
-            self.accepting = room;
-            for (place, listening) in self.listeners.iter().enumerate() {
-                let Some(listening) = listening else { continue };
-                let interest = Event::new(LISTENERS + place, room, false);
-                let _ = self.poller.modify_with_mode(&listening.listener, interest, PollMode::Level);
-            }
-        }
+        self.listeners.set_accepting(room);
         let alone = self.gateway.core.config.role != Role::Terminal;
         let up = self.ends_at.is_none() && (alone || self.gateway.core.links.peers.any_up());
         if let Err(e) = self.intercept(up) {
@@ -622,27 +386,18 @@ impl Daemon {
         }
     }
 
-    fn accept(&mut self, place: usize) {
-        let Some(Some(listening)) = self.listeners.get(place) else { return };
-        let purpose = listening.purpose.clone();
+    fn accept(&mut self, key: usize) {
+        let Some(purpose) = self.listeners.purpose(key).cloned() else { return };
         for _ in 0..ACCEPTS {
-            let Some(Some(listening)) = self.listeners.get(place) else { return };
             if !self.gateway.may_accept() {
                 return;
             }
-            let (socket, client, to) = match listening.listener.accept() {
-                Ok(accepted) => accepted,
-                Err(e) if e.kind() == io::ErrorKind::WouldBlock => return,
-                // The client has closed already, or this host has no more descriptors; the next accept may succeed.
-                Err(_) => return,
-            };
-            let now = self.now();
+            let Some((socket, client, to)) = self.listeners.accept(key) else { return };
+            let now = self.clock.now();
             match &purpose {
                 Purpose::Socks => self.gateway.accept_socks(now, socket, client),
                 Purpose::Forward(to) => self.gateway.accept(now, socket, client, to.clone(), false),
-                // The connection was not intercepted: it was addressed to the listener itself, and would loop.
-                Purpose::Intercept
-                    if listening.listener.local_addr().is_ok_and(|own| own.port() == to.port()) => {}
+                Purpose::Intercept if self.listeners.is_own(key, to) => {}
                 Purpose::Intercept => {
                     let Some(socket) = self.gateway.take_held(now, socket, (client, to)) else { continue };
                     self.gateway.accept(now, socket, client, Destination::Address(to), true);
@@ -652,25 +407,18 @@ impl Daemon {
     }
 
     fn handle_signals(&mut self) {
-        let mut info = [0_u8; size_of::<libc::signalfd_siginfo>()];
-        loop {
-            // SAFETY: the buffer has the given length.
-            let read = unsafe { libc::read(self.signals.as_raw_fd(), info.as_mut_ptr().cast(), info.len()) };
-            if read < info.len() as isize {
-                return;
-            }
-            let number = u32::from_ne_bytes([info[0], info[1], info[2], info[3]]) as libc::c_int;
+        while let Some(number) = self.signals.next() {
             match (number, self.ends_at) {
                 (libc::SIGHUP, _) => self.reload(),
                 (_, None) => {
                     (self.log)("ending: no new connections, those that are open have 10 s");
-                    self.ends_at = Some(self.now() + DRAIN);
+                    self.ends_at = Some(self.clock.now() + DRAIN);
                     if self.rules {
                         // New connections now pass unsplit; open ones need the rule for their packets.
                         let _ = self.intercept(false);
                     }
                 }
-                (_, Some(_)) => self.ends_at = Some(self.now()),
+                (_, Some(_)) => self.ends_at = Some(self.clock.now()),
             }
         }
     }
@@ -710,11 +458,11 @@ impl Daemon {
         }
         if let Some(ruleset) = rules::ruleset(&config) {
             let holds = holds_syns(&config);
-            let opened = if holds { self.open_syns(true) } else { Ok(()) };
+            let opened = if holds { self.syns.set_open(true) } else { Ok(()) };
             if let Err(e) = opened.and_then(|()| rules::apply(&ruleset).map_err(|e| e.to_string())) {
                 return (self.log)(&format!("not reloaded: {e}"));
             }
-            if !holds && let Err(e) = self.open_syns(false) {
+            if !holds && let Err(e) = self.syns.set_open(false) {
                 (self.log)(&e);
             }
         }
@@ -737,17 +485,6 @@ const FORWARDING: [(&str, &str); 2] = [
         "this host forwards no packets of IPv6, and what is not split does not pass",
     ),
 ];
-
-/// An error of a listener, with a hint if the port is taken.
-fn in_use(e: io::Error) -> io::Error {
-    match e.kind() {
-        io::ErrorKind::AddrInUse => io::Error::new(
-            e.kind(),
-            "in use: another gateway runs on this host, or another program has the port",
-        ),
-        _ => e,
-    }
-}
 
 /// Returns true if clients' handshakes wait for servers.
 fn holds_syns(config: &Config) -> bool {

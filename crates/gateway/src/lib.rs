@@ -15,6 +15,7 @@
 //! | `syn` | a client's SYN, and what the firewall does with it |
 //! | `syn_log` | SYNs that the firewall has logged |
 //! | `syn_device` | the device through which they come back |
+//! | `syn_path` | the way through both |
 //! | `handshakes` | handshakes that wait for the server's answer |
 //! | `poller_keys` | keys of the poller |
 //! | `sides` | a socket and a stream as the sides of a join |
@@ -60,7 +61,12 @@
 //! | `gateway_core` | the file, the associations, the connections and the journal |
 //! | `turns` | the turns of connections |
 //! | `gateway` | the machines, and the handling of events |
-//! | `daemon` | the thread, its clock and its poller |
+//! | `daemon_clock` | the clock of the thread |
+//! | `signal_fd` | its signals |
+//! | `link_socket` | the socket of the associations |
+//! | `listeners` | listeners for connections |
+//! | `usage_meter` | the count of what is used of quotas |
+//! | `daemon` | the thread and its poller |
 
 mod ack_checks;
 mod admin;
@@ -69,6 +75,7 @@ mod config;
 mod connector;
 mod counters;
 mod daemon;
+mod daemon_clock;
 mod datagram_socket;
 mod dns;
 mod dns_message;
@@ -82,6 +89,8 @@ mod gateway_core;
 mod handshakes;
 mod journal;
 mod kernel;
+mod link_socket;
+mod listeners;
 mod memory_shortage;
 mod memory_waits;
 mod name_servers;
@@ -98,17 +107,20 @@ mod routing;
 mod rule_counters;
 mod rules;
 mod sides;
+mod signal_fd;
 mod socks;
 mod stream_class;
 mod syn;
 mod syn_device;
 mod syn_log;
+mod syn_path;
 mod turns;
 mod udp;
 mod udp_flows;
 mod udp_loads;
 mod unsent;
 mod usage;
+mod usage_meter;
 mod user;
 mod user_claims;
 mod user_connections;

@@ -2,7 +2,7 @@
 //!
 //! Follows docs/gateway.md: JSON, written once a minute and at the end, by renaming, so that it is never half written.
 //! Differs from a log: it has amounts only, without times and destinations.
-//! Leaves out locking: the hub's socket prevents a second hub from running.
+//! Leaves out locking: the hub's socket prevents a second hub from running; and counting (`usage_meter`).
 
 use crate::quotas::Quotas;
 use skyhop_units::{Span, Time};
