@@ -235,3 +235,25 @@ fn answer_to(e: &io::Error) -> Answer {
         _ => Answer::Unreachable,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gateway_core::tests::alone;
+
+    #[test]
+    fn special_and_own_addresses_are_allowed_only_if_the_file_names_them() {
+        let (strict, named) =
+            (alone("").config, alone("allow = [\"127.0.0.0/8\", \"169.254.1.0/24\"]").config);
+        for (to, open, of_file) in [
+            ("8.8.8.8:80", true, true),
+            ("8.8.8.8:0", false, false),
+            ("127.0.0.1:80", false, true),
+            ("169.254.1.3:80", false, true),
+            ("169.254.2.3:80", false, false),
+        ] {
+            let to: SocketAddr = to.parse().unwrap();
+            assert_eq!([allowed(&strict, to), allowed(&named, to)], [open, of_file], "{to}");
+        }
+    }
+}

@@ -42,3 +42,26 @@ impl GatewayCore {
         self.flows.most(self.config.connections)
     }
 }
+
+#[cfg(test)]
+pub mod tests {
+    use super::*;
+    use std::path::Path;
+
+    /// The core of a hub alone, with more lines of its file.
+    pub fn alone(lines: &str) -> GatewayCore {
+        let text = format!("role = \"alone\"\n{lines}\n[intercept]\ninterfaces = [\"sat0\"]\n");
+        let config = Config::parse(Path::new("alone.toml"), &text).unwrap();
+        GatewayCore::new(Time::from_nanos(1), config, None, Arc::new(Poller::new().unwrap()))
+    }
+
+    #[test]
+    fn connections_are_limited_by_the_file_and_by_descriptors() {
+        let mut core = alone("connections = 300");
+        assert_eq!(core.connections_max(), 300);
+        core.flows.files_max = 200;
+        assert_eq!(core.connections_max(), 200);
+        core.reload(alone("connections = 100").config);
+        assert_eq!(core.connections_max(), 100);
+    }
+}

@@ -89,7 +89,7 @@ mod tests {
     #[test]
     fn an_association_is_relieved_after_a_while_and_watched_until_it_holds_less() {
         let mut shortage = MemoryShortage::default();
-        let holding = |eighths: u64| move |_, asked| Some(eighths > asked);
+        let holding = |eighths: u64| move |_: u32, asked: u64| Some(eighths > asked);
         assert!(shortage.search(at(100), holding(8)).is_empty());
         shortage.begins(at(0), 7);
         shortage.begins(at(5), 7);

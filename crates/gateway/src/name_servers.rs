@@ -179,3 +179,26 @@ fn tell_client(client: SocketAddr, server: SocketAddr, answer: &[u8], journal: &
         journal.say(format!("an answer of {server}: {e}"));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dns_message::tests::query;
+    use crate::gateway_core::tests::alone;
+
+    #[test]
+    fn without_an_association_queries_go_as_datagrams() {
+        let (mut servers, mut core) = (NameServers::default(), alone(""));
+        core.config.intercept.as_mut().unwrap().dns = Dns::Cache;
+        let [client, server] = [[10, 1, 0, 2], [192, 0, 2, 1]].map(|ip| SocketAddr::from((ip, 53)));
+        let asked = query(11, "a.example", None);
+        let left = servers.ask(Time::ZERO, client, server, &asked, &mut core);
+        assert_eq!(left, Some(vec![Asker { client, query: asked.clone() }]));
+        assert_eq!(servers.ask(Time::ZERO, client, server, b"no query", &mut core), None);
+        assert!(servers.streams.is_empty() && servers.of_stream.is_empty());
+        servers.takes_no_tcp(Time::ZERO, server, &mut core);
+        assert_eq!(servers.ask(Time::ZERO, client, server, &asked, &mut core), None, "it takes no TCP");
+        let later = Time::ZERO + REFUSED + Span::from_secs(1);
+        assert!(servers.ask(later, client, server, &asked, &mut core).is_some());
+    }
+}

@@ -129,3 +129,64 @@ impl UserMemory {
         true
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dscp::Dscp;
+    use crate::gateway_core::tests::alone;
+    use crate::unsent::UnsentLimit;
+    use skyhop_splice::preamble::Destination;
+    use std::net::SocketAddr;
+
+    #[test]
+    fn connections_of_a_user_without_memory_wait_in_order_and_are_refused_in_the_end() {
+        let (mut memory, mut core) =
+            (UserMemory::default(), alone("memory = \"1 MiB\"\nconnect_timeout = \"10 s\""));
+        let [client, other_client] = [2, 3].map(|last| SocketAddr::from(([10, 1, 0, last], 4000)));
+        let [user, other] = [client, other_client].map(|client| User::of(client.ip(), &[]));
+        let at = |seconds| Time::from_nanos(1) + Span::from_secs(seconds);
+        let [(mut first, one), (mut second, two)] = [(); 2].map(|()| {
+            let slot = core.flows.insert(new(client));
+            (core.flows.take(slot).expect("a connection"), slot)
+        });
+        assert_eq!(memory.admits(at(0), one, &mut first, (NO_LINK, user), &mut core), Ok(true));
+        let mut held: Vec<UnsentLimit> = Vec::new();
+        while memory.unsent.admits(1 << 20, user) {
+            let mut limit = memory.unsent.limit(1 << 20, user);
+            memory.unsent.set_full(user, &mut limit, true);
+            held.push(limit);
+        }
+        let admits =
+            |memory: &mut UserMemory, core: &mut GatewayCore, now, slot, flow: &mut SplitConnection| {
+                memory.admits(now, slot, flow, (NO_LINK, user), core)
+            };
+        assert_eq!(admits(&mut memory, &mut core, at(1), one, &mut first), Ok(false));
+        assert_eq!(core.flows.poll_timeout(), Some(at(1) + PAUSE), "the first tries again soon");
+        assert_eq!(admits(&mut memory, &mut core, at(1), two, &mut second), Ok(false));
+        assert_eq!(core.journal.counters.memory_waits, 2);
+        assert_eq!(memory.admits(at(1), 9, &mut new(other_client), (NO_LINK, other), &mut core), Ok(true));
+        held.iter_mut().for_each(|limit| memory.unsent.set_full(user, limit, false));
+        assert_eq!(
+            admits(&mut memory, &mut core, at(2), two, &mut second),
+            Ok(false),
+            "the other came first"
+        );
+        memory.ended(at(3), &mut first, &mut core);
+        core.flows.set_timer(one, None);
+        assert_eq!(core.flows.poll_timeout(), Some(at(3)), "the next one tries at once");
+        assert_eq!(admits(&mut memory, &mut core, at(3), two, &mut second), Ok(true));
+        held.iter_mut().for_each(|limit| memory.unsent.set_full(user, limit, true));
+        let full = Err(End::Refused(Answer::Full));
+        assert_eq!(
+            admits(&mut memory, &mut core, at(10), two, &mut second),
+            full,
+            "after the time for a server"
+        );
+    }
+
+    fn new(client: SocketAddr) -> SplitConnection {
+        let to = Destination::Address(SocketAddr::from(([192, 0, 2, 1], 80)));
+        SplitConnection::forwarded(Time::from_nanos(1), client, to, Dscp::default(), true)
+    }
+}
