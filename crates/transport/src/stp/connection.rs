@@ -9,7 +9,9 @@ use super::config::{Config, SavedRate};
 use super::congestion::{AnswerSignals, CongestionController};
 use super::ecn::ReceivedMarks;
 use super::ending::EndExchange;
+use super::events::Event;
 use super::mtu::Mtu;
+use super::opening::Ends;
 use super::receiver::{HoldBound, PathReceiver};
 use super::sender::{Feedback, PathSender, Stats};
 use super::source::{Source, WrittenData};
@@ -26,36 +28,6 @@ use std::collections::VecDeque;
 
 /// Features without which marks are not counted.
 const COUNTED_MARKS: Features = Features::ECN.with(Features::REPORT);
-
-/// Events for the application.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Event {
-    /// The peer has answered, or a BGN has arrived.
-    Connected,
-    /// Number of bytes that have come into order since the last event of this kind.
-    Received(u64),
-    /// Everything written so far has been acknowledged.
-    AllAcknowledged,
-    /// All data of the peer have arrived in order; no more will follow.
-    PeerFinished,
-    /// Both directions are closed and acknowledged.
-    Closed,
-    /// The connection is broken: by a packet of the peer, or by its silence.
-    Reset(Reason),
-}
-
-/// Identity of a connection.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Ends {
-    /// This end's port.
-    pub local_port: u16,
-    /// The peer's port.
-    pub remote_port: u16,
-    /// Chosen by the initiator; a listener takes it from the BGN.
-    pub instance: u16,
-    /// The initiator's connection count; a listener takes it from the BGN.
-    pub count: u32,
-}
 
 /// One end of a connection: a path of numbered packets, and their contents.
 #[derive(Debug)]

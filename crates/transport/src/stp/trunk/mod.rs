@@ -17,7 +17,9 @@ mod rounds;
 mod sending;
 
 use super::config::{Config, Congestion};
-use super::connection::{Connection, Ends, Event};
+use super::connection::Connection;
+use super::events::Event;
+use super::opening::Ends;
 use super::sender::Stats;
 use super::source::Source;
 use crate::limits::{Cause, HoldState, Limits};
