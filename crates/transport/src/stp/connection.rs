@@ -9,7 +9,7 @@ use super::config::{Config, SavedRate};
 use super::congestion::{AnswerSignals, CongestionController};
 use super::ecn::ReceivedMarks;
 use super::ending::EndExchange;
-use super::events::Event;
+use super::events::{Event, EventQueue};
 use super::mtu::Mtu;
 use super::opening::Ends;
 use super::receiver::{HoldBound, PathReceiver};
@@ -57,9 +57,7 @@ pub struct Connection<P, S = WrittenData<P>> {
     pub(super) closed: bool,
     pub(super) parts: VecDeque<Stat>,
     last_echo: Option<u32>,
-    events: VecDeque<Event>,
-    reported_all: bool,
-    reported_closed: bool,
+    events: EventQueue,
     pub(super) limits: Limits,
 }
 
@@ -79,7 +77,7 @@ impl<P: Payload> Connection<P> {
         if self.write_closed || self.closed || data.is_empty() {
             return;
         }
-        self.reported_all = false;
+        self.events.written();
         self.sender.write(data);
     }
 
@@ -120,9 +118,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
             closed: false,
             parts: VecDeque::new(),
             last_echo: None,
-            events: VecDeque::new(),
-            reported_all: true,
-            reported_closed: false,
+            events: EventQueue::default(),
             limits: Limits::default(),
             config,
         }
@@ -334,7 +330,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
         let complete = self.receiver.as_ref().is_some_and(PathReceiver::complete);
         if complete && !self.ending.held && !self.ending.peer_finished {
             self.ending.finish_peer();
-            self.events.push_back(Event::PeerFinished);
+            self.events.push(Event::PeerFinished);
         }
     }
 
@@ -365,13 +361,13 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
     pub(super) fn broken(&mut self, reason: Reason) {
         if !self.closed {
             self.closed = true;
-            self.events.push_back(Event::Reset(reason));
+            self.events.push(Event::Reset(reason));
         }
     }
 
     /// The next event for the application.
     pub fn poll_event(&mut self) -> Option<Event> {
-        self.events.pop_front()
+        self.events.poll()
     }
 
     /// Returns true if both directions are closed and answered; the machine may still answer copies.
@@ -457,7 +453,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
         if begin.version != S::VERSION {
             self.begins_sent = 1;
             self.abort(Reason::Versions(S::VERSION, S::VERSION));
-            self.events.push_back(Event::Reset(Reason::Protocol));
+            self.events.push(Event::Reset(Reason::Protocol));
             return;
         }
         self.answer_begin = true;
@@ -475,7 +471,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
         }
         if begin.version != S::VERSION {
             self.abort(Reason::Versions(S::VERSION, S::VERSION));
-            self.events.push_back(Event::Reset(Reason::Protocol));
+            self.events.push(Event::Reset(Reason::Protocol));
             return;
         }
         self.sender.limit = self.first;
@@ -493,7 +489,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
         if begin.max_payload < S::LEAST_PAYLOAD {
             self.begins_sent = self.begins_sent.max(1);
             self.abort(Reason::Protocol);
-            self.events.push_back(Event::Reset(Reason::Protocol));
+            self.events.push(Event::Reset(Reason::Protocol));
             return;
         }
         self.features = self.config.features.common(begin.features);
@@ -509,7 +505,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
         self.mtu.limit(u32::from(begin.max_payload) + HEADER_LEN as u32);
         self.sender.max_payload = self.mtu.max_payload().min(self.most_payload);
         self.timers.progress(now);
-        self.events.push_back(Event::Connected);
+        self.events.push(Event::Connected);
     }
 
     fn handle_reports(&mut self, now: Time, control: &Control) {
@@ -578,12 +574,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
                 Some(number) => receiver.on_data(now, number, data, field),
                 None => 0,
             };
-            if received > 0 {
-                match self.events.back_mut() {
-                    Some(Event::Received(bytes)) => *bytes += received,
-                    _ => self.events.push_back(Event::Received(received)),
-                }
-            }
+            self.events.received(received);
         }
         let behind = expand(behind, receiver.next);
         if packet.kind() & kind::END != 0
@@ -608,13 +599,11 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
 
     /// Creates events for the application from changes of state.
     pub(super) fn report(&mut self) {
-        if !self.reported_all && self.sender.unsent() == 0 && !self.sender.outstanding() {
-            self.reported_all = true;
-            self.events.push_back(Event::AllAcknowledged);
+        if self.sender.unsent() == 0 && !self.sender.outstanding() {
+            self.events.acknowledged_all();
         }
-        if self.over() && !self.closed && !self.reported_closed {
-            self.reported_closed = true;
-            self.events.push_back(Event::Closed);
+        if self.over() && !self.closed {
+            self.events.closed();
         }
     }
 }
