@@ -11,7 +11,7 @@ use super::ecn::ReceivedMarks;
 use super::ending::EndExchange;
 use super::events::{Event, EventQueue};
 use super::mtu::Mtu;
-use super::opening::Ends;
+use super::opening::{BeginExchange, Ends};
 use super::receiver::{HoldBound, PathReceiver};
 use super::sender::{Feedback, PathSender, Stats};
 use super::source::{Source, WrittenData};
@@ -33,9 +33,7 @@ const COUNTED_MARKS: Features = Features::ECN.with(Features::REPORT);
 #[derive(Debug)]
 pub struct Connection<P, S = WrittenData<P>> {
     pub(super) config: Config,
-    pub(super) ends: Ends,
-    pub(super) initiator: bool,
-    pub(super) first: u64,
+    pub(super) opening: BeginExchange,
     pub(super) sender: PathSender<P, S>,
     /// The receiving half, once the peer's first number is known.
     pub(super) receiver: Option<PathReceiver<P>>,
@@ -47,10 +45,6 @@ pub struct Connection<P, S = WrittenData<P>> {
     pub(super) most_payload: usize,
     pub(super) timers: Timers,
     pub(super) allowance: Allowance,
-    pub(super) features: Features,
-    /// Number of BGNs sent.
-    pub(super) begins_sent: u32,
-    pub(super) answer_begin: bool,
     pub(super) write_closed: bool,
     pub(super) ending: EndExchange,
     pub(super) reset_due: Option<Reason>,
@@ -98,9 +92,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
     pub(super) fn new(config: Config, ends: Ends, first: u32, initiator: bool, source: S) -> Self {
         let first = u64::from(first & SEQUENCE_MASK);
         Self {
-            ends,
-            initiator,
-            first,
+            opening: BeginExchange::new(ends, first, initiator, config.features),
             sender: PathSender::new(&config, first, source),
             receiver: None,
             hold_bound: None,
@@ -109,9 +101,6 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
             most_payload: usize::MAX,
             timers: Timers::default(),
             allowance: Allowance::default(),
-            features: Features::PLAIN,
-            begins_sent: 0,
-            answer_begin: false,
             write_closed: false,
             ending: EndExchange::default(),
             reset_due: None,
@@ -131,7 +120,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
         }
         let data = self.sender.stats.packets_sent > 0;
         match (&self.receiver, self.ending.sent > 0, self.ending.peer_finished) {
-            (None, _, _) if !self.initiator => State::Listen,
+            (None, _, _) if !self.opening.initiator => State::Listen,
             (None, true, _) => State::BgnDataEndSent,
             (None, false, _) if data => State::BgnDataSent,
             (None, false, _) => State::BgnSent,
@@ -145,11 +134,11 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
 
     /// Ports, instance and count.
     pub fn ends(&self) -> Ends {
-        self.ends
+        self.opening.ends
     }
     /// Returns true if both ends know of each other.
     pub fn established(&self) -> bool {
-        self.receiver.is_some()
+        self.opening.is_open()
     }
     /// Counters.
     pub fn stats(&self) -> Stats {
@@ -271,8 +260,9 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
     }
     /// Returns true if queues may mark this end's packets.
     pub fn is_ecn_capable(&self) -> bool {
-        let features = if self.established() { self.features } else { self.config.features };
-        features.has(COUNTED_MARKS) && self.sender.marks.trusted() && self.controller.obeys_marks()
+        self.opening.features.has(COUNTED_MARKS)
+            && self.sender.marks.trusted()
+            && self.controller.obeys_marks()
     }
     /// State from which a later connection over this path may start.
     pub fn saved(&self) -> Option<SavedRate> {
@@ -351,9 +341,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
 
     pub(super) fn abort(&mut self, reason: Reason) {
         if !self.closed {
-            // Before a BGN was sent or received, no peer knows of the connection.
-            let known = self.receiver.is_some() || self.begins_sent > 0;
-            self.reset_due = known.then_some(reason);
+            self.reset_due = self.opening.may_be_known().then_some(reason);
             self.closed = true;
         }
     }
@@ -402,30 +390,24 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
         if self.closed {
             return;
         }
-        let listening = !self.initiator && self.receiver.is_none();
-        let control = packet.control.as_deref();
-        let begin = control.and_then(|control| control.begin);
-        if packet.destination_port != self.ends.local_port
-            || (listening && begin.is_none())
-            || (!listening
-                && (packet.instance != self.ends.instance || packet.source_port != self.ends.remote_port))
-        {
+        if !self.opening.accepts(packet) {
             self.sender.stats.ignored += 1;
             return;
         }
+        let control = packet.control.as_deref();
         if let Some(end) = control.and_then(|control| control.end)
             && end.reason != Reason::Finished
         {
             return self.broken(end.reason);
         }
         self.timers.heard(now);
-        if let Some(begin) = begin {
+        if let Some(begin) = control.and_then(|control| control.begin) {
             self.handle_begin(now, packet, begin, data.is_some());
         }
         if let Some(answer) = control.and_then(|control| control.begin_ack) {
             self.handle_begin_ack(now, answer);
         }
-        if self.closed || self.receiver.is_none() {
+        if self.closed || !self.established() {
             return;
         }
         if let Some(control) = control {
@@ -438,35 +420,35 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
     }
 
     fn handle_begin(&mut self, now: Time, packet: &Packet<P>, begin: Begin, has_data: bool) {
-        if self.initiator {
+        if self.opening.initiator {
             self.sender.stats.ignored += 1;
             return;
         }
-        if self.receiver.is_some() {
-            // A copy: it is answered if its sender waits for an answer.
-            self.answer_begin |= begin.count == self.ends.count && (packet.poll.is_some() || !has_data);
+        if self.established() {
+            self.opening.on_copy(begin.count, packet.poll.is_some() || !has_data);
             return;
         }
-        self.ends.instance = packet.instance;
-        self.ends.remote_port = packet.source_port;
-        self.ends.count = begin.count;
+        self.opening.on_begin(packet.instance, packet.source_port, begin.count);
         if begin.version != S::VERSION {
-            self.begins_sent = 1;
-            self.abort(Reason::Versions(S::VERSION, S::VERSION));
-            self.events.push(Event::Reset(Reason::Protocol));
-            return;
+            return self.refuse(Reason::Versions(S::VERSION, S::VERSION));
         }
-        self.answer_begin = true;
-        self.sender.limit = self.first + u64::from(begin.credit.min(SEQUENCE_MASK >> 1));
+        self.sender.limit = self.opening.first + u64::from(begin.credit.min(SEQUENCE_MASK >> 1));
         self.open(now, begin);
     }
 
+    /// Breaks the connection with a peer that is known only by the packet that cannot be accepted.
+    fn refuse(&mut self, reason: Reason) {
+        self.reset_due = Some(reason);
+        self.closed = true;
+        self.events.push(Event::Reset(Reason::Protocol));
+    }
+
     fn handle_begin_ack(&mut self, now: Time, begin: Begin) {
-        if !self.initiator || begin.count != self.ends.count {
+        if !self.opening.is_answer(&begin) {
             self.sender.stats.ignored += 1;
             return;
         }
-        if self.receiver.is_some() {
+        if self.established() {
             return;
         }
         if begin.version != S::VERSION {
@@ -474,12 +456,10 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
             self.events.push(Event::Reset(Reason::Protocol));
             return;
         }
-        self.sender.limit = self.first;
-        self.sender.credit(begin.credit, self.first);
-        if self.begins_sent == 1
-            && let Some(sent) = self.timers.begin_sent
-        {
-            self.timers.sample(&self.config, now.since(sent));
+        self.sender.limit = self.opening.first;
+        self.sender.credit(begin.credit, self.opening.first);
+        if let Some(rtt) = self.opening.round_trip(now) {
+            self.timers.sample(&self.config, rtt);
         }
         self.open(now, begin);
     }
@@ -487,16 +467,14 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
     /// Starts the receiving half, once the peer's first number, features and packet size are known.
     fn open(&mut self, now: Time, begin: Begin) {
         if begin.max_payload < S::LEAST_PAYLOAD {
-            self.begins_sent = self.begins_sent.max(1);
-            self.abort(Reason::Protocol);
-            self.events.push(Event::Reset(Reason::Protocol));
-            return;
+            return self.refuse(Reason::Protocol);
         }
-        self.features = self.config.features.common(begin.features);
+        self.opening.open(begin.features);
+        let features = self.opening.features;
         let mut receiver = PathReceiver::new(&self.config, u64::from(begin.first), S::ORDERED);
-        receiver.compact = self.features.has(Features::COMPACT);
-        receiver.report = self.features.has(Features::REPORT);
-        receiver.marks = self.features.has(COUNTED_MARKS).then(ReceivedMarks::default);
+        receiver.compact = features.has(Features::COMPACT);
+        receiver.report = features.has(Features::REPORT);
+        receiver.marks = features.has(COUNTED_MARKS).then(ReceivedMarks::default);
         if let Some(bound) = self.hold_bound {
             receiver.hold_at_most(bound);
         }

@@ -16,6 +16,7 @@ mod mtu;
 mod opening;
 mod polls;
 mod receiver;
+mod repeat_timer;
 mod reported;
 mod sender;
 mod source;

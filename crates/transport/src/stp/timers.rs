@@ -32,10 +32,6 @@ const EAGER_AT_END: u32 = 3;
 #[derive(Debug, Default)]
 pub(super) struct Timers {
     smoothed: Smoothed,
-    pub begin_sent: Option<Time>,
-    begin_at: Option<Time>,
-    begin_backoff: u32,
-    pub begin_due: bool,
     end_at: Option<Time>,
     end_backoff: u32,
     pub end_due: bool,
@@ -86,7 +82,7 @@ impl Timers {
         Span::from_nanos(rto.as_nanos().saturating_mul(1 << backoff.min(16))).min(config.rto_max)
     }
     /// Timeout before a silent peer is polled again: shorter than an answer's timeout if that has become long.
-    fn rto(&self, config: &Config, backoff: u32) -> Span {
+    pub fn rto(&self, config: &Config, backoff: u32) -> Span {
         let patience = self.patience(config, backoff);
         // A few bytes every few seconds are no burden, and soon detect the end of an outage.
         let most = RETRY_MOST.max(self.patience(config, 0));
@@ -119,14 +115,6 @@ impl Timers {
         }
         follows
     }
-    pub fn begin_sent(&mut self, config: &Config, now: Time) {
-        if self.begin_sent.is_none() {
-            self.progress_at = now;
-        }
-        self.begin_due = false;
-        self.begin_sent.get_or_insert(now);
-        self.begin_at = Some(now + self.rto(config, self.begin_backoff));
-    }
     pub fn end_sent(&mut self, config: &Config, now: Time) {
         self.end_due = false;
         self.end_at = Some(now + self.rto(config, self.end_backoff));
@@ -155,7 +143,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
         (self.sender.has_new() || self.sender.has_retransmissions())
             && self.fits()
             && self.allowed(0)
-            && (self.initiator || self.established())
+            && self.opening.may_send()
     }
 
     /// Time at which the pace allows the next packet, rounded up to the tick of the timer.
@@ -275,7 +263,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
         // The first packet measures the round-trip time; others divide a train into parts.
         let next = self.sender.next;
         let asks = self.config.features != Features::PLAIN
-            && (next == self.first || self.controller.asks(next, self.first));
+            && (next == self.opening.first || self.controller.asks(next, self.opening.first));
         self.timers.want_poll || asks || self.would_be_last(room)
     }
 
@@ -389,10 +377,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
                 self.sender.polls.give_up(now, patience);
             }
         }
-        if due(&mut self.timers.begin_at) && !self.established() {
-            self.timers.begin_due = true;
-            self.timers.begin_backoff += 1;
-        }
+        self.opening.handle_timeout(now);
         if due(&mut self.timers.end_at) && !self.ending.acked {
             self.timers.end_due = true;
             self.timers.end_backoff += 1;
@@ -413,12 +398,10 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
 
     /// Returns true if only a packet from the peer can let this end continue.
     pub(super) fn waits_for_peer(&self) -> bool {
-        let opening = self.initiator && !self.established() && self.begins_sent > 0;
-        let ending = self.ending.waits();
         // An idle peer, or one that accepts nothing, is polled to find out whether it is alive.
         let asks = self.config.keep_alive.is_some() || self.waits_for_credit() || self.waits_for_proof();
         let asked = asks && self.sender.polls.last_unanswered() && !self.over();
-        !self.closed && (opening || ending || asked || self.sender.outstanding())
+        !self.closed && (self.opening.waits() || self.ending.waits() || asked || self.sender.outstanding())
     }
 
     /// Enters the state in which all is answered and copies of the peer's END are still answered.
@@ -443,7 +426,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
         let copies = |_: &Time| paced && self.fits() && self.allowed(0);
         let copy = self.sender.copy_at().filter(copies).map(|at| at.max(self.release()));
         let receiver = self.receiver.as_ref().and_then(|receiver| receiver.poll_timeout());
-        let begin = timers.begin_at.filter(|_| !self.established());
+        let begin = self.opening.poll_timeout();
         let end = timers.end_at.filter(|_| !self.ending.acked);
         let raise = self.mtu.raise_at().filter(|_| self.established() && self.sender.outstanding());
         [begin, end, timers.poll_at, send, copy, receiver, silence, timers.linger_until, raise]

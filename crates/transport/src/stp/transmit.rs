@@ -7,9 +7,7 @@
 use super::connection::Connection;
 use super::source::Source;
 use skyhop_units::{Span, Time};
-use skyhop_wire::stp::{
-    Begin, Contents, Control, End, HEADER_LEN, Packet, Reason, SEQUENCE_MASK, wire_number,
-};
+use skyhop_wire::stp::{Begin, Contents, Control, End, HEADER_LEN, Packet, Reason, wire_number};
 
 /// Reports longer than this fraction of a packet are sent alone.
 const SHARE: usize = 4;
@@ -24,9 +22,9 @@ fn wire_len(control: &Rare) -> usize {
 impl<P: Contents, S: Source<P>> Connection<P, S> {
     fn packet(&self, seq: u32, data: Option<P>, poll: Option<u32>, control: Rare) -> Packet<P> {
         Packet {
-            source_port: self.ends.local_port,
-            destination_port: self.ends.remote_port,
-            instance: self.ends.instance,
+            source_port: self.opening.ends.local_port,
+            destination_port: self.opening.ends.remote_port,
+            instance: self.opening.ends.instance,
             seq,
             poll,
             data,
@@ -39,13 +37,14 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
             Some(receiver) => wire_number(receiver.limit()),
             None => self.config.window_packets() as u32,
         };
-        Begin {
-            version: S::VERSION,
-            features: if self.receiver.is_some() { self.features } else { self.config.features },
-            max_payload: self.config.max_payload().min(u32::from(u16::MAX)) as u16,
-            first: wire_number(self.first),
-            credit: credit & SEQUENCE_MASK,
-            count: self.ends.count,
+        self.opening.begin(S::VERSION, self.config.max_payload(), credit)
+    }
+
+    fn put_begin(&mut self, now: Time, control: &mut Rare) {
+        control.get_or_insert_default().begin = Some(self.begin());
+        let timeout = self.timers.rto(&self.config, self.opening.timer.backoff);
+        if self.opening.begin_sent(now, timeout) {
+            self.timers.progress(now);
         }
     }
 
@@ -53,11 +52,11 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
     fn answers(&mut self, now: Time) -> Rare {
         let due =
             self.receiver.as_ref().and_then(|receiver| receiver.poll_timeout()).is_some_and(|at| at <= now);
-        if !(due || self.answer_begin || self.ending.answer_due || !self.parts.is_empty()) {
+        if !(due || self.opening.answer_due || self.ending.answer_due || !self.parts.is_empty()) {
             return None;
         }
         let mut control = Box::<Control>::default();
-        if std::mem::take(&mut self.answer_begin) {
+        if std::mem::take(&mut self.opening.answer_due) {
             control.begin_ack = Some(self.begin());
         }
         let room = self.mtu.size as usize - HEADER_LEN.min(self.mtu.size as usize);
@@ -95,7 +94,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
             let control = Box::new(Control { end: Some(End { reason }), ..Control::default() });
             return Some(self.packet(self.sender.last_number(), None, None, Some(control)));
         }
-        if self.closed || !(self.initiator || self.established()) {
+        if self.closed || !self.opening.may_send() {
             return None;
         }
         // Silence is measured from the time at which the peer first has something to answer.
@@ -145,11 +144,9 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
         if !answers && let Some(packet) = self.compose_probe(now) {
             return Some(packet);
         }
-        let opens = self.initiator && !self.established() && (self.begins_sent == 0 || self.timers.begin_due);
+        let opens = self.opening.is_due();
         if opens {
-            control.get_or_insert_default().begin = Some(self.begin());
-            self.begins_sent += 1;
-            self.timers.begin_sent(&self.config, now);
+            self.put_begin(now, &mut control);
         }
         let ends = self.end_is_due();
         if ends {
@@ -173,13 +170,10 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
 
     fn compose_data(&mut self, now: Time, mut control: Rare) -> Option<Packet<P>> {
         let room = (self.mtu.size as usize).saturating_sub(HEADER_LEN + wire_len(&control));
-        let opening = self.initiator && !self.established();
         self.resume_data(now);
         let polls = self.poll_rides(room.min(self.sender.max_payload));
-        if opening && (polls || self.begins_sent < self.config.begin_copies.max(1) || self.timers.begin_due) {
-            control.get_or_insert_default().begin = Some(self.begin());
-            self.begins_sent += 1;
-            self.timers.begin_sent(&self.config, now);
+        if self.opening.rides(polls, self.config.begin_copies) {
+            self.put_begin(now, &mut control);
         }
         let room = (self.mtu.size as usize)
             .saturating_sub(HEADER_LEN + wire_len(&control) + 4 * usize::from(polls))
