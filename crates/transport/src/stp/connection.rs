@@ -5,10 +5,10 @@
 //! Leaves out outgoing packets (`transmit`) and their times (`timers`).
 
 use super::allowance::Allowance;
+use super::closing::Closing;
 use super::config::{Config, SavedRate};
 use super::congestion::{AnswerSignals, CongestionController};
 use super::ecn::ReceivedMarks;
-use super::ending::EndExchange;
 use super::events::{Event, EventQueue};
 use super::mtu::Mtu;
 use super::opening::{BeginExchange, Ends};
@@ -45,13 +45,10 @@ pub struct Connection<P, S = WrittenData<P>> {
     pub(super) most_payload: usize,
     pub(super) timers: Timers,
     pub(super) allowance: Allowance,
-    pub(super) write_closed: bool,
-    pub(super) ending: EndExchange,
-    pub(super) reset_due: Option<Reason>,
-    pub(super) closed: bool,
+    pub(super) closing: Closing,
     pub(super) parts: VecDeque<Stat>,
     last_echo: Option<u32>,
-    events: EventQueue,
+    pub(super) events: EventQueue,
     pub(super) limits: Limits,
 }
 
@@ -68,7 +65,7 @@ impl<P: Payload> Connection<P> {
 
     /// Queues data to be sent. After [`Connection::shutdown`] they are dropped.
     pub fn write(&mut self, data: P) {
-        if self.write_closed || self.closed || data.is_empty() {
+        if self.closing.is_shut_down() || self.closing.is_closed() || data.is_empty() {
             return;
         }
         self.events.written();
@@ -101,10 +98,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
             most_payload: usize::MAX,
             timers: Timers::default(),
             allowance: Allowance::default(),
-            write_closed: false,
-            ending: EndExchange::default(),
-            reset_due: None,
-            closed: false,
+            closing: Closing::default(),
             parts: VecDeque::new(),
             last_echo: None,
             events: EventQueue::default(),
@@ -115,11 +109,12 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
 
     /// The state of docs/stp.md §5.
     pub fn state(&self) -> State {
-        if self.closed {
+        if self.closing.is_closed() {
             return State::Closed;
         }
+        let ends = &self.closing.ends;
         let data = self.sender.stats.packets_sent > 0;
-        match (&self.receiver, self.ending.sent > 0, self.ending.peer_finished) {
+        match (&self.receiver, ends.sent > 0, ends.peer_finished) {
             (None, _, _) if !self.opening.initiator => State::Listen,
             (None, true, _) => State::BgnDataEndSent,
             (None, false, _) if data => State::BgnDataSent,
@@ -288,7 +283,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
 
     /// Closes the sending direction; data already written are still sent.
     pub fn shutdown(&mut self) {
-        self.write_closed = true;
+        self.closing.shutdown();
     }
 
     /// Withdraws data that were written and not yet sent, and closes this direction.
@@ -300,38 +295,35 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
     /// Holds the peer's END back, with all before it acknowledged, until [`Connection::release_end`]: for a relay, which must not
     /// confirm a whole transfer before the far end has it.
     pub fn hold_end(&mut self, hold: bool) {
-        self.ending.held = hold;
+        self.closing.ends.held = hold;
     }
 
     /// Returns true if the peer's END is in order and is held back.
     pub fn end_waits(&self) -> bool {
-        self.ending.held
-            && !self.ending.peer_finished
-            && self.receiver.as_ref().is_some_and(PathReceiver::complete)
+        self.closing.ends.holds_back(self.receiver.as_ref().is_some_and(PathReceiver::complete))
     }
 
     /// Answers an END that was held back, and reports it with an event.
     pub fn release_end(&mut self) {
-        self.ending.held = false;
+        self.closing.ends.held = false;
         self.finish_peer();
     }
 
     fn finish_peer(&mut self) {
         let complete = self.receiver.as_ref().is_some_and(PathReceiver::complete);
-        if complete && !self.ending.held && !self.ending.peer_finished {
-            self.ending.finish_peer();
+        if self.closing.ends.finish_peer(complete) {
             self.events.push(Event::PeerFinished);
         }
     }
 
     /// Returns true if [`Connection::shutdown`] has been called.
     pub fn is_shut_down(&self) -> bool {
-        self.write_closed
+        self.closing.is_shut_down()
     }
 
     /// Returns true if the peer has acknowledged everything and the END.
     pub fn end_acknowledged(&self) -> bool {
-        self.ending.acked
+        self.closing.ends.acked
     }
 
     /// Breaks the connection, and tells the peer.
@@ -340,17 +332,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
     }
 
     pub(super) fn abort(&mut self, reason: Reason) {
-        if !self.closed {
-            self.reset_due = self.opening.may_be_known().then_some(reason);
-            self.closed = true;
-        }
-    }
-
-    pub(super) fn broken(&mut self, reason: Reason) {
-        if !self.closed {
-            self.closed = true;
-            self.events.push(Event::Reset(reason));
-        }
+        self.closing.reset(reason, self.opening.may_be_known());
     }
 
     /// The next event for the application.
@@ -360,19 +342,20 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
 
     /// Returns true if both directions are closed and answered; the machine may still answer copies.
     pub fn over(&self) -> bool {
-        self.closed || self.ending.both()
+        self.closing.is_closed() || self.closing.lingers()
     }
 
     /// Returns true if both directions are closed, and the peer knows it or has not asked for a while.
     pub fn settled(&self, now: Time) -> bool {
-        self.closed
-            || (self.ending.both() && (self.ending.peer_knows || self.timers.quiet(&self.config, now)))
+        let closing = &self.closing;
+        closing.is_closed()
+            || (closing.lingers() && (closing.ends.peer_knows || self.timers.quiet(&self.config, now)))
     }
 
     /// Returns true if the process may end: as [`Connection::settled`], but an end that has closed first, and has all answers, need
     /// not wait. The peer's own END may then remain without an answer.
     pub fn may_leave(&self, now: Time) -> bool {
-        self.settled(now) || (self.ending.both() && !self.ending.crossed)
+        self.settled(now) || (self.closing.lingers() && !self.closing.ends.crossed)
     }
 
     /// Handles a packet from the peer whose ECN field is unknown.
@@ -387,7 +370,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
 
     /// Handles a packet whose data are passed separately, so that they need not be copied.
     pub(super) fn handle_parts(&mut self, now: Time, packet: &Packet<P>, data: Option<P>, field: Ecn) {
-        if self.closed {
+        if self.closing.is_closed() {
             return;
         }
         if !self.opening.accepts(packet) {
@@ -398,16 +381,18 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
         if let Some(end) = control.and_then(|control| control.end)
             && end.reason != Reason::Finished
         {
-            return self.broken(end.reason);
+            self.closing.close();
+            return self.events.push(Event::Reset(end.reason));
         }
         self.timers.heard(now);
+        self.closing.heard();
         if let Some(begin) = control.and_then(|control| control.begin) {
             self.handle_begin(now, packet, begin, data.is_some());
         }
         if let Some(answer) = control.and_then(|control| control.begin_ack) {
             self.handle_begin_ack(now, answer);
         }
-        if self.closed || !self.established() {
+        if self.closing.is_closed() || !self.established() {
             return;
         }
         if let Some(control) = control {
@@ -438,8 +423,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
 
     /// Breaks the connection with a peer that is known only by the packet that cannot be accepted.
     fn refuse(&mut self, reason: Reason) {
-        self.reset_due = Some(reason);
-        self.closed = true;
+        self.closing.reset(reason, true);
         self.events.push(Event::Reset(Reason::Protocol));
     }
 
@@ -505,7 +489,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
                 None => self.sender.stats.ignored += 1,
             }
         }
-        if control.end_ack && self.ending.on_answer() {
+        if control.end_ack && self.closing.ends.on_answer() {
             let feedback = self.sender.acknowledge_all();
             self.learn(now, feedback, true);
         }
@@ -514,6 +498,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
     fn learn(&mut self, now: Time, feedback: Feedback, answered: bool) {
         if answered {
             self.timers.answered();
+            self.closing.end_timer.answered();
         }
         // Nothing outstanding is within the peer's window, so only an answer can be expected.
         if feedback.acked > 0 || (answered && !self.sender.moves()) {
@@ -560,8 +545,8 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
         {
             if !receiver.on_end(end) {
                 self.sender.stats.ignored += 1;
-            } else if receiver.complete() && !self.ending.held {
-                self.ending.answer_due = true;
+            } else {
+                self.closing.ends.ask(receiver.complete());
             }
         }
         if let (Some(echo), Some(behind)) = (packet.poll, behind)
@@ -569,8 +554,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
         {
             self.last_echo = Some(echo);
             receiver.on_poll(now, echo, behind);
-            // The answer is repeated, in case the first ENDAK was lost.
-            self.ending.answer_due |= receiver.complete() && !self.ending.held;
+            self.closing.ends.ask(receiver.complete());
         }
         self.finish_peer();
     }
@@ -580,7 +564,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
         if self.sender.unsent() == 0 && !self.sender.outstanding() {
             self.events.acknowledged_all();
         }
-        if self.over() && !self.closed {
+        if self.closing.lingers() {
             self.events.closed();
         }
     }

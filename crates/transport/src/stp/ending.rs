@@ -46,10 +46,24 @@ impl EndExchange {
         self.peer_finished
     }
 
-    /// Records that everything up to the peer's END is in order.
-    pub fn finish_peer(&mut self) {
-        (self.peer_finished, self.answer_due) = (true, true);
-        self.crossed = self.waits();
+    /// Answers the peer's END once more if everything up to it is in order: an ENDAK may have been lost.
+    pub fn ask(&mut self, complete: bool) {
+        self.answer_due |= complete && !self.held;
+    }
+
+    /// Returns true if the peer's END is in order and is held back.
+    pub fn holds_back(&self, complete: bool) -> bool {
+        self.held && !self.peer_finished && complete
+    }
+
+    /// Handles the peer's END if everything up to it is in order (`complete`). Returns true the first time, unless it is held back.
+    pub fn finish_peer(&mut self, complete: bool) -> bool {
+        let finishes = complete && !self.held && !self.peer_finished;
+        if finishes {
+            (self.peer_finished, self.answer_due) = (true, true);
+            self.crossed = self.waits();
+        }
+        finishes
     }
 
     /// Takes the ENDAK that is due, if one is.

@@ -31,7 +31,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
 
     /// The present limit, at a time when nothing may leave.
     pub(super) fn held_by(&self) -> HoldState {
-        if self.closed || self.ending.acked {
+        if self.closing.is_closed() || self.closing.ends.acked {
             return HoldState::Over;
         }
         // Packets may leave before the peer has answered.
@@ -45,7 +45,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
         if sender.unsent() == 0 && !sender.outstanding() {
             // The END in flight is the last part of the data.
             let cause = HoldState::Held(Cause::Application);
-            return if self.write_closed { cause } else { HoldState::Idle };
+            return if self.closing.is_shut_down() { cause } else { HoldState::Idle };
         }
         HoldState::Held(
             if sender.repairs_oldest() || sender.has_retransmissions() || self.timers.unanswered() {

@@ -5,6 +5,7 @@
 //! Leaves out sockets, encryption and the association (crate `live`).
 
 mod allowance;
+mod closing;
 mod config;
 mod congestion;
 mod connection;

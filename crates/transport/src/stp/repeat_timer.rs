@@ -21,6 +21,11 @@ impl RepeatTimer {
         (self.due, self.at) = (false, Some(now + timeout));
     }
 
+    /// Begins again with the first timeout: the peer answers.
+    pub fn answered(&mut self) {
+        self.backoff = 0;
+    }
+
     /// Handles the expiry, if it is due. If the packet no longer `waits` for its answer, nothing is repeated.
     pub fn handle_timeout(&mut self, now: Time, waits: bool) {
         if self.at.take_if(|at| *at <= now).is_some() && waits {
@@ -56,6 +61,8 @@ mod tests {
         timer.start(at(100), Span::from_millis(20));
         timer.handle_timeout(at(120), true);
         assert_eq!((timer.due, timer.backoff), (true, 2));
+        timer.answered();
+        assert_eq!((timer.due, timer.backoff), (true, 0));
     }
 
     #[test]

@@ -6,6 +6,7 @@
 
 use super::config::Config;
 use super::connection::Connection;
+use super::events::Event;
 use super::source::Source;
 use crate::tcp::Smoothed;
 use skyhop_units::{Span, Time};
@@ -32,9 +33,6 @@ const EAGER_AT_END: u32 = 3;
 #[derive(Debug, Default)]
 pub(super) struct Timers {
     smoothed: Smoothed,
-    end_at: Option<Time>,
-    end_backoff: u32,
-    pub end_due: bool,
     poll_at: Option<Time>,
     /// The last POLL that did not only follow another.
     last_poll: Option<Time>,
@@ -59,7 +57,6 @@ pub(super) struct Timers {
     progress_at: Time,
     /// True if this end waited for the peer when its timers were last set.
     waited: bool,
-    linger_until: Option<Time>,
     /// Time of the last packet from the peer, and the silence before it.
     heard: (Time, Span),
 }
@@ -89,14 +86,13 @@ impl Timers {
         if config.features == Features::PLAIN { patience } else { patience.min(most) }
     }
     pub fn answered(&mut self) {
-        (self.poll_backoff, self.end_backoff, self.probes) = (0, 0, 0);
+        (self.poll_backoff, self.probes) = (0, 0);
     }
     pub fn progress(&mut self, now: Time) {
         self.progress_at = now;
     }
     pub fn heard(&mut self, now: Time) {
         self.heard = (now, now.since(self.heard.0));
-        self.linger_until = None;
     }
     /// Returns true if nothing was heard for three timeouts and for three times the interval before. The peer may have no sample of
     /// the round-trip time.
@@ -114,10 +110,6 @@ impl Timers {
             self.last_poll = Some(now);
         }
         follows
-    }
-    pub fn end_sent(&mut self, config: &Config, now: Time) {
-        self.end_due = false;
-        self.end_at = Some(now + self.rto(config, self.end_backoff));
     }
 }
 
@@ -247,7 +239,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
 
     /// Returns true if all data have been sent, so that POLLs only ask for their arrival.
     pub(super) fn last_word(&self) -> bool {
-        self.config.features != Features::PLAIN && self.write_closed && self.sender.unsent() == 0
+        self.config.features != Features::PLAIN && self.closing.all_sent(self.sender.unsent())
     }
 
     /// Returns true if the next new packet of data, sent now, would be the last for the time being.
@@ -357,11 +349,10 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
 
     /// Handles the timers that are due.
     pub fn handle_timeout(&mut self, now: Time) {
-        if self.closed {
+        if self.closing.is_closed() {
             return;
         }
-        let due = |at: &mut Option<Time>| at.take_if(|at| *at <= now).is_some();
-        if due(&mut self.timers.poll_at) {
+        if self.timers.poll_at.take_if(|at| *at <= now).is_some() {
             self.timers.want_poll = true;
             let patience = self.timers.patience(&self.config, self.timers.poll_backoff);
             if self.sender.polls.unanswered_since().is_some_and(|since| now.since(since) >= patience) {
@@ -378,16 +369,10 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
             }
         }
         self.opening.handle_timeout(now);
-        if due(&mut self.timers.end_at) && !self.ending.acked {
-            self.timers.end_due = true;
-            self.timers.end_backoff += 1;
-        }
-        if due(&mut self.timers.linger_until) {
-            self.closed = true;
-        }
+        self.closing.handle_timeout(now);
         if self.waits_for_peer() && now.since(self.timers.progress_at) >= self.config.silence {
-            self.broken(Reason::Silent);
-            self.reset_due = Some(Reason::Silent);
+            self.closing.reset(Reason::Silent, true);
+            self.events.push(Event::Reset(Reason::Silent));
         }
     }
 
@@ -401,23 +386,24 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
         // An idle peer, or one that accepts nothing, is polled to find out whether it is alive.
         let asks = self.config.keep_alive.is_some() || self.waits_for_credit() || self.waits_for_proof();
         let asked = asks && self.sender.polls.last_unanswered() && !self.over();
-        !self.closed && (self.opening.waits() || self.ending.waits() || asked || self.sender.outstanding())
+        !self.closing.is_closed()
+            && (self.opening.waits() || self.closing.ends.waits() || asked || self.sender.outstanding())
     }
 
     /// Enters the state in which all is answered and copies of the peer's END are still answered.
     pub(super) fn linger(&mut self, now: Time) {
-        if self.over() && !self.closed {
+        if self.closing.lingers() {
             // A peer that has backed off repeats its END late: several of its intervals are waited for.
             let silences = Span::from_nanos(self.timers.heard.1.as_nanos().saturating_mul(8));
             let wait = silences.min(self.config.silence).max(self.config.linger);
-            self.timers.linger_until.get_or_insert(now + wait);
+            self.closing.linger(now + wait);
         }
     }
 
     /// Time at which [`Connection::handle_timeout`] and [`Connection::poll_transmit`] are due next.
     pub fn poll_timeout(&self) -> Option<Time> {
-        if self.closed {
-            return self.reset_due.map(|_| Time::ZERO);
+        if self.closing.is_closed() {
+            return self.closing.reset_is_due().then_some(Time::ZERO);
         }
         let timers = &self.timers;
         let silence = self.waits_for_peer().then(|| timers.progress_at + self.config.silence);
@@ -427,11 +413,8 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
         let copy = self.sender.copy_at().filter(copies).map(|at| at.max(self.release()));
         let receiver = self.receiver.as_ref().and_then(|receiver| receiver.poll_timeout());
         let begin = self.opening.poll_timeout();
-        let end = timers.end_at.filter(|_| !self.ending.acked);
+        let [end, linger] = self.closing.timeouts();
         let raise = self.mtu.raise_at().filter(|_| self.established() && self.sender.outstanding());
-        [begin, end, timers.poll_at, send, copy, receiver, silence, timers.linger_until, raise]
-            .into_iter()
-            .flatten()
-            .min()
+        [begin, end, timers.poll_at, send, copy, receiver, silence, linger, raise].into_iter().flatten().min()
     }
 }

@@ -19,6 +19,13 @@ fn wire_len(control: &Rare) -> usize {
     control.as_ref().map_or(0, |control| control.wire_len())
 }
 
+/// Adds an END, and with it the ENDAK for the peer's.
+fn write_end(control: &mut Rare, answers: bool) {
+    let control = control.get_or_insert_default();
+    control.end = Some(End { reason: Reason::Finished });
+    control.end_ack |= answers;
+}
+
 impl<P: Contents, S: Source<P>> Connection<P, S> {
     fn packet(&self, seq: u32, data: Option<P>, poll: Option<u32>, control: Rare) -> Packet<P> {
         Packet {
@@ -52,7 +59,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
     fn answers(&mut self, now: Time) -> Rare {
         let due =
             self.receiver.as_ref().and_then(|receiver| receiver.poll_timeout()).is_some_and(|at| at <= now);
-        if !(due || self.opening.answer_due || self.ending.answer_due || !self.parts.is_empty()) {
+        if !(due || self.opening.answer_due || self.closing.ends.answer_due || !self.parts.is_empty()) {
             return None;
         }
         let mut control = Box::<Control>::default();
@@ -75,7 +82,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
                 self.sender.stats.ustats_sent += 1;
             }
         }
-        control.end_ack = self.ending.take_answer();
+        control.end_ack = self.closing.ends.take_answer();
         (!control.is_empty()).then_some(control)
     }
 
@@ -90,11 +97,11 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
     }
 
     fn next_packet(&mut self, now: Time) -> Option<Packet<P>> {
-        if let Some(reason) = self.reset_due.take() {
+        if let Some(reason) = self.closing.take_reset() {
             let control = Box::new(Control { end: Some(End { reason }), ..Control::default() });
             return Some(self.packet(self.sender.last_number(), None, None, Some(control)));
         }
-        if self.closed || !self.opening.may_send() {
+        if self.closing.is_closed() || !self.opening.may_send() {
             return None;
         }
         // Silence is measured from the time at which the peer first has something to answer.
@@ -148,18 +155,18 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
         if opens {
             self.put_begin(now, &mut control);
         }
-        let ends = self.end_is_due();
+        // An initiator without data first opens, and ends with the same packet.
+        let ends = self.closing.end_is_due(self.sender.unsent());
         if ends {
-            self.put_end(&mut control);
-            self.timers.end_sent(&self.config, now);
+            self.put_end(now, &mut control);
         }
         let asks = self.poll_alone(now) || (ends && self.sender.outstanding());
         if !(answers || opens || ends || asks) {
             return None;
         }
-        if asks && !ends && self.last_word() && self.ending.waits() {
+        if asks && !ends && self.last_word() && self.closing.ends.waits() {
             // Costs four bytes, in case the END was lost.
-            self.put_end(&mut control);
+            write_end(&mut control, self.closing.ends.send());
         }
         let poll = asks.then(|| self.poll(now, false));
         if asks && !(answers || opens || ends) {
@@ -180,9 +187,9 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
             .max(1);
         let (number, data) = self.sender.take_new(room)?;
         let poll = polls.then(|| self.poll(now, true));
-        if self.end_is_due() && wire_len(&control) + data.len() + 8 <= self.mtu.size as usize - HEADER_LEN {
-            self.put_end(&mut control);
-            self.timers.end_sent(&self.config, now);
+        let ends = self.closing.end_is_due(self.sender.unsent());
+        if ends && wire_len(&control) + data.len() + 8 <= self.mtu.size as usize - HEADER_LEN {
+            self.put_end(now, &mut control);
         }
         let packet = self.packet(wire_number(number), Some(data), poll, control);
         self.paced(now, packet.wire_len());
@@ -202,16 +209,9 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
         Some(self.packet(self.sender.last_number(), None, Some(stamp), Some(control)))
     }
 
-    fn end_is_due(&self) -> bool {
-        let all_sent = self.write_closed && self.sender.unsent() == 0;
-        // An initiator without data first opens, and ends with the same packet.
-        all_sent && !self.ending.acked && (self.ending.sent == 0 || self.timers.end_due)
-    }
-
-    fn put_end(&mut self, control: &mut Rare) {
-        let control = control.get_or_insert_default();
-        control.end = Some(End { reason: Reason::Finished });
-        control.end_ack |= self.ending.send();
+    fn put_end(&mut self, now: Time, control: &mut Rare) {
+        let timeout = self.timers.rto(&self.config, self.closing.end_timer.backoff);
+        write_end(control, self.closing.send_end(now, timeout));
     }
 
     fn poll(&mut self, now: Time, rides: bool) -> u32 {
