@@ -21,8 +21,7 @@ use crate::limits::Limits;
 use skyhop_units::{Rate, Time};
 use skyhop_wire::Ecn;
 use skyhop_wire::stp::{
-    Begin, Contents, Control, Features, HEADER_LEN, Packet, Payload, Reason, SEQUENCE_MASK, Stat, expand,
-    kind,
+    Begin, Contents, Control, Features, Packet, Payload, Reason, SEQUENCE_MASK, Stat, expand, kind,
 };
 use std::collections::VecDeque;
 
@@ -41,8 +40,6 @@ pub struct Connection<P, S = WrittenData<P>> {
     hold_bound: Option<HoldBound>,
     pub(super) controller: CongestionController,
     pub(super) mtu: Mtu,
-    /// Largest payload that the peer accepts in one SD.
-    pub(super) most_payload: usize,
     pub(super) timers: Timers,
     pub(super) allowance: Allowance,
     pub(super) closing: Closing,
@@ -95,7 +92,6 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
             hold_bound: None,
             controller: CongestionController::new(&config),
             mtu: Mtu::new(&config),
-            most_payload: usize::MAX,
             timers: Timers::default(),
             allowance: Allowance::default(),
             closing: Closing::default(),
@@ -463,9 +459,8 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
             receiver.hold_at_most(bound);
         }
         self.receiver = Some(receiver);
-        self.most_payload = usize::from(begin.max_payload.max(1));
-        self.mtu.limit(u32::from(begin.max_payload) + HEADER_LEN as u32);
-        self.sender.max_payload = self.mtu.max_payload().min(self.most_payload);
+        self.mtu.limit(begin.max_payload);
+        self.sender.max_payload = self.mtu.max_payload();
         self.timers.progress(now);
         self.events.push(Event::Connected);
     }
@@ -476,7 +471,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
             match self.sender.on_stat(now, stat) {
                 Some(feedback) => {
                     if self.mtu.on_stat(stat) {
-                        self.sender.max_payload = self.mtu.max_payload().min(self.most_payload);
+                        self.sender.max_payload = self.mtu.max_payload();
                     }
                     self.learn(now, feedback, true);
                 }
@@ -505,7 +500,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
             self.timers.progress(now);
         }
         if self.mtu.on_feedback(now, &feedback.largest) {
-            self.sender.max_payload = self.mtu.max_payload().min(self.most_payload);
+            self.sender.max_payload = self.mtu.max_payload();
         }
         if let Some(rtt) = feedback.rtt {
             self.timers.sample(&self.config, rtt);

@@ -26,6 +26,8 @@ const RAISE: Span = Span::from_secs(60);
 pub(super) struct Mtu {
     /// Largest packet size known to pass.
     pub size: u32,
+    /// Largest payload that the peer accepts in one SD, bytes.
+    peer_payload: usize,
     /// Smallest size known not to pass, or one more than the largest allowed.
     above: u32,
     /// Smallest size that is never allowed, and the time at which sizes that were ruled out are probed again.
@@ -46,6 +48,7 @@ impl Mtu {
         let size = config.base_size.min(config.packet_size);
         Self {
             size,
+            peer_payload: usize::MAX,
             above: config.packet_size + 1,
             bound: config.packet_size + 1,
             raise_at: None,
@@ -57,9 +60,10 @@ impl Mtu {
         }
     }
 
-    /// Limits packets to the largest that the peer accepts.
-    pub fn limit(&mut self, packet: u32) {
-        self.bound = self.bound.min(packet + 1).max(self.size + 1);
+    /// Limits packets to the largest payload that the peer accepts.
+    pub fn limit(&mut self, payload: u16) {
+        self.peer_payload = usize::from(payload.max(1));
+        self.bound = self.bound.min(u32::from(payload) + HEADER_LEN as u32 + 1).max(self.size + 1);
         self.above = self.above.min(self.bound);
     }
 
@@ -119,15 +123,20 @@ impl Mtu {
         let size = if failed > BASE { BASE } else { (failed / 2).max(LEAST) }.min(self.size);
         let above = if failed - size <= STEP { size + 1 } else { failed.max(size + 1) };
         let tried = self.size;
-        let (bound, raise_at) = (self.bound, Some(now + RAISE));
-        *self =
-            Self { size, above, bound, raise_at, probe: None, tries: 0, ruled: true, misses: 0, missed: 0 };
+        (self.size, self.above, self.raise_at) = (size, above, Some(now + RAISE));
+        (self.probe, self.tries, self.ruled) = (None, 0, true);
+        (self.misses, self.missed) = (0, 0);
         size < tried
     }
 
-    /// Payload of a packet of the largest size known to pass, bytes.
+    /// Bytes behind the header in a packet of the largest size known to pass.
+    pub fn room(&self) -> usize {
+        (self.size as usize).saturating_sub(HEADER_LEN)
+    }
+
+    /// Payload of a packet of the largest size known to pass, as far as the peer accepts it, bytes.
     pub fn max_payload(&self) -> usize {
-        (self.size as usize).saturating_sub(HEADER_LEN).max(1)
+        self.room().max(1).min(self.peer_payload)
     }
 }
 
@@ -155,10 +164,21 @@ mod tests {
     fn the_search_finds_every_path() {
         for path in 1252..=1472 {
             let mut mtu = Mtu::new(&Config { base_size: 1252, packet_size: 1472, ..Config::default() });
-            mtu.limit(1440);
+            mtu.limit(1440 - HEADER_LEN as u16);
             let size = found(&mut mtu, Time::ZERO, path);
             assert!(size <= path.min(1440) && size + STEP >= path.min(1440), "{size} of {path}");
         }
+    }
+
+    /// A path that carries larger packets than the peer accepts, from the first on.
+    #[test]
+    fn the_peer_limits_the_payload() {
+        let mut mtu = Mtu::new(&Config { base_size: 1252, packet_size: 1472, ..Config::default() });
+        assert_eq!(mtu.max_payload(), 1240);
+        mtu.limit(300);
+        assert_eq!((found(&mut mtu, Time::ZERO, 1472), mtu.max_payload()), (1252, 300));
+        mtu.limit(0);
+        assert_eq!(mtu.max_payload(), 1);
     }
 
     /// docs/stp.md §6.4: after three lists that miss large packets again the size falls; after a minute larger ones are probed

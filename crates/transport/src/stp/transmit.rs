@@ -66,7 +66,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
         if std::mem::take(&mut self.opening.answer_due) {
             control.begin_ack = Some(self.begin());
         }
-        let room = self.mtu.size as usize - HEADER_LEN.min(self.mtu.size as usize);
+        let room = self.mtu.room();
         if let Some(receiver) = &mut self.receiver {
             let left = room.saturating_sub(control.wire_len());
             receiver.stats(now, left, &mut self.parts);
@@ -131,7 +131,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
         let small = wire_len(&control) <= self.mtu.size as usize / SHARE;
         // A retransmission has its size already, and is sent alone.
         if may_send && !answers {
-            let room = (self.mtu.size as usize).saturating_sub(HEADER_LEN);
+            let room = self.mtu.room();
             if let Some((number, data)) = self.sender.take_retransmission(now, room, self.copies()) {
                 let packet = self.packet(wire_number(number), Some(data), None, control);
                 self.paced(now, packet.wire_len());
@@ -176,19 +176,17 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
     }
 
     fn compose_data(&mut self, now: Time, mut control: Rare) -> Option<Packet<P>> {
-        let room = (self.mtu.size as usize).saturating_sub(HEADER_LEN + wire_len(&control));
+        let room = self.mtu.room().saturating_sub(wire_len(&control));
         self.resume_data(now);
         let polls = self.poll_rides(room.min(self.sender.max_payload));
         if self.opening.rides(polls, self.config.begin_copies) {
             self.put_begin(now, &mut control);
         }
-        let room = (self.mtu.size as usize)
-            .saturating_sub(HEADER_LEN + wire_len(&control) + 4 * usize::from(polls))
-            .max(1);
+        let room = self.mtu.room().saturating_sub(wire_len(&control) + 4 * usize::from(polls)).max(1);
         let (number, data) = self.sender.take_new(room)?;
         let poll = polls.then(|| self.poll(now, true));
         let ends = self.closing.end_is_due(self.sender.unsent());
-        if ends && wire_len(&control) + data.len() + 8 <= self.mtu.size as usize - HEADER_LEN {
+        if ends && wire_len(&control) + data.len() + 8 <= self.mtu.room() {
             self.put_end(now, &mut control);
         }
         let packet = self.packet(wire_number(number), Some(data), poll, control);
