@@ -13,6 +13,7 @@ mod ecn;
 mod ending;
 mod events;
 mod held;
+mod missing;
 mod mtu;
 mod opening;
 mod polls;

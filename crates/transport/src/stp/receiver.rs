@@ -1,15 +1,16 @@
 //! The receiving half: puts packets in order, and reports missing ones.
 //!
 //! Follows HT §5.1.1 and Q.2110's VR(R), VR(H), VR(MR); docs/stp.md §7.
-//! Differs: gaps are kept as ranges in a tree, so that each packet costs the logarithm of their number.
+//! Differs: the application's unread data count against the window, and those behind gaps against a bound in bytes.
 //! Leaves out the times at which packets may be sent.
 
 use super::config::Config;
 use super::ecn::ReceivedMarks;
+use super::missing::MissingRanges;
 use skyhop_units::{Span, Time};
 use skyhop_wire::Ecn;
 use skyhop_wire::stp::{Contents, Gap, Payload, Report, Stat, Ustat, wire_number};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
 /// Largest number of USTATs between two lists in the plain format, where each USTAT names one gap: otherwise they could fill a slow
 /// or very lossy reverse path.
@@ -66,8 +67,7 @@ pub(super) struct PathReceiver<P> {
     /// Bytes held behind gaps.
     behind_bytes: u64,
     bound: HoldBound,
-    /// Ranges of missing numbers, as start and end.
-    gaps: BTreeMap<u64, u64>,
+    missing: MissingRanges,
     fresh: VecDeque<Fresh>,
     ripe: Vec<(u64, u64)>,
     ustat_at: Option<Time>,
@@ -128,7 +128,7 @@ impl<P: Contents> PathReceiver<P> {
                 packet_cost: 0,
                 next_packet: 0,
             },
-            gaps: BTreeMap::new(),
+            missing: MissingRanges::default(),
             fresh: VecDeque::new(),
             ripe: Vec::new(),
             ustat_at: None,
@@ -217,7 +217,7 @@ impl<P: Contents> PathReceiver<P> {
                 self.gap(self.high, number);
             }
             self.extend(number + 1);
-        } else if !self.fill(number) {
+        } else if !self.missing.fill(number) {
             self.duplicates += 1;
             return 0;
         }
@@ -262,7 +262,7 @@ impl<P: Contents> PathReceiver<P> {
     }
 
     fn gap(&mut self, start: u64, end: u64) {
-        self.gaps.insert(start, end);
+        self.missing.add(start, end);
         self.fresh.push_back(Fresh { start, end, received: self.received });
     }
 
@@ -271,37 +271,12 @@ impl<P: Contents> PathReceiver<P> {
         self.high = high;
     }
 
-    /// Removes a number from its gap. Returns false if it is in none.
-    fn fill(&mut self, number: u64) -> bool {
-        let Some((&start, &end)) = self.gaps.range(..=number).next_back() else { return false };
-        if number >= end {
-            return false;
-        }
-        self.gaps.remove(&start);
-        if start < number {
-            self.gaps.insert(start, number);
-        }
-        if number + 1 < end {
-            self.gaps.insert(number + 1, end);
-        }
-        true
-    }
-
-    /// Missing packets between two numbers.
-    fn missing(&self, from: u64, upto: u64) -> impl Iterator<Item = (u64, u64)> {
-        let first = self.gaps.range(..from).next_back().filter(|&(_, &end)| end > from);
-        first
-            .into_iter()
-            .chain(self.gaps.range(from..upto))
-            .map(move |(&start, &end)| (start.max(from), end.min(upto)))
-    }
-
     fn ripen(&mut self, now: Time) {
         while let Some(&fresh) = self.fresh.front()
             && self.received - fresh.received >= self.threshold
         {
             self.fresh.pop_front();
-            let missing: Vec<_> = self.missing(fresh.start, fresh.end).collect();
+            let missing: Vec<_> = self.missing.between(fresh.start, fresh.end).collect();
             if !missing.is_empty() {
                 let delay = if self.compact { self.ustat_delay } else { Span::ZERO };
                 self.ustat_at.get_or_insert(now + delay);
@@ -379,7 +354,7 @@ impl<P: Contents> PathReceiver<P> {
         // All fields but the list take less than 48 bytes, and 40 without counts of ECN.
         let fields = if answer.marks.counts().is_some() { 48 } else { 40 };
         let (room, mut len, mut before) = (room.saturating_sub(fields), 0, stat.from);
-        for (start, end) in self.missing(self.next, upto) {
+        for (start, end) in self.missing.between(self.next, upto) {
             let gap = Gap { start: wire_number(start), end: wire_number(end) };
             let mut one = if stat.compact { gap.wire_len(before) } else { 8 };
             if len + one > room && len > 0 {
@@ -411,7 +386,7 @@ impl<P: Contents> PathReceiver<P> {
         let most = if self.compact { (room.saturating_sub(20) / 8).clamp(1, 1024) } else { 1 };
         let ripe = std::mem::take(&mut self.ripe);
         let mut still: Vec<(u64, u64)> =
-            ripe.iter().flat_map(|&(start, end)| self.missing(start, end)).collect();
+            ripe.iter().flat_map(|&(start, end)| self.missing.between(start, end)).collect();
         if still.len() > most {
             self.ripe = still.split_off(most);
             self.ustat_at = Some(now);
