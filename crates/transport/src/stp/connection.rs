@@ -21,9 +21,8 @@ use crate::limits::Limits;
 use skyhop_units::{Rate, Time};
 use skyhop_wire::Ecn;
 use skyhop_wire::stp::{
-    Begin, Contents, Control, Features, Packet, Payload, Reason, SEQUENCE_MASK, Stat, expand, kind,
+    Begin, Contents, Control, Features, Packet, Payload, Reason, SEQUENCE_MASK, expand, kind,
 };
-use std::collections::VecDeque;
 
 /// Features without which marks are not counted.
 const COUNTED_MARKS: Features = Features::ECN.with(Features::REPORT);
@@ -43,8 +42,6 @@ pub struct Connection<P, S = WrittenData<P>> {
     pub(super) timers: Timers,
     pub(super) allowance: Allowance,
     pub(super) closing: Closing,
-    pub(super) parts: VecDeque<Stat>,
-    last_echo: Option<u32>,
     pub(super) events: EventQueue,
     pub(super) limits: Limits,
 }
@@ -71,14 +68,7 @@ impl<P: Payload> Connection<P> {
 
     /// Reads data in order: at most `most` bytes, and at most a packet.
     pub fn read(&mut self, most: usize) -> Option<P> {
-        let receiver = self.receiver.as_mut()?;
-        let data = receiver.read(most);
-        if let Some(echo) = self.last_echo
-            && receiver.reopened()
-        {
-            receiver.tell(echo);
-        }
-        data
+        self.receiver.as_mut()?.read(most)
     }
 }
 
@@ -95,8 +85,6 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
             timers: Timers::default(),
             allowance: Allowance::default(),
             closing: Closing::default(),
-            parts: VecDeque::new(),
-            last_echo: None,
             events: EventQueue::default(),
             limits: Limits::default(),
             config,
@@ -188,13 +176,8 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
     /// stay valid.
     pub fn set_receive_window(&mut self, bytes: u64) {
         self.config.window = bytes;
-        let packets = self.config.window_packets();
-        let Some(receiver) = &mut self.receiver else { return };
-        receiver.set_window(packets);
-        if let Some(echo) = self.last_echo
-            && receiver.widened()
-        {
-            receiver.tell(echo);
+        if let Some(receiver) = &mut self.receiver {
+            receiver.set_window(self.config.window_packets());
         }
     }
     /// Bound on what is held of received data, with `packet_cost` bytes (not zero) for each packet that is held or missing; it may be
@@ -547,7 +530,6 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
         if let (Some(echo), Some(behind)) = (packet.poll, behind)
             && behind >= receiver.next
         {
-            self.last_echo = Some(echo);
             receiver.on_poll(now, echo, behind);
             self.closing.ends.ask(receiver.complete());
         }

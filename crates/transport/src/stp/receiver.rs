@@ -74,6 +74,10 @@ pub(super) struct PathReceiver<P> {
     /// Number of USTATs since the last list, which names all gaps.
     ustats: u32,
     answer: Option<PendingAnswer>,
+    /// Timestamp of the last POLL.
+    last_echo: Option<u32>,
+    /// Parts of an answer that wait for a packet each.
+    parts: VecDeque<Stat>,
     /// Packets received, without duplicates.
     pub received: u64,
     pub duplicates: u64,
@@ -97,8 +101,16 @@ pub(super) struct PathReceiver<P> {
 }
 
 impl<P: Payload> PathReceiver<P> {
-    /// Reads data in order: at most `most` bytes, and at most a packet.
+    /// Reads data in order: at most `most` bytes, and at most a packet. The peer is told of new room.
     pub fn read(&mut self, most: usize) -> Option<P> {
+        let data = self.read_ready(most);
+        if self.reopened() {
+            self.tell();
+        }
+        data
+    }
+
+    fn read_ready(&mut self, most: usize) -> Option<P> {
         let front = self.ready.front_mut()?;
         let taken = if front.len() <= most {
             self.ready.pop_front()?
@@ -134,6 +146,8 @@ impl<P: Contents> PathReceiver<P> {
             ustat_at: None,
             ustats: 0,
             answer: None,
+            last_echo: None,
+            parts: VecDeque::new(),
             received: 0,
             duplicates: 0,
             refused: 0,
@@ -155,10 +169,13 @@ impl<P: Contents> PathReceiver<P> {
         self.edge.max(self.next - self.ready.len() as u64 + self.window)
     }
 
-    /// Changes the window, in packets.
+    /// Changes the window, in packets. The peer is told of one that is much larger.
     pub fn set_window(&mut self, packets: u64) {
         self.edge = self.limit();
         self.window = packets;
+        if self.widened() {
+            self.tell();
+        }
     }
 
     /// Another bound on what is held. Packets beyond it count as lost.
@@ -287,6 +304,7 @@ impl<P: Contents> PathReceiver<P> {
 
     /// Handles a POLL; `behind` is the number of its sender's next new packet.
     pub fn on_poll(&mut self, now: Time, echo: u32, behind: u64) {
+        self.last_echo = Some(echo);
         let mut behind = behind.min(self.limit());
         let HoldBound { bytes, packet_cost, next_packet } = self.bound;
         let room = bytes.saturating_sub(self.held_with_cost(packet_cost) + next_packet);
@@ -330,8 +348,19 @@ impl<P: Contents> PathReceiver<P> {
         [self.answer.map(|answer| answer.at), self.ustat_at].into_iter().flatten().min()
     }
 
+    /// Returns true if an answer is due, or waits for a packet.
+    pub fn answers(&self, now: Time) -> bool {
+        !self.parts.is_empty() || self.poll_timeout().is_some_and(|at| at <= now)
+    }
+
+    /// The next part, of at most `room` bytes, of the answer to the last POLL, if it is due.
+    pub fn stat(&mut self, now: Time, room: usize) -> Option<Stat> {
+        self.list(now, room);
+        self.parts.pop_front()
+    }
+
     /// Appends the answer to the last POLL, if it is due, in parts of at most `room` bytes.
-    pub fn stats(&mut self, now: Time, room: usize, out: &mut VecDeque<Stat>) {
+    fn list(&mut self, now: Time, room: usize) {
         let Some(answer) = self.answer.take_if(|answer| answer.at <= now) else { return };
         self.told = self.limit();
         let report = answer.asked.filter(|_| self.report).map(|asked| Report {
@@ -359,7 +388,7 @@ impl<P: Contents> PathReceiver<P> {
             let mut one = if stat.compact { gap.wire_len(before) } else { 8 };
             if len + one > room && len > 0 {
                 let full = Stat { upto: gap.start, gaps: std::mem::take(&mut stat.gaps), ..stat.clone() };
-                out.push_back(full);
+                self.parts.push_back(full);
                 stat.from = gap.start;
                 one = if stat.compact { gap.wire_len(gap.start) } else { 8 };
                 len = 0;
@@ -367,7 +396,7 @@ impl<P: Contents> PathReceiver<P> {
             stat.gaps.push(gap);
             (len, before) = (len + one, gap.end);
         }
-        out.push_back(stat);
+        self.parts.push_back(stat);
         // Gaps in the list need no USTAT; the POLL's time tells the peer which of them it has resent since.
         self.fresh.retain(|fresh| fresh.start >= upto);
         if !self.compact {
@@ -413,20 +442,22 @@ impl<P: Contents> PathReceiver<P> {
     }
 
     /// Returns true if the application has read so much since the latest report that the peer should be told.
-    pub fn reopened(&self) -> bool {
+    fn reopened(&self) -> bool {
         let limit = self.limit();
         // The peer has used up its announced credit, as far as this end can see, and half of the window is free again.
         self.high >= self.told && limit - self.told >= self.window.div_ceil(2)
     }
 
     /// Returns true if half of the window has never been told.
-    pub fn widened(&self) -> bool {
+    fn widened(&self) -> bool {
         self.limit().saturating_sub(self.told.max(self.next)) >= self.window.div_ceil(2)
     }
 
     /// Answers the last POLL once more, so that the peer learns of new room.
-    pub fn tell(&mut self, echo: u32) {
-        if self.answer.is_none() {
+    fn tell(&mut self) {
+        if let Some(echo) = self.last_echo
+            && self.answer.is_none()
+        {
             let (at, upto) = (Time::ZERO, self.next);
             let (received, marks) = (self.received, ReceivedMarks::default());
             self.answer = Some(PendingAnswer { at, echo, asked: None, received, marks, upto });

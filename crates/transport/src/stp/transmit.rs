@@ -57,9 +57,8 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
 
     /// Control contents that answer the peer.
     fn answers(&mut self, now: Time) -> Rare {
-        let due =
-            self.receiver.as_ref().and_then(|receiver| receiver.poll_timeout()).is_some_and(|at| at <= now);
-        if !(due || self.opening.answer_due || self.closing.ends.answer_due || !self.parts.is_empty()) {
+        let due = self.receiver.as_ref().is_some_and(|receiver| receiver.answers(now));
+        if !(due || self.opening.answer_due || self.closing.ends.answer_due) {
             return None;
         }
         let mut control = Box::<Control>::default();
@@ -69,8 +68,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
         let room = self.mtu.room();
         if let Some(receiver) = &mut self.receiver {
             let left = room.saturating_sub(control.wire_len());
-            receiver.stats(now, left, &mut self.parts);
-            if let Some(stat) = self.parts.pop_front() {
+            if let Some(stat) = receiver.stat(now, left) {
                 control.stat = Some(stat);
                 self.sender.stats.stats_sent += 1;
             }
