@@ -12,7 +12,8 @@ use super::ecn::ReceivedMarks;
 use super::events::{Event, EventQueue};
 use super::mtu::Mtu;
 use super::opening::{BeginExchange, Ends};
-use super::receiver::{HoldBound, PathReceiver};
+use super::receive_buffer::HoldBound;
+use super::receiver::PathReceiver;
 use super::sender::{Feedback, PathSender, Stats};
 use super::source::{Source, WrittenData};
 use super::state::State;
@@ -162,11 +163,11 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
     }
     /// Bytes in order that the application has not read.
     pub fn readable(&self) -> u64 {
-        self.receiver.as_ref().map_or(0, |receiver| receiver.ready_bytes)
+        self.receiver.as_ref().map_or(0, |receiver| receiver.buffer.ready_bytes)
     }
     /// Bytes that have arrived and have not been read, in order or behind gaps.
     pub fn held_bytes(&self) -> u64 {
-        self.receiver.as_ref().map_or(0, PathReceiver::held_bytes)
+        self.receiver.as_ref().map_or(0, |receiver| receiver.buffer.held_bytes())
     }
     /// Window of received data, bytes.
     pub fn receive_window(&self) -> u64 {
@@ -187,7 +188,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
         let bound = HoldBound { bytes, packet_cost, next_packet };
         self.hold_bound = Some(bound);
         if let Some(receiver) = &mut self.receiver {
-            receiver.hold_at_most(bound);
+            receiver.buffer.bound = bound;
         }
     }
     /// Bytes that a packet may add to those held, with `packet_cost` for each packet that is held or missing, and those that
@@ -197,7 +198,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
         let data = packet.data.as_ref().map_or(0, |data| data.len() as u64);
         let begin = packet.control.as_ref().and_then(|control| control.begin);
         let (next, high, limit) = match (&self.receiver, begin) {
-            (Some(receiver), _) => (receiver.next, receiver.high, receiver.limit()),
+            (Some(receiver), _) => (receiver.buffer.next, receiver.buffer.high, receiver.limit()),
             (None, Some(begin)) => {
                 let first = u64::from(begin.first);
                 (first, first, first + self.config.window_packets())
@@ -212,11 +213,11 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
     }
     /// Bytes held of received data, with `packet_cost` for each packet that is held or missing.
     pub fn held_with_cost(&self, packet_cost: u64) -> u64 {
-        self.receiver.as_ref().map_or(0, |receiver| receiver.held_with_cost(packet_cost))
+        self.receiver.as_ref().map_or(0, |receiver| receiver.buffer.held_with_cost(packet_cost))
     }
     /// Packets held by the sending and the receiving half.
     pub fn held(&self) -> (usize, usize) {
-        (self.sender.held(), self.receiver.as_ref().map_or(0, PathReceiver::held))
+        (self.sender.held(), self.receiver.as_ref().map_or(0, |receiver| receiver.buffer.held()))
     }
     /// The smoothed round-trip time.
     pub fn srtt(&self) -> Option<skyhop_units::Span> {
@@ -257,7 +258,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
 
     /// The contents of the next packet that has arrived and has not been taken.
     pub(super) fn take(&mut self) -> Option<P> {
-        self.receiver.as_mut()?.take()
+        self.receiver.as_mut()?.buffer.take()
     }
 
     /// Closes the sending direction; data already written are still sent.
@@ -439,7 +440,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
         receiver.report = features.has(Features::REPORT);
         receiver.marks = features.has(COUNTED_MARKS).then(ReceivedMarks::default);
         if let Some(bound) = self.hold_bound {
-            receiver.hold_at_most(bound);
+            receiver.buffer.bound = bound;
         }
         self.receiver = Some(receiver);
         self.mtu.limit(begin.max_payload);
@@ -511,13 +512,13 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
         let Some(receiver) = &mut self.receiver else { return };
         let behind = (packet.seq + u32::from(data.is_some())) & SEQUENCE_MASK;
         if let Some(data) = data {
-            let received = match expand(packet.seq, receiver.next) {
+            let received = match expand(packet.seq, receiver.buffer.next) {
                 Some(number) => receiver.on_data(now, number, data, field),
                 None => 0,
             };
             self.events.received(received);
         }
-        let behind = expand(behind, receiver.next);
+        let behind = expand(behind, receiver.buffer.next);
         if packet.kind() & kind::END != 0
             && let Some(end) = behind
         {
@@ -528,7 +529,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
             }
         }
         if let (Some(echo), Some(behind)) = (packet.poll, behind)
-            && behind >= receiver.next
+            && behind >= receiver.buffer.next
         {
             receiver.on_poll(now, echo, behind);
             self.closing.ends.ask(receiver.complete());

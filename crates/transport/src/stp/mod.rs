@@ -17,6 +17,7 @@ mod missing;
 mod mtu;
 mod opening;
 mod polls;
+mod receive_buffer;
 mod receiver;
 mod repeat_timer;
 mod reported;
