@@ -8,7 +8,7 @@ use super::allowance::Allowance;
 use super::closing::Closing;
 use super::config::{Config, SavedRate};
 use super::congestion::{AnswerSignals, CongestionController};
-use super::ecn::ReceivedMarks;
+use super::ecn::COUNTED_MARKS;
 use super::events::{Event, EventQueue};
 use super::mtu::Mtu;
 use super::opening::{BeginExchange, Ends};
@@ -21,12 +21,7 @@ use super::timers::Timers;
 use crate::limits::Limits;
 use skyhop_units::{Rate, Time};
 use skyhop_wire::Ecn;
-use skyhop_wire::stp::{
-    Begin, Contents, Control, Features, Packet, Payload, Reason, SEQUENCE_MASK, expand, kind,
-};
-
-/// Features without which marks are not counted.
-const COUNTED_MARKS: Features = Features::ECN.with(Features::REPORT);
+use skyhop_wire::stp::{Begin, Contents, Control, Packet, Payload, Reason, SEQUENCE_MASK, expand, kind};
 
 /// One end of a connection: a path of numbered packets, and their contents.
 #[derive(Debug)]
@@ -124,8 +119,8 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
     pub fn stats(&self) -> Stats {
         let mut stats = self.sender.stats;
         if let Some(receiver) = &self.receiver {
-            stats.duplicates_received = receiver.duplicates;
-            stats.ignored += receiver.refused;
+            stats.duplicates_received = receiver.counts.duplicates;
+            stats.ignored += receiver.counts.refused;
         }
         stats
     }
@@ -159,7 +154,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
     }
     /// Bytes delivered in order so far.
     pub fn delivered(&self) -> u64 {
-        self.receiver.as_ref().map_or(0, |receiver| receiver.delivered)
+        self.receiver.as_ref().map_or(0, |receiver| receiver.counts.delivered)
     }
     /// Bytes in order that the application has not read.
     pub fn readable(&self) -> u64 {
@@ -434,11 +429,8 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
             return self.refuse(Reason::Protocol);
         }
         self.opening.open(begin.features);
-        let features = self.opening.features;
-        let mut receiver = PathReceiver::new(&self.config, u64::from(begin.first), S::ORDERED);
-        receiver.compact = features.has(Features::COMPACT);
-        receiver.report = features.has(Features::REPORT);
-        receiver.marks = features.has(COUNTED_MARKS).then(ReceivedMarks::default);
+        let (first, features) = (u64::from(begin.first), self.opening.features);
+        let mut receiver = PathReceiver::new(&self.config, first, S::ORDERED, features);
         if let Some(bound) = self.hold_bound {
             receiver.buffer.bound = bound;
         }

@@ -5,7 +5,10 @@
 //! Leaves out the reaction to marks, which is congestion control's.
 
 use skyhop_wire::Ecn;
-use skyhop_wire::stp::{MarkCounts, Report};
+use skyhop_wire::stp::{Features, MarkCounts, Report};
+
+/// Features without which marks are not counted.
+pub(super) const COUNTED_MARKS: Features = Features::ECN.with(Features::REPORT);
 
 /// Largest step of a count between two reports: a larger one means that it has decreased.
 const STEP_MAX: u32 = 1 << 23;

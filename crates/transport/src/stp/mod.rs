@@ -5,13 +5,16 @@
 //! Leaves out sockets, encryption and the association (crate `live`).
 
 mod allowance;
+mod answers;
 mod closing;
 mod config;
 mod congestion;
 mod connection;
+mod credit;
 mod ecn;
 mod ending;
 mod events;
+mod gap_reports;
 mod held;
 mod missing;
 mod mtu;

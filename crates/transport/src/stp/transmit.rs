@@ -57,7 +57,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
 
     /// Control contents that answer the peer.
     fn answers(&mut self, now: Time) -> Rare {
-        let due = self.receiver.as_ref().is_some_and(|receiver| receiver.answers(now));
+        let due = self.receiver.as_ref().is_some_and(|receiver| receiver.has_answers(now));
         if !(due || self.opening.answer_due || self.closing.ends.answer_due) {
             return None;
         }
