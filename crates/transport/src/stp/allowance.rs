@@ -35,14 +35,10 @@ impl Allowance {
         self.demanded = true;
     }
 
-    /// Returns true if the proof is required although no data wait.
-    pub fn is_demanded(&self) -> bool {
-        self.demanded && !self.is_off()
-    }
-
-    /// Returns true if there is no limit.
-    pub fn is_off(&self) -> bool {
-        self.bytes == u64::MAX
+    /// Returns true if the proof is required: for the next data, of `next` bytes, or although none wait.
+    pub fn lacks_proof(&self, next: Option<u64>) -> bool {
+        let demanded = self.demanded && self.bytes != u64::MAX;
+        demanded || next.is_some_and(|data| !self.allows_data(data, 0))
     }
 
     /// Returns true if a packet of `packet` bytes may leave.
@@ -58,5 +54,29 @@ impl Allowance {
     /// Returns true once when data begin to wait, so that the proof is requested.
     pub fn ask(&mut self) -> bool {
         !std::mem::replace(&mut self.asked, true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_a_limit_no_proof_is_required() {
+        let mut allowance = Allowance::default();
+        allowance.demand();
+        assert!(!allowance.lacks_proof(Some(9000)) && !allowance.lacks_proof(None));
+        allowance.set(100);
+        assert!(allowance.lacks_proof(None));
+    }
+
+    #[test]
+    fn data_wait_for_the_proof_with_what_leaves_beside_them() {
+        let mut allowance = Allowance::default();
+        let fits = 1000 - HEADER_LEN as u64 - BESIDE;
+        allowance.set(1000);
+        assert!(allowance.allows_data(fits, 0) && !allowance.allows_data(fits, 1) && allowance.allows(1000));
+        assert!(!allowance.lacks_proof(Some(fits)) && allowance.lacks_proof(Some(fits + 1)));
+        assert!(allowance.ask() && !allowance.ask(), "once when data begin to wait");
     }
 }

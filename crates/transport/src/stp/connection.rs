@@ -1,8 +1,8 @@
-//! One end of a connection: incoming packets, and the application's calls.
+//! One end of a connection: incoming packets, timers, and the application's calls.
 //!
-//! Follows HT §5.1.1 (packets and their answers) and docs/stp.md §5 to §7.
+//! Follows HT §5.1.1 (packets and their answers, timers) and docs/stp.md §5 to §7.
 //! Differs: each direction closes separately, as in TCP.
-//! Leaves out outgoing packets (`transmit`) and their times (`timers`).
+//! Leaves out outgoing packets (`transmit`), and the state of its machines, each of which has a file.
 
 use super::allowance::Allowance;
 use super::closing::Closing;
@@ -21,7 +21,9 @@ use super::timers::Timers;
 use crate::limits::Limits;
 use skyhop_units::{Rate, Time};
 use skyhop_wire::Ecn;
-use skyhop_wire::stp::{Begin, Contents, Control, Packet, Payload, Reason, SEQUENCE_MASK, expand, kind};
+use skyhop_wire::stp::{
+    Begin, Contents, Control, Features, Packet, Payload, Reason, SEQUENCE_MASK, expand, kind,
+};
 
 /// One end of a connection: a path of numbered packets, and their contents.
 #[derive(Debug)]
@@ -38,7 +40,7 @@ pub struct Connection<P, S = WrittenData<P>> {
     pub(super) timers: Timers,
     pub(super) allowance: Allowance,
     pub(super) closing: Closing,
-    pub(super) events: EventQueue,
+    events: EventQueue,
     pub(super) limits: Limits,
 }
 
@@ -306,7 +308,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
         self.abort(Reason::Aborted);
     }
 
-    pub(super) fn abort(&mut self, reason: Reason) {
+    fn abort(&mut self, reason: Reason) {
         self.closing.reset(reason, self.opening.may_be_known());
     }
 
@@ -324,7 +326,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
     pub fn settled(&self, now: Time) -> bool {
         let closing = &self.closing;
         closing.is_closed()
-            || (closing.lingers() && (closing.ends.peer_knows || self.timers.quiet(&self.config, now)))
+            || (closing.lingers() && (closing.ends.peer_knows || self.timers.is_quiet(&self.config, now)))
     }
 
     /// Returns true if the process may end: as [`Connection::settled`], but an end that has closed first, and has all answers, need
@@ -359,7 +361,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
             self.closing.close();
             return self.events.push(Event::Reset(end.reason));
         }
-        self.timers.heard(now);
+        self.timers.silence.heard(now);
         self.closing.heard();
         if let Some(begin) = control.and_then(|control| control.begin) {
             self.handle_begin(now, packet, begin, data.is_some());
@@ -374,9 +376,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
             self.handle_reports(now, control);
         }
         self.handle_data(now, packet, data, field);
-        self.report();
-        self.linger(now);
-        self.arm(now);
+        self.conclude(now);
     }
 
     fn handle_begin(&mut self, now: Time, packet: &Packet<P>, begin: Begin, has_data: bool) {
@@ -437,7 +437,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
         self.receiver = Some(receiver);
         self.mtu.limit(begin.max_payload);
         self.sender.max_payload = self.mtu.max_payload();
-        self.timers.progress(now);
+        self.timers.silence.progress(now);
         self.events.push(Event::Connected);
     }
 
@@ -468,12 +468,12 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
 
     fn learn(&mut self, now: Time, feedback: Feedback, answered: bool) {
         if answered {
-            self.timers.answered();
+            self.timers.poll.answered();
             self.closing.end_timer.answered();
         }
         // Nothing outstanding is within the peer's window, so only an answer can be expected.
         if feedback.acked > 0 || (answered && !self.sender.moves()) {
-            self.timers.progress(now);
+            self.timers.silence.progress(now);
         }
         if self.mtu.on_feedback(now, &feedback.largest) {
             self.sender.max_payload = self.mtu.max_payload();
@@ -529,14 +529,16 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
         self.finish_peer();
     }
 
-    /// Creates events for the application from changes of state.
-    pub(super) fn report(&mut self) {
+    /// Draws the conclusions from a packet that has come or gone: events for the application, LINGER, and the time of the next POLL.
+    pub(super) fn conclude(&mut self, now: Time) {
         if self.sender.unsent() == 0 && !self.sender.outstanding() {
             self.events.acknowledged_all();
         }
         if self.closing.lingers() {
             self.events.closed();
+            self.closing.linger(now + self.timers.silence.linger(&self.config));
         }
+        self.arm(now);
     }
 }
 
@@ -552,19 +554,93 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
         self.allowance.demand();
     }
 
-    /// Returns true if the next data may leave together with this many bytes of control.
-    pub(super) fn allowed(&self, control: usize) -> bool {
-        self.allowance.is_off() || self.allowance.allows_data(self.sender.next_size(), control)
-    }
-
     /// Returns true if data wait only for the proof, or the proof is wanted without them.
     pub(super) fn waits_for_proof(&self) -> bool {
-        let data = self.sender.has_new() || self.sender.has_retransmissions();
-        self.established() && (self.allowance.is_demanded() || (!self.allowed(0) && data))
+        let next = self.sender.has_packets().then(|| self.sender.next_size());
+        self.established() && self.allowance.lacks_proof(next)
+    }
+}
+
+/// Turns of the host, and the time by limiting cause.
+impl<P: Contents, S: Source<P>> Connection<P, S> {
+    /// Holds data back, or no longer: the host shares a rate among its connections. Answers and POLLs leave all the same.
+    pub fn hold_back(&mut self, held: bool) {
+        self.timers.pace.hold_back(held);
     }
 
-    /// Returns true once when data begin to wait, so that the proof is asked for at once.
-    pub(super) fn begins_to_wait(&mut self) -> bool {
-        self.waits_for_proof() && self.allowance.ask()
+    /// Returns true if data only wait for [`Connection::hold_back`] since the last poll; no timer is set for them.
+    pub fn waits_for_turn(&self) -> bool {
+        self.timers.pace.waits_for_turn()
+    }
+
+    /// Starts counting the time by limiting cause: from the application's call to connect, or to listen.
+    pub fn count_limits(&mut self, now: Time) {
+        self.limits.begin(now);
+    }
+
+    /// Time of this end's data by limiting cause, if [`Connection::count_limits`] was called.
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// Informs that there is a path to the peer and back, or none; initially there is one.
+    pub fn set_path_up(&mut self, now: Time, up: bool) {
+        self.limits.set_path_up(now, up);
+    }
+}
+
+/// Timers.
+impl<P: Contents, S: Source<P>> Connection<P, S> {
+    /// Handles the timers that are due.
+    pub fn handle_timeout(&mut self, now: Time) {
+        if self.closing.is_closed() {
+            return;
+        }
+        let patience = self.timers.poll_patience(&self.config);
+        if self.timers.poll.expires(now)
+            && self.sender.polls.unanswered_since().is_some_and(|since| now.since(since) >= patience)
+        {
+            // While no rate is known a few lost answers are all there are.
+            let all_lost = self.controller.measures_trains() && !self.waits_for_proof();
+            self.timers.poll.on_silence(all_lost && self.config.features != Features::PLAIN);
+            self.sender.stats.timeouts += 1;
+            self.limits.timed_out(now, patience);
+            self.controller.on_silence(self.sender.next);
+            self.sender.polls.give_up(now, patience);
+        }
+        self.opening.handle_timeout(now);
+        self.closing.handle_timeout(now);
+        if self.waits_for_peer() && now >= self.timers.silence.ends_at(&self.config) {
+            self.closing.reset(Reason::Silent, true);
+            self.events.push(Event::Reset(Reason::Silent));
+        }
+    }
+
+    /// Returns true if only a packet from the peer can let this end continue.
+    pub(super) fn waits_for_peer(&self) -> bool {
+        // An idle peer, or one that accepts nothing, is polled to find out whether it is alive.
+        let asks = self.config.keep_alive.is_some() || self.sender.lacks_credit() || self.waits_for_proof();
+        let asked = asks && self.sender.polls.last_unanswered() && !self.over();
+        !self.closing.is_closed()
+            && (self.opening.waits() || self.closing.ends.waits() || asked || self.sender.outstanding())
+    }
+
+    /// Time at which [`Connection::handle_timeout`] and [`Connection::poll_transmit`] are due next.
+    pub fn poll_timeout(&self) -> Option<Time> {
+        if self.closing.is_closed() {
+            return self.closing.reset_is_due().then_some(Time::ZERO);
+        }
+        let Timers { pace, poll, silence, .. } = &self.timers;
+        let silence = self.waits_for_peer().then(|| silence.ends_at(&self.config));
+        let paced = !pace.waits_for_turn();
+        let send = (paced && self.would_send()).then(|| pace.release(&self.config));
+        let copy = self.sender.copy_at().filter(|_| paced && self.admits(0));
+        let copy = copy.map(|at| at.max(pace.release(&self.config)));
+        let receiver = self.receiver.as_ref().and_then(|receiver| receiver.poll_timeout());
+        let begin = self.opening.poll_timeout();
+        let [end, linger] = self.closing.timeouts();
+        let raise = self.mtu.raise_at().filter(|_| self.established() && self.sender.outstanding());
+        let all = [begin, end, poll.poll_timeout(), send, copy, receiver, silence, linger, raise];
+        all.into_iter().flatten().min()
     }
 }

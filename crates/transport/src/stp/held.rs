@@ -2,77 +2,51 @@
 //!
 //! Follows docs/stp.md §6 and §8 for the conditions of sending; docs/results.md has the priorities and their reasons.
 //! Differs from TCP's: retransmissions are paced like all packets, so a pace comes before recovery.
-//! Leaves out durations, which [`Limits`] counts, and the state of the path.
+//! Leaves out durations, which [`crate::limits::Limits`] counts, the state of the path, and an end that is not open or has no data.
 
-use super::connection::Connection;
+use super::congestion::CongestionController;
+use super::sender::PathSender;
 use super::source::Source;
-use crate::limits::{Cause, HoldState, Limits};
-use skyhop_units::Time;
+use crate::limits::Cause;
+use skyhop_units::Span;
 use skyhop_wire::stp::Contents;
 
 /// Probing gain (docs/stp.md §8.3): an estimated rate that fills the receive window to 1/1.2 of its size cannot find a higher one.
 const PROBING_GAIN: f64 = 1.2;
 
-impl<P: Contents, S: Source<P>> Connection<P, S> {
-    /// Starts counting the time by limiting cause: from the application's call to connect, or to listen.
-    pub fn count_limits(&mut self, now: Time) {
-        self.limits.begin(now);
+/// The limit of data of which only the pace keeps the next packet.
+pub(super) fn held_by_pace<P: Contents, S: Source<P>>(
+    sender: &PathSender<P, S>,
+    controller: &CongestionController,
+    srtt: Option<Span>,
+) -> Cause {
+    // The peer's credit, beyond the data that it has in order.
+    let credit = sender.limit.saturating_sub(sender.acked) * sender.max_payload as u64;
+    match (controller.rate(), srtt) {
+        // With a promised rate, a used-up window would have been noticed before.
+        (Some(_), _) if controller.is_promised() => Cause::Pacing,
+        (Some(rate), Some(srtt)) if (credit as f64) < PROBING_GAIN * rate * srtt.as_secs_f64() => {
+            Cause::ReceiveWindow
+        }
+        (Some(_), _) => Cause::Pacing,
+        // The credit of the last answer is spread over the round-trip time.
+        (None, _) if credit <= controller.window() => Cause::ReceiveWindow,
+        (None, _) => Cause::CongestionWindow,
     }
+}
 
-    /// Time of this end's data by limiting cause, if [`Connection::count_limits`] was called.
-    pub fn limits(&self) -> &Limits {
-        &self.limits
-    }
-
-    /// Informs that there is a path to the peer and back, or none; initially there is one.
-    pub fn set_path_up(&mut self, now: Time, up: bool) {
-        self.limits.set_path_up(now, up);
-    }
-
-    /// The present limit, at a time when nothing may leave.
-    pub(super) fn held_by(&self) -> HoldState {
-        if self.closing.is_closed() || self.closing.ends.acked {
-            return HoldState::Over;
-        }
-        // Packets may leave before the peer has answered.
-        if self.would_send() {
-            return HoldState::Held(self.held_by_pace());
-        }
-        if !self.established() {
-            return HoldState::Held(Cause::Handshake);
-        }
-        let sender = &self.sender;
-        if sender.unsent() == 0 && !sender.outstanding() {
-            // The END in flight is the last part of the data.
-            let cause = HoldState::Held(Cause::Application);
-            return if self.closing.is_shut_down() { cause } else { HoldState::Idle };
-        }
-        HoldState::Held(
-            if sender.repairs_oldest() || sender.has_retransmissions() || self.timers.unanswered() {
-                Cause::Recovery
-            } else if sender.unsent() == 0 {
-                Cause::Application
-            } else if sender.next >= sender.limit {
-                Cause::ReceiveWindow
-            } else {
-                Cause::CongestionWindow
-            },
-        )
-    }
-
-    fn held_by_pace(&self) -> Cause {
-        // The peer's credit, beyond the data that it has in order.
-        let credit = self.sender.limit.saturating_sub(self.sender.acked) * self.sender.max_payload as u64;
-        match (self.controller.rate(), self.timers.srtt()) {
-            // With a promised rate, a used-up window would have been noticed before.
-            (Some(_), _) if self.controller.is_promised() => Cause::Pacing,
-            (Some(rate), Some(srtt)) if (credit as f64) < PROBING_GAIN * rate * srtt.as_secs_f64() => {
-                Cause::ReceiveWindow
-            }
-            (Some(_), _) => Cause::Pacing,
-            // The credit of the last answer is spread over the round-trip time.
-            (None, _) if credit <= self.controller.window() => Cause::ReceiveWindow,
-            (None, _) => Cause::CongestionWindow,
-        }
+/// The limit of data that wait, or are in flight. POLLs may have gone `unanswered`.
+pub(super) fn held_by_answers<P: Contents, S: Source<P>>(
+    sender: &PathSender<P, S>,
+    unanswered: bool,
+) -> Cause {
+    if sender.repairs_oldest() || sender.has_retransmissions() || unanswered {
+        Cause::Recovery
+    } else if sender.unsent() == 0 {
+        Cause::Application
+    } else if sender.next >= sender.limit {
+        Cause::ReceiveWindow
+    } else {
+        Cause::CongestionWindow
     }
 }

@@ -181,6 +181,36 @@ impl<P: Contents, S: Source<P>> PathSender<P, S> {
         !self.retransmit.is_empty()
     }
 
+    /// Returns true if there is a packet that the peer accepts, new or to be sent again.
+    pub fn has_packets(&self) -> bool {
+        self.has_new() || self.has_retransmissions()
+    }
+
+    /// Returns true if data wait that the peer does not accept.
+    pub fn lacks_credit(&self) -> bool {
+        self.unsent() > 0 && self.next >= self.limit
+    }
+
+    /// Returns true if the window has room for another packet of data.
+    pub fn fits(&self, window: u64) -> bool {
+        // A POLL that all else depends on is sent in any case: data in flight may lie beyond the peer's window and never be answered.
+        self.in_flight == 0 || self.oldest_waits() || self.in_flight + self.next_size() <= window
+    }
+
+    /// Returns true if the window has at most `packets`, so that the last packet of each burst carries the POLL.
+    pub fn is_small(&self, window: u64, packets: u32) -> bool {
+        window / self.max_payload.max(1) as u64 <= u64::from(packets)
+    }
+
+    /// Returns true if the next new packet, of `room` bytes and sent now, would be the last for the time being. A window of at most
+    /// `small` packets ends a burst.
+    pub fn would_be_last(&self, room: usize, window: u64, small: u32) -> bool {
+        let room = room as u64;
+        self.unsent() <= room
+            || self.next + 1 >= self.limit
+            || (self.is_small(window, small) && self.in_flight + 2 * room > window)
+    }
+
     /// Number of packets that wait to be sent again.
     pub fn repeats(&self) -> u64 {
         self.retransmit.len() as u64
@@ -237,13 +267,24 @@ impl<P: Contents, S: Source<P>> PathSender<P, S> {
     }
 
     /// Returns true if the next packet to be retransmitted has been before.
-    pub fn repaired_before(&self) -> bool {
+    fn repaired_before(&self) -> bool {
         let next = self.retransmit.first().and_then(|number| self.slots.get((number - self.acked) as usize));
         next.is_some_and(|slot| slot.sent > 1)
     }
 
+    /// Further copies, at most `most`, of a retransmission that all else depends on.
+    pub fn copies(&self, most: u32) -> u32 {
+        match most {
+            0 => 0,
+            // A packet that is lost repeatedly blocks the receiver's window.
+            _ if self.repaired_before() && self.few_copies(most) => most,
+            _ if self.unsent() == 0 => self.copies_wanted(most),
+            _ => 0,
+        }
+    }
+
     /// Number of copies, at most `most`, with which a loss of all copies of a retransmission is unlikely.
-    pub fn copies_wanted(&self, most: u32) -> u32 {
+    fn copies_wanted(&self, most: u32) -> u32 {
         let loss = self.loss();
         // Expected losses of retransmissions, and of those with one copy.
         let mut fail = (self.next - self.acked) as f64 * loss.powi(3);
@@ -256,7 +297,7 @@ impl<P: Contents, S: Source<P>> PathSender<P, S> {
 
     /// Returns true if `copies` of each retransmission that is lost add little traffic: with one packet in n lost, one in n squared
     /// is.
-    pub fn few_copies(&self, copies: u32) -> bool {
+    fn few_copies(&self, copies: u32) -> bool {
         self.loss().powi(2) * f64::from(copies) <= MOST_COPIES
     }
 

@@ -2,13 +2,25 @@
 //!
 //! Follows HT §5.1.1 (combinations), §5.1.2 (BGN with data, POLL on data); docs/stp.md §3.4 and §6.
 //! Differs: answers leave at once and are not paced; they share a packet with new data if such a packet leaves now.
-//! Leaves out the limits of pace and window (`timers`, `congestion`).
+//! Leaves out pace and window (`pace`, `congestion`), and the interval between POLLs (`poll_timer`).
 
 use super::connection::Connection;
+use super::held::{held_by_answers, held_by_pace};
+use super::pace::WaitingData;
+use super::poll_timer::PollSignals;
 use super::source::Source;
+use crate::limits::{Cause, HoldState};
 use skyhop_units::{Span, Time};
-use skyhop_wire::stp::{Begin, Contents, Control, End, HEADER_LEN, Packet, Reason, wire_number};
+use skyhop_wire::stp::{Begin, Contents, Control, End, Features, HEADER_LEN, Packet, Reason, wire_number};
 
+/// Part of a round trip without data that is a pause.
+const PAUSE: u64 = 16;
+/// Part of a round trip that a further copy of a retransmission waits.
+const COPY_PART: u64 = 16;
+/// Part of a round trip that a POLL waits for a packet of data.
+const RIDE_PART: u64 = 16;
+/// Factor of the POLLs' frequency when all data have been sent, since each loss that is found late delays the end of the transfer.
+const EAGER_AT_END: u32 = 3;
 /// Reports longer than this fraction of a packet are sent alone.
 const SHARE: usize = 4;
 
@@ -51,7 +63,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
         control.get_or_insert_default().begin = Some(self.begin());
         let timeout = self.timers.rto(&self.config, self.opening.timer.backoff);
         if self.opening.begin_sent(now, timeout) {
-            self.timers.progress(now);
+            self.timers.silence.progress(now);
         }
     }
 
@@ -104,7 +116,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
         }
         // Silence is measured from the time at which the peer first has something to answer.
         if !self.waits_for_peer() {
-            self.timers.progress(now);
+            self.timers.silence.progress(now);
         }
         let control = self.answers(now);
         let Some(packet) = self.compose(now, control) else {
@@ -116,16 +128,14 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
             self.sender.stats.control_packets_sent += 1;
             self.sender.stats.control_bytes_sent += packet.wire_len() as u64;
         }
-        self.report();
-        self.linger(now);
-        self.arm(now);
+        self.conclude(now);
         Some(packet)
     }
 
     fn compose(&mut self, now: Time, mut control: Rare) -> Option<Packet<P>> {
         let answers = control.is_some();
-        let may_send = self.pace_allows(now) && self.fits() && self.allowed(wire_len(&control));
-        self.timers.want_poll |= self.begins_to_wait();
+        let may_send = self.timers.pace.allows(&self.config, now) && self.admits(wire_len(&control));
+        self.timers.poll.wanted |= self.waits_for_proof() && self.allowance.ask();
         let small = wire_len(&control) <= self.mtu.size as usize / SHARE;
         // A retransmission has its size already, and is sent alone.
         if may_send && !answers {
@@ -134,7 +144,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
                 let packet = self.packet(wire_number(number), Some(data), None, control);
                 self.paced(now, packet.wire_len());
                 // The last retransmission carries a POLL for its arrival (Q.2110 allows this).
-                self.timers.want_poll |= !self.sender.has_retransmissions() && !self.sender.has_new();
+                self.timers.poll.wanted |= !self.sender.has_packets();
                 return Some(packet);
             }
             if let Some((number, data)) = self.sender.take_copy(now) {
@@ -211,8 +221,8 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
     }
 
     fn poll(&mut self, now: Time, rides: bool) -> u32 {
-        let follows = self.timers.poll_sent(now);
-        let unused = self.timers.unused + self.unused(now);
+        let follows = self.timers.poll.sent(now);
+        let unused = self.timers.pace.unused(&self.config, now, self.timers.srtt());
         let stamp = self.sender.poll(now, rides, unused);
         if follows {
             self.sender.polls.last_follows();
@@ -222,15 +232,147 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
 
     /// Further copies of a retransmission that all else depends on, and the interval between them.
     fn copies(&self) -> Option<(u32, Span)> {
-        let apart = Span::from_nanos(self.timers.srtt()?.as_nanos() / 16);
-        let most = self.config.tail_copies;
-        let wanted = match most {
-            0 => 0,
-            // A packet that is lost repeatedly blocks the receiver's window.
-            _ if self.sender.repaired_before() && self.sender.few_copies(most) => most,
-            _ if self.sender.unsent() == 0 => self.sender.copies_wanted(most),
-            _ => 0,
-        };
+        let apart = Span::from_nanos(self.timers.srtt()?.as_nanos() / COPY_PART);
+        let wanted = self.sender.copies(self.config.tail_copies);
         (wanted > 0).then_some((wanted, apart))
+    }
+}
+
+/// Conditions under which packets leave.
+impl<P: Contents, S: Source<P>> Connection<P, S> {
+    /// Returns true if the window and the limit of an unproven address admit the next data, together with this many bytes of control.
+    pub(super) fn admits(&self, control: usize) -> bool {
+        self.sender.fits(self.controller.window())
+            && self.allowance.allows_data(self.sender.next_size(), control)
+    }
+
+    /// Returns true if only the pace keeps data from being sent.
+    pub(super) fn would_send(&self) -> bool {
+        self.sender.has_packets() && self.admits(0) && self.opening.may_send()
+    }
+
+    /// Records that a packet of data of `bytes`, STP's header included, has been sent.
+    fn paced(&mut self, now: Time, bytes: usize) {
+        let gap = self.controller.gap(bytes as f64 + f64::from(self.config.overhead));
+        let srtt = self.timers.srtt();
+        self.timers.pace.sent(&self.config, now, srtt, gap);
+    }
+
+    /// Tells the controller, before a rate is known, that data were missing for longer than the packets of a window are apart.
+    fn resume_data(&mut self, now: Time) {
+        let Some(srtt) = self.timers.srtt() else { return };
+        if self.controller.measures_trains()
+            && self.timers.pace.lost(&self.config, now, Some(srtt)).as_nanos() > srtt.as_nanos() / PAUSE
+        {
+            self.controller.resume_data(self.sender.next);
+        }
+    }
+
+    /// Records that nothing more leaves now.
+    fn rest(&mut self, now: Time) {
+        let waiting = WaitingData {
+            lacks_room: self.sender.has_packets() && !self.sender.fits(self.controller.window()),
+            sends: self.would_send(),
+            copies: self.sender.copy_at().is_some_and(|at| at <= now && self.admits(0)),
+        };
+        self.timers.pace.rest(&self.config, now, waiting);
+        self.arm(now);
+    }
+
+    /// Spreads the packets that the last answer allows over the round-trip time.
+    pub(super) fn spread(&mut self, now: Time) {
+        let Some(srtt) = self.timers.srtt() else { return };
+        let room = self.controller.window().saturating_sub(self.sender.in_flight)
+            / self.sender.max_payload.max(1) as u64;
+        let (packets, part) = match self.controller.measures_trains() {
+            // Before the path is known, waiting twice for each doubling in slow start would cost more than a burst does, and data that
+            // come after a pause are not to wait for the next answer.
+            true => (room, 0.25),
+            false => (room.min(self.sender.waiting()), self.config.spread),
+        };
+        self.timers.pace.spread(&self.config, now, packets, srtt.as_secs_f64() * part);
+    }
+
+    /// Returns true if all data have been sent, so that POLLs only ask for their arrival.
+    fn last_word(&self) -> bool {
+        self.config.features != Features::PLAIN && self.closing.all_sent(self.sender.unsent())
+    }
+
+    /// Returns true if the next new packet of data should carry a POLL.
+    fn poll_rides(&self, room: usize) -> bool {
+        // The first packet measures the round-trip time; others divide a train into parts.
+        let (next, first) = (self.sender.next, self.opening.first);
+        let asks =
+            self.config.features != Features::PLAIN && (next == first || self.controller.asks(next, first));
+        let window = self.controller.window();
+        self.timers.poll.wanted || asks || self.sender.would_be_last(room, window, self.config.poll_threshold)
+    }
+
+    /// Returns true if a POLL must be sent alone.
+    fn poll_alone(&self, now: Time) -> bool {
+        if !self.timers.poll.wanted {
+            return false;
+        }
+        let part = |srtt: Span| Span::from_nanos(srtt.as_nanos() / RIDE_PART);
+        let soon = now + self.timers.srtt().map_or(Span::ZERO, part);
+        // A new packet that leaves soon carries it.
+        let rides_soon = self.sender.has_new()
+            && !self.sender.has_retransmissions()
+            && self.admits(0)
+            && self.timers.pace.allows(&self.config, soon);
+        !rides_soon
+    }
+
+    /// Sets the timers that follow from outstanding packets.
+    pub(super) fn arm(&mut self, now: Time) {
+        let waits = self.waits_for_peer();
+        self.timers.silence.wait(now, waits);
+        match self.poll_interval() {
+            Some(interval) => self.timers.poll.arm(now, interval),
+            None => self.timers.poll.stop(),
+        }
+    }
+
+    /// The interval between POLLs; `None` if there is nothing to ask for.
+    fn poll_interval(&self) -> Option<Span> {
+        let (lacks_credit, lacks_proof) = (self.sender.lacks_credit(), self.waits_for_proof());
+        if !(self.sender.outstanding() || lacks_credit || lacks_proof) {
+            return self.config.keep_alive.filter(|_| self.established() && !self.over());
+        }
+        let signals = PollSignals {
+            // An address that may not be the peer's is polled at growing intervals.
+            timeout: match lacks_proof {
+                true => self.timers.poll_patience(&self.config),
+                false => self.timers.poll_rto(&self.config),
+            },
+            srtt: self.timers.srtt(),
+            flows: self.sender.moves()
+                && !self.sender.is_small(self.controller.window(), self.config.poll_threshold),
+            lacks_credit,
+            has_rate: self.controller.rate().is_some(),
+            eagerness: self.controller.eagerness().max(if self.last_word() { EAGER_AT_END } else { 1 }),
+            polls: &self.sender.polls,
+        };
+        Some(self.timers.poll.interval(&self.config, &signals))
+    }
+
+    /// The present limit, at a time when nothing may leave.
+    pub(super) fn held_by(&self) -> HoldState {
+        if self.closing.is_closed() || self.closing.ends.acked {
+            return HoldState::Over;
+        }
+        // Packets may leave before the peer has answered.
+        if self.would_send() {
+            return HoldState::Held(held_by_pace(&self.sender, &self.controller, self.timers.srtt()));
+        }
+        if !self.established() {
+            return HoldState::Held(Cause::Handshake);
+        }
+        if self.sender.unsent() == 0 && !self.sender.outstanding() {
+            // The END in flight is the last part of the data.
+            let cause = HoldState::Held(Cause::Application);
+            return if self.closing.is_shut_down() { cause } else { HoldState::Idle };
+        }
+        HoldState::Held(held_by_answers(&self.sender, self.timers.poll.backoff() > 0))
     }
 }

@@ -81,6 +81,11 @@ impl CongestionController {
         }
     }
 
+    /// The interval after a packet of `bytes` on the network; `None` if the window is spread over the round trip.
+    pub fn gap(&self, bytes: f64) -> Option<Span> {
+        self.rate().map(|rate| Span::from_secs_f64(bytes / rate.max(1.0)))
+    }
+
     /// Returns true if packets leave at a promised rate.
     pub fn is_promised(&self) -> bool {
         match self {

@@ -1,0 +1,242 @@
+//! The timer of POLLs: several in a round trip while answers come, and fewer in a silence.
+//!
+//! Follows HT §5.3 (POLLs by bursts, then by time) and docs/stp.md §6.3.
+//! Differs: an unanswered POLL is repeated at growing intervals, as TCP's timeout backs off, and first as a probe (RFC 8985 §7).
+//! Leaves out the data that carry a POLL (`transmit`), and the POLLs that may be answered (`polls`).
+
+use super::config::Config;
+use super::polls::OutstandingPolls;
+use skyhop_units::{Span, Time};
+use skyhop_wire::stp::Features;
+
+/// Smallest interval between POLLs for any round-trip time and configuration; without it, a path without delay would see endless
+/// POLLs.
+const POLL_INTERVAL_LEAST: Span = Span::from_millis(1);
+/// Round trips after which data in flight are asked about again, before that is a timeout.
+const PROBE: u64 = 2;
+/// POLLs that follow a timeout's together, and the part of a round trip until then.
+const PROBES: (u32, u64) = (2, 4);
+/// Timeouts in sequence that others follow: a longer silence is no matter of chance.
+const PROBED: u32 = 3;
+
+/// The state of a sending half that waits for an answer.
+#[derive(Debug)]
+pub(super) struct PollSignals<'a> {
+    /// Timeout of the next POLL's answer.
+    pub timeout: Span,
+    pub srtt: Option<Span>,
+    /// True if the peer accepts outstanding packets, and the window is larger than a burst.
+    pub flows: bool,
+    /// True if data wait that the peer does not accept.
+    pub lacks_credit: bool,
+    /// True if packets leave at a rate.
+    pub has_rate: bool,
+    /// Factor by which POLLs are more frequent than usual.
+    pub eagerness: u32,
+    pub polls: &'a OutstandingPolls,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct PollTimer {
+    at: Option<Time>,
+    /// The last POLL that did not only follow another.
+    last: Option<Time>,
+    /// Number of timeouts since the last answer.
+    backoff: u32,
+    /// POLLs that still follow the last timeout's.
+    probes: u32,
+    /// True if a POLL is to be sent, with data or alone.
+    pub wanted: bool,
+}
+
+impl PollTimer {
+    /// Time of the next POLL.
+    pub fn poll_timeout(&self) -> Option<Time> {
+        self.at
+    }
+
+    /// Number of timeouts since the last answer.
+    pub fn backoff(&self) -> u32 {
+        self.backoff
+    }
+
+    /// Handles an answer.
+    pub fn answered(&mut self) {
+        (self.backoff, self.probes) = (0, 0);
+    }
+
+    /// Records a POLL. Returns true if it only follows a timeout's.
+    pub fn sent(&mut self, now: Time) -> bool {
+        let follows = (1..=PROBES.0).contains(&self.probes);
+        self.probes = self.probes.saturating_sub(1);
+        self.wanted = false;
+        if !follows {
+            self.last = Some(now);
+        }
+        follows
+    }
+
+    /// Returns true if a POLL has become due, which is then wanted.
+    pub fn expires(&mut self, now: Time) -> bool {
+        let due = self.at.take_if(|at| *at <= now).is_some();
+        self.wanted |= due;
+        due
+    }
+
+    /// Handles the timeout of an answer. If it may be one of a few that were all lost (`probes`), other POLLs follow soon.
+    pub fn on_silence(&mut self, probes: bool) {
+        self.backoff += 1;
+        if probes && self.backoff <= PROBED {
+            self.probes = 1 + PROBES.0;
+        }
+    }
+
+    /// The interval between POLLs.
+    pub fn interval(&self, config: &Config, signals: &PollSignals) -> Span {
+        let extended = config.features != Features::PLAIN;
+        let timeout = signals.timeout;
+        match signals.srtt {
+            Some(srtt) if signals.flows && self.backoff == 0 => {
+                let often = config.polls_per_rtt.max(1) * signals.eagerness;
+                let part = Span::from_nanos(srtt.as_nanos() / u64::from(often));
+                // On a reverse path slower than the answers, each POLL would add to their queue; the POLLs of two round-trip times are
+                // enough.
+                if !extended && signals.polls.awaited() > 2 * often as usize {
+                    timeout
+                } else {
+                    part.max(config.poll_interval_min).max(POLL_INTERVAL_LEAST)
+                }
+            }
+            // A promised rate sends much before the first answer; the loss of a USTAT in this time must be noticed.
+            None if signals.has_rate && extended => timeout.min(config.rto_min),
+            // A probe, as in RFC 8985 §7: the loss of one POLL or answer should not cost a timeout.
+            Some(srtt) if extended && self.backoff == 0 => {
+                let probe = Span::from_nanos(srtt.as_nanos().saturating_mul(PROBE));
+                // The first follows soon, so that a lone packet over a short path does not wait long. A peer that answers and accepts
+                // nothing is not asked as often.
+                let first = signals.polls.awaited() == 1 && !signals.lacks_credit;
+                let least = if first { config.poll_interval_min } else { config.rto_min };
+                timeout.min(probe.max(least).max(POLL_INTERVAL_LEAST))
+            }
+            // Nor a second timeout (RFC 9002 §6.2.4).
+            srtt if self.probes > 0 => {
+                let part = Span::from_nanos(srtt.unwrap_or(config.rto_initial).as_nanos() / PROBES.1);
+                timeout.min(part.max(config.poll_interval_min).max(POLL_INTERVAL_LEAST))
+            }
+            _ => timeout,
+        }
+    }
+
+    /// Sets the time of the next POLL, unless one is wanted already.
+    pub fn arm(&mut self, now: Time, interval: Span) {
+        if self.wanted {
+            return;
+        }
+        // Nothing has been polled yet: from the first time that data wait.
+        let since = match (self.last, self.at) {
+            (Some(at), _) => at,
+            (None, Some(_)) => return,
+            (None, None) => now,
+        };
+        self.at = Some((since + interval).max(now));
+    }
+
+    /// Stops: there is nothing to ask for.
+    pub fn stop(&mut self) {
+        (self.at, self.wanted) = (None, false);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::polls::SentBefore;
+    use super::*;
+
+    const TIMEOUT: Span = Span::from_secs(1);
+
+    fn ms(ms: u64) -> Span {
+        Span::from_millis(ms)
+    }
+
+    fn at(after: u64) -> Time {
+        Time::ZERO + ms(after)
+    }
+
+    fn outstanding(number: u64) -> OutstandingPolls {
+        let mut polls = OutstandingPolls::default();
+        for sent in 0..number {
+            let before = SentBefore { sent, next: sent, bytes: 0.0, unused: Span::ZERO };
+            polls.send(at(sent), before);
+        }
+        polls
+    }
+
+    fn signals(polls: &OutstandingPolls, srtt: Option<u64>, flows: bool) -> PollSignals<'_> {
+        let (timeout, srtt) = (TIMEOUT, srtt.map(ms));
+        PollSignals { timeout, srtt, flows, lacks_credit: false, has_rate: false, eagerness: 1, polls }
+    }
+
+    /// docs/stp.md §6.3: every third of the round trip, and at least 10 ms apart; in the plain format not while many are unanswered.
+    #[test]
+    fn polls_are_parts_of_a_round_trip_apart() {
+        let (timer, config, plain) = (PollTimer::default(), Config::default(), Config::plain());
+        let (few, many) = (outstanding(6), outstanding(7));
+        assert_eq!(timer.interval(&config, &signals(&many, Some(600), true)), ms(200));
+        assert_eq!(timer.interval(&config, &signals(&many, Some(9), true)), ms(10));
+        let eager = PollSignals { eagerness: 3, ..signals(&many, Some(900), true) };
+        assert_eq!(timer.interval(&config, &eager), ms(100));
+        assert_eq!(timer.interval(&plain, &signals(&few, Some(600), true)), ms(200));
+        assert_eq!(timer.interval(&plain, &signals(&many, Some(600), true)), TIMEOUT);
+    }
+
+    /// docs/stp.md §6.3: two round trips with a small window, 10 ms at least for the first POLL and 200 ms for others.
+    #[test]
+    fn an_unanswered_poll_is_repeated_before_its_timeout() {
+        let (timer, config, one, two) =
+            (PollTimer::default(), Config::default(), outstanding(1), outstanding(2));
+        assert_eq!(timer.interval(&config, &signals(&one, Some(40), false)), ms(80));
+        assert_eq!(timer.interval(&config, &signals(&one, Some(1), false)), ms(10));
+        assert_eq!(timer.interval(&config, &signals(&two, Some(40), false)), ms(200));
+        assert_eq!(timer.interval(&config, &signals(&two, Some(600), false)), TIMEOUT);
+        let lacking = PollSignals { lacks_credit: true, ..signals(&one, Some(40), false) };
+        assert_eq!(timer.interval(&config, &lacking), ms(200));
+        assert_eq!(timer.interval(&Config::plain(), &signals(&one, Some(40), false)), TIMEOUT);
+        assert_eq!(timer.interval(&config, &signals(&one, None, false)), TIMEOUT);
+        let promised = PollSignals { has_rate: true, ..signals(&one, None, false) };
+        assert_eq!(timer.interval(&config, &promised), ms(200));
+    }
+
+    /// docs/stp.md §6.3: two more POLLs follow that of each of the first three timeouts, a quarter of a round trip later.
+    #[test]
+    fn two_polls_follow_each_of_three_timeouts() {
+        let (mut timer, config, polls) = (PollTimer::default(), Config::default(), outstanding(1));
+        timer.sent(at(0));
+        for silence in 1..=4 {
+            timer.arm(at(0), TIMEOUT);
+            assert!(!timer.expires(at(999)) && timer.expires(at(1000)) && timer.wanted);
+            timer.on_silence(true);
+            assert_eq!((timer.backoff(), timer.sent(at(0))), (silence, false));
+            let (follows, interval) = if silence < 4 { (true, ms(150)) } else { (false, TIMEOUT) };
+            assert_eq!(timer.interval(&config, &signals(&polls, Some(600), false)), interval);
+            assert_eq!([timer.sent(at(1)), timer.sent(at(1)), timer.sent(at(0))], [follows, follows, false]);
+        }
+        timer.answered();
+        assert_eq!(timer.backoff(), 0);
+    }
+
+    #[test]
+    fn the_first_poll_is_due_an_interval_after_data_wait() {
+        let mut timer = PollTimer::default();
+        timer.arm(at(5), ms(10));
+        timer.arm(at(9), ms(10));
+        assert_eq!(timer.poll_timeout(), Some(at(15)), "the first time counts");
+        timer.sent(at(12));
+        timer.arm(at(12), ms(20));
+        assert_eq!(timer.poll_timeout(), Some(at(32)));
+        assert!(timer.expires(at(32)));
+        timer.arm(at(32), ms(20));
+        assert_eq!(timer.poll_timeout(), None, "one is wanted");
+        timer.stop();
+        assert!(!timer.wanted);
+    }
+}
