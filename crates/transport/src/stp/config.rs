@@ -121,7 +121,7 @@ impl Default for Config {
             ustat_threshold: 3,
             ustat_delay: Span::from_millis(20),
             reordering_delay: Span::from_millis(2),
-            tail_copies: 2,
+            tail_copies: 3,
             begin_copies: 3,
             queue_target: Span::from_millis(10),
             rto_initial: Span::from_secs(1),

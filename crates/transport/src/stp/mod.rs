@@ -10,6 +10,7 @@ mod closing;
 mod config;
 mod congestion;
 mod connection;
+mod copies;
 mod credit;
 mod ecn;
 mod ending;

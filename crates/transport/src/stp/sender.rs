@@ -6,6 +6,7 @@
 
 use super::config::Config;
 use super::congestion::PollAnswer;
+use super::copies::{RepeatCopies, RepeatRisk};
 use super::ecn::ReportedMarks;
 use super::polls::{OutstandingPolls, Poll, SentBefore};
 use super::reported::ReportedTotals;
@@ -99,8 +100,7 @@ pub(super) struct PathSender<P, S = WrittenData<P>> {
     /// VT(MS): the first number that the peer does not accept.
     pub limit: u64,
     retransmit: BTreeSet<u64>,
-    /// Further copies of retransmissions at the end: number, time of the next copy, copies left, and interval.
-    again: VecDeque<(u64, Time, u32, Span)>,
+    copies: RepeatCopies,
     /// Number of SDs reported missing, each report counted.
     reported: u64,
     /// The first number that was sent at the rate on trial.
@@ -121,11 +121,6 @@ pub(super) struct PathSender<P, S = WrittenData<P>> {
     pub stats: Stats,
 }
 
-/// Acceptable mean number of retransmissions that are lost together with all their copies.
-const ENOUGH_COPIES: f64 = 0.01;
-/// Largest share of packets whose retransmission is lost and sent in copies.
-const MOST_COPIES: f64 = 0.01;
-
 impl<P: Payload> PathSender<P> {
     pub fn write(&mut self, data: P) {
         self.source.write(data, self.max_payload);
@@ -141,7 +136,7 @@ impl<P: Contents, S: Source<P>> PathSender<P, S> {
             next: first,
             limit: first + config.early_packets(),
             retransmit: BTreeSet::new(),
-            again: VecDeque::new(),
+            copies: RepeatCopies::default(),
             reported: 0,
             trial: 0,
             in_flight: 0,
@@ -259,7 +254,7 @@ impl<P: Contents, S: Source<P>> PathSender<P, S> {
         slot.data = Some(data.clone());
         self.in_flight += data.len() as u64;
         if let Some((left, apart)) = copies {
-            self.copy_later(now, number, left, apart);
+            self.copies.follow(now, number, left, apart);
         }
         self.count(&data);
         self.stats.packets_retransmitted += 1;
@@ -272,33 +267,17 @@ impl<P: Contents, S: Source<P>> PathSender<P, S> {
         next.is_some_and(|slot| slot.sent > 1)
     }
 
-    /// Further copies, at most `most`, of a retransmission that all else depends on.
+    /// Further copies, at most `most`, of the next retransmission.
     pub fn copies(&self, most: u32) -> u32 {
-        match most {
-            0 => 0,
-            // A packet that is lost repeatedly blocks the receiver's window.
-            _ if self.repaired_before() && self.few_copies(most) => most,
-            _ if self.unsent() == 0 => self.copies_wanted(most),
-            _ => 0,
-        }
-    }
-
-    /// Number of copies, at most `most`, with which a loss of all copies of a retransmission is unlikely.
-    fn copies_wanted(&self, most: u32) -> u32 {
-        let loss = self.loss();
-        // Expected losses of retransmissions, and of those with one copy.
-        let mut fail = (self.next - self.acked) as f64 * loss.powi(3);
-        let mut copies = 1;
-        while copies < most && fail > ENOUGH_COPIES {
-            (copies, fail) = (copies + 1, fail * loss);
-        }
-        copies
-    }
-
-    /// Returns true if `copies` of each retransmission that is lost add little traffic: with one packet in n lost, one in n squared
-    /// is.
-    fn few_copies(&self, copies: u32) -> bool {
-        self.loss().powi(2) * f64::from(copies) <= MOST_COPIES
+        let risk = RepeatRisk {
+            loss: self.loss(),
+            outstanding: self.next - self.acked,
+            window: self.limit.saturating_sub(self.acked),
+            sent: self.stats.packets_sent,
+            again: self.repaired_before(),
+            last: self.unsent() == 0,
+        };
+        self.copies.wanted(most, risk)
     }
 
     /// Share of the packets that the peer has reported missing.
@@ -306,18 +285,12 @@ impl<P: Contents, S: Source<P>> PathSender<P, S> {
         (self.reported as f64 / self.stats.packets_sent.max(1) as f64).min(0.9)
     }
 
-    fn copy_later(&mut self, now: Time, number: u64, left: u32, apart: Span) {
-        // In order of time even if round-trip times shrink, since the timer waits for the first.
-        let at = self.again.back().map_or(now + apart, |&(_, last, ..)| last.max(now + apart));
-        self.again.push_back((number, at, left, apart));
-    }
-
     /// The next further copy that is due, if its packet is still missing.
     pub fn take_copy(&mut self, now: Time) -> Option<(u64, P)> {
-        while let Some(&(number, at, left, apart)) = self.again.front() {
+        while let Some((number, at)) = self.copies.next() {
             let slot = number.checked_sub(self.acked).and_then(|at| self.slots.get_mut(at as usize));
             let Some(slot) = slot.filter(|slot| !slot.queued && slot.data.is_some()) else {
-                self.again.pop_front();
+                self.copies.skip();
                 continue;
             };
             if at > now {
@@ -328,11 +301,8 @@ impl<P: Contents, S: Source<P>> PathSender<P, S> {
             let data = self.source.again(data, self.max_payload);
             slot.data = Some(data.clone());
             self.in_flight = self.in_flight - before + data.len() as u64;
-            self.again.pop_front();
-            if left > 1 {
-                self.copy_later(now, number, left - 1, apart);
-            }
             self.count(&data);
+            self.copies.count(now, data.len() as f64 + f64::from(self.overhead));
             self.stats.packets_retransmitted += 1;
             return Some((number, data));
         }
@@ -341,7 +311,7 @@ impl<P: Contents, S: Source<P>> PathSender<P, S> {
 
     /// Time of the next further copy.
     pub fn copy_at(&self) -> Option<Time> {
-        self.again.front().map(|&(_, at, ..)| at)
+        self.copies.next().map(|(_, at)| at)
     }
 
     /// The next new packet, of at most `room` bytes.
@@ -365,9 +335,10 @@ impl<P: Contents, S: Source<P>> PathSender<P, S> {
         Some((number, data))
     }
 
-    /// Network-layer bytes of all SDs sent.
+    /// Network-layer bytes of all SDs sent, without copies.
     pub fn network_bytes(&self) -> f64 {
-        self.stats.bytes_sent as f64 + self.stats.packets_sent as f64 * f64::from(self.overhead)
+        let overhead = self.stats.packets_sent as f64 * f64::from(self.overhead);
+        self.stats.bytes_sent as f64 + overhead - self.copies.bytes
     }
 
     fn count(&mut self, data: &P) {
@@ -377,7 +348,7 @@ impl<P: Contents, S: Source<P>> PathSender<P, S> {
 
     /// Timestamp of a new POLL. `rides` if it is in the newest packet of data.
     pub fn poll(&mut self, now: Time, rides: bool, unused: Span) -> u32 {
-        let (sent, next) = (self.stats.packets_sent, self.next);
+        let (sent, next) = (self.stats.packets_sent - self.copies.sent, self.next);
         let stamp = self.polls.send(now, SentBefore { sent, next, bytes: self.network_bytes(), unused });
         if rides && let Some(slot) = self.slots.back_mut() {
             slot.last_poll = stamp;

@@ -62,6 +62,8 @@ impl Delay {
             }
             result => result,
         };
+        // If one part was measured, as a POLL was lost, none disagrees.
+        let single = self.samples.parts(train.first + 1, train.end, Time::MAX).count() == 1;
         let rtt = answer.rtt;
         let alike = self.opening.saved.filter(|saved| {
             rtt.as_nanos() >= saved.rtt.as_nanos() / 2 && rtt.as_nanos() <= saved.rtt.as_nanos() * 10
@@ -79,6 +81,9 @@ impl Delay {
             }
             (TrainResult::Rate(rate), _) => {
                 self.train(signals, LONGER.0 * self.opening.first_packets, rate, true)
+            }
+            (TrainResult::Unsure(Some(rate)), _) if single => {
+                self.train(signals, LONGER.0 * self.opening.first_packets, rate, false);
             }
             (TrainResult::Unsure(rate), _) => {
                 let rate = rate.unwrap_or(f64::INFINITY);

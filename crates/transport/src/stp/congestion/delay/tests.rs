@@ -92,6 +92,25 @@ fn the_first_train_begins_after_a_pause() {
     }
 }
 
+/// docs/stp.md §8.3 rule 5: with the answer to the POLL in the middle lost, one part was measured: a long train follows, as if both had
+/// agreed; four times the packets follow if they do not.
+#[test]
+fn a_part_that_nothing_disagrees_with_is_followed_by_a_long_train() {
+    let after = |heard: &[(u64, u64)]| {
+        let mut delay = Delay::new(&Config::default());
+        for &(number, arrived_ms) in heard {
+            let mut signals = answer(0, 600 + arrived_ms, number, number);
+            signals.next = 10;
+            delay.on_feedback(&signals);
+        }
+        let RatePhase::Proof { train, .. } = delay.phase else { panic!("{:?}", delay.phase) };
+        train.packets()
+    };
+    assert_eq!(after(&[(1, 0), (6, 2), (10, 4)]), 120);
+    assert_eq!(after(&[(1, 0), (10, 4)]), 120);
+    assert_eq!(after(&[(1, 0), (6, 1), (10, 4)]), 40);
+}
+
 /// A trial of a saved rate that lost packets: the rate before the longer round trip is not restored when its cause is known.
 #[test]
 fn losses_end_the_hope_for_the_rate_before() {
