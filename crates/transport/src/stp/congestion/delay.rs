@@ -59,6 +59,17 @@ enum RatePhase {
     Compete { cubic: CubicWindow, look: Option<Time>, deep: bool },
 }
 
+/// A rate on trial.
+#[derive(Debug, Clone, Copy, Default)]
+struct RateTrial {
+    rate: f64,
+    /// The first number sent at it, and the highest of those that are known to be lost.
+    first: u64,
+    last: u64,
+    /// Packets lost from the first one on.
+    lost: f64,
+}
+
 #[derive(Debug)]
 pub(in super::super) struct Delay {
     mss: f64,
@@ -84,8 +95,7 @@ pub(in super::super) struct Delay {
     rival: Rival,
     /// Time at which a round trip was last judged.
     round: Time,
-    /// The first number sent at the rate on trial, and the packets lost from there on.
-    trial: (u64, f64),
+    trial: RateTrial,
     /// POLLs that left earlier show a queue from which the rate was derived.
     known: Time,
     /// True if POLLs were unanswered since the last answer.
@@ -121,7 +131,7 @@ impl Delay {
             marks: MarkJudge::default(),
             rival: Rival::default(),
             round: Time::ZERO,
-            trial: (0, 0.0),
+            trial: RateTrial::default(),
             known: Time::ZERO,
             silent: false,
             // A highest rate of zero is none, as in `CongestionController::new`.
@@ -175,7 +185,7 @@ impl Delay {
     }
 
     pub fn on_trial_from(&self) -> u64 {
-        self.trial.0
+        self.trial.first
     }
 
     /// Returns true while the rate is the promised one.
@@ -214,7 +224,7 @@ impl Delay {
     fn ramp(&mut self, signals: &AnswerSignals, rate: f64, aim: Option<f64>, step: usize) {
         self.set_rate(rate);
         self.phase = RatePhase::Ramp { aim, since: signals.now, step };
-        self.trial = (signals.next, 0.0);
+        self.trial = RateTrial { first: signals.next, rate: self.rate, ..RateTrial::default() };
     }
 
     fn cruise(&mut self, now: Time, rate: f64) {
@@ -285,7 +295,7 @@ impl Delay {
         self.opening.heard += feedback.acked;
         if let RatePhase::Proof { left, .. } = &mut self.phase {
             *left -= feedback.acked as f64;
-            self.trial.1 += feedback.lost_on_trial as f64 / self.mss;
+            self.trial.lost += feedback.lost_on_trial as f64 / self.mss;
         }
         if self.overshoots(signals) {
             return true;
@@ -381,12 +391,12 @@ impl Delay {
         else {
             return false;
         };
-        let (first, lost) = &mut self.trial;
-        if last < *first {
+        if last < self.trial.first {
             return false;
         }
-        *lost += feedback.lost_on_trial as f64 / self.mss;
-        let (lost, sent) = (*lost, (last - *first + 1) as f64);
+        self.trial.lost += feedback.lost_on_trial as f64 / self.mss;
+        self.trial.last = self.trial.last.max(last);
+        let (lost, sent) = (self.trial.lost, (self.trial.last - self.trial.first + 1) as f64);
         let part = (lost / sent).min(0.9);
         // If the path reorders packets, reports include packets that are only late.
         let too_much = !self.samples.reorders()
@@ -395,9 +405,11 @@ impl Delay {
         if too_much {
             self.opening.saved = None;
             self.proven.0 = self.proven.0.min(self.rate);
-            self.cruise(now, self.rate * (1.0 - part));
-            // The losses tell of a queue, so the rate before the longer round trip is not restored.
-            self.held = self.held.map(|held| held.min(self.rate));
+            // The rate may be lower by now, to look at the cause of a longer round trip. The losses tell of a queue, so the rate before is
+            // not restored.
+            let rest = self.trial.rate.max(self.rate) * (1.0 - part);
+            self.cruise(now, rest.min(self.rate));
+            self.held = self.held.map(|held| held.min(rest));
         }
         too_much
     }

@@ -7,7 +7,7 @@
 use super::super::AnswerSignals;
 use super::super::samples::PollSample;
 use super::super::start::{StartTrain, TRAINS, TrainResult};
-use super::{Delay, RatePhase, STEPS};
+use super::{Delay, RatePhase, RateTrial, STEPS};
 use skyhop_units::{Span, Time};
 
 /// Factor of a train's length over the preceding train: if the parts of that one agreed, and if not.
@@ -114,7 +114,7 @@ impl Delay {
         let (first, begins) = (signals.next, signals.now);
         let train = StartTrain { first, end: first + packets, begins, leaves_in };
         let until = signals.now + Span::from_secs_f64(1.2 * floor + self.samples.waited() + 3.0 * leaves_in);
-        self.trial = (signals.next, 0.0);
+        self.trial = RateTrial { first, rate: self.rate, ..RateTrial::default() };
         self.phase = RatePhase::Proof {
             train,
             rate,
@@ -148,7 +148,7 @@ impl Delay {
         let floor = self.floor.seconds();
         // A longer train would give no better estimate once a train fills the path.
         let long = |rate: f64| packets as f64 * self.mss > rate * floor / 4.0;
-        let crowded = self.trial.1 > 0.25 * packets as f64;
+        let crowded = self.trial.lost > 0.25 * packets as f64;
         // A short train that came out slower than what it tests is judged by a later POLL: others may have begun.
         let slower = match result {
             TrainResult::Rate(seen) | TrainResult::Unsure(Some(seen)) | TrainResult::More(seen) => {
