@@ -160,7 +160,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
     }
     /// Bytes in order that the application has not read.
     pub fn readable(&self) -> u64 {
-        self.receiver.as_ref().map_or(0, |receiver| receiver.buffer.ready_bytes)
+        self.receiver.as_ref().map_or(0, |receiver| receiver.buffer.ready_bytes())
     }
     /// Bytes that have arrived and have not been read, in order or behind gaps.
     pub fn held_bytes(&self) -> u64 {

@@ -23,6 +23,7 @@ mod opening;
 mod pace;
 mod poll_timer;
 mod polls;
+mod ready;
 mod receive_buffer;
 mod receiver;
 mod repeat_timer;

@@ -4,6 +4,7 @@
 //! Differs from a sequence of bytes: whole packets are kept, of any length up to the agreed maximum.
 //! Leaves out the window in packets (`credit`) and the gaps themselves (`missing`).
 
+use super::ready::ReadyData;
 use skyhop_wire::stp::{Contents, Payload};
 use std::collections::VecDeque;
 
@@ -27,9 +28,7 @@ pub(super) struct ReceiveBuffer<P> {
     pub high: u64,
     /// The numbers from `next` to `high`.
     slots: VecDeque<Option<P>>,
-    /// Packets in order; the first may have been read in part.
-    ready: VecDeque<P>,
-    pub ready_bytes: u64,
+    ready: ReadyData<P>,
     /// Bytes held behind gaps.
     behind_bytes: u64,
     pub bound: HoldBound,
@@ -40,16 +39,7 @@ pub(super) struct ReceiveBuffer<P> {
 impl<P: Payload> ReceiveBuffer<P> {
     /// Reads data in order: at most `most` bytes, and at most a packet.
     pub fn read(&mut self, most: usize) -> Option<P> {
-        let front = self.ready.front_mut()?;
-        let taken = if front.len() <= most {
-            self.ready.pop_front()?
-        } else if most == 0 {
-            return None;
-        } else {
-            front.split_to(most)
-        };
-        self.ready_bytes -= taken.len() as u64;
-        Some(taken)
+        self.ready.read(most)
     }
 }
 
@@ -59,8 +49,7 @@ impl<P: Contents> ReceiveBuffer<P> {
             next: first,
             high: first,
             slots: VecDeque::new(),
-            ready: VecDeque::new(),
-            ready_bytes: 0,
+            ready: ReadyData::default(),
             behind_bytes: 0,
             bound,
             ordered,
@@ -69,17 +58,22 @@ impl<P: Contents> ReceiveBuffer<P> {
 
     /// The number before which the application has read all packets, if they are in order.
     pub fn unread(&self) -> u64 {
-        self.next - self.ready.len() as u64
+        self.next - self.ready.pieces() as u64
+    }
+
+    /// Bytes in order that the application has not read.
+    pub fn ready_bytes(&self) -> u64 {
+        self.ready.bytes()
     }
 
     /// Packets held: in order for the application, and behind gaps.
     pub fn held(&self) -> usize {
-        self.ready.len() + self.slots.len()
+        self.ready.pieces() + self.slots.len()
     }
 
     /// Bytes held.
     pub fn held_bytes(&self) -> u64 {
-        self.ready_bytes + self.behind_bytes
+        self.ready_bytes() + self.behind_bytes
     }
 
     /// Bytes held, and the cost of each packet that is held or missing.
@@ -93,7 +87,7 @@ impl<P: Contents> ReceiveBuffer<P> {
         if packet_cost == 0 {
             // Packets of the agreed size fit if their number does; the peer may have sent larger ones, before agreement or by mistake.
             return if number == self.next {
-                self.ready_bytes == 0 || self.ready_bytes + bytes <= most
+                self.ready_bytes() == 0 || self.ready_bytes() + bytes <= most
             } else {
                 self.held_bytes() + bytes <= most
             };
@@ -123,9 +117,7 @@ impl<P: Contents> ReceiveBuffer<P> {
 
     /// Stores a packet that was missing, of a number before VR(H). Returns the number of bytes that came into order.
     pub fn insert(&mut self, number: u64, data: P) -> u64 {
-        let bytes = if self.ordered { self.put_in_order(number, data) } else { self.hand_on(number, data) };
-        self.ready_bytes += bytes;
-        bytes
+        if self.ordered { self.put_in_order(number, data) } else { self.hand_on(number, data) }
     }
 
     /// Stores a packet until all before it have arrived.
@@ -139,7 +131,7 @@ impl<P: Contents> ReceiveBuffer<P> {
             self.slots.pop_front();
             self.next += 1;
             bytes += data.len() as u64;
-            self.ready.push_back(data);
+            self.ready.push(data);
         }
         self.behind_bytes -= bytes;
         bytes
@@ -153,15 +145,13 @@ impl<P: Contents> ReceiveBuffer<P> {
             self.next += 1;
         }
         let bytes = data.len() as u64;
-        self.ready.push_back(data);
+        self.ready.push(data);
         bytes
     }
 
     /// The next packet, in order of arrival.
     pub fn take(&mut self) -> Option<P> {
-        let taken = self.ready.pop_front()?;
-        self.ready_bytes -= taken.len() as u64;
-        Some(taken)
+        self.ready.take()
     }
 }
 
@@ -182,7 +172,7 @@ mod tests {
             assert_eq!(buffer.insert(8, PayloadLength(30)), if ordered { 0 } else { 30 });
             assert_eq!((buffer.next, buffer.high, buffer.held_bytes()), (7, 9, 30));
             assert_eq!(buffer.insert(7, PayloadLength(20)), if ordered { 50 } else { 20 });
-            assert_eq!((buffer.next, buffer.high, buffer.ready_bytes), (9, 9, 50));
+            assert_eq!((buffer.next, buffer.high, buffer.ready_bytes()), (9, 9, 50));
             let order = if ordered { [20, 30] } else { [30, 20] };
             assert_eq!([(); 2].map(|()| buffer.take()), order.map(|len| Some(PayloadLength(len))));
             assert_eq!((buffer.held(), buffer.held_bytes(), buffer.take()), (0, 0, None));
@@ -197,7 +187,7 @@ mod tests {
         assert_eq!((buffer.read(0), buffer.unread()), (None, 7));
         assert_eq!((buffer.read(20), buffer.unread()), (Some(PayloadLength(20)), 7));
         assert_eq!((buffer.read(99), buffer.unread()), (Some(PayloadLength(30)), 8));
-        assert_eq!((buffer.read(99), buffer.ready_bytes), (None, 0));
+        assert_eq!((buffer.read(99), buffer.ready_bytes()), (None, 0));
     }
 
     /// docs/stp.md §7: a receiver does not store more than its bound, but the application can always go on.

@@ -4,9 +4,10 @@
 //! Differs from a connection's receiver: only bytes are numbered, and missing ones are not listed.
 //! Leaves out the limit of all streams together (`incoming`).
 
+use super::super::ready::ReadyData;
 use skyhop_units::Time;
 use skyhop_wire::stp::Payload;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 
 /// Size below which neighbouring pieces are joined, so that they do not keep the buffers of whole packets alive and cost little
 /// more than their bytes.
@@ -23,9 +24,7 @@ fn join<P: Payload>(before: Option<&mut P>, data: P) -> Option<P> {
 
 #[derive(Debug)]
 pub(super) struct Reassembly<P> {
-    /// Data in order that have not been read.
-    ready: VecDeque<P>,
-    ready_bytes: u64,
+    ready: ReadyData<P>,
     /// Offset up to which all data are in order.
     pub next: u64,
     /// One past the highest byte that has arrived.
@@ -52,8 +51,7 @@ pub(super) struct Reassembly<P> {
 impl<P: Payload> Reassembly<P> {
     pub fn new(limit: u64, now: Time) -> Self {
         Self {
-            ready: VecDeque::new(),
-            ready_bytes: 0,
+            ready: ReadyData::default(),
             next: 0,
             high: 0,
             behind: BTreeMap::new(),
@@ -69,12 +67,12 @@ impl<P: Payload> Reassembly<P> {
     }
 
     pub fn readable(&self) -> u64 {
-        self.ready_bytes
+        self.ready.bytes()
     }
 
     /// Bytes that the application has read.
     pub fn consumed(&self) -> u64 {
-        self.next - self.ready_bytes
+        self.next - self.ready.bytes()
     }
 
     /// Number of pieces behind gaps.
@@ -109,9 +107,7 @@ impl<P: Payload> Reassembly<P> {
 
     fn append(&mut self, data: P) {
         self.next += data.len() as u64;
-        self.ready_bytes += data.len() as u64;
-        let rest = join(self.ready.back_mut(), data);
-        self.ready.extend(rest);
+        self.ready.push_joined(data, join);
     }
 
     fn put(&mut self, mut offset: u64, mut data: P) {
@@ -149,16 +145,7 @@ impl<P: Payload> Reassembly<P> {
 
     /// Reads data in order: at most `most` bytes, and at most a piece.
     pub fn read(&mut self, most: usize) -> Option<P> {
-        let front = self.ready.front_mut()?;
-        let taken = if front.len() <= most {
-            self.ready.pop_front()?
-        } else if most == 0 {
-            return None;
-        } else {
-            front.split_to(most)
-        };
-        self.ready_bytes -= taken.len() as u64;
-        Some(taken)
+        self.ready.read(most)
     }
 
     /// Returns true if all data have come into order, and the application has not been informed.
@@ -168,7 +155,7 @@ impl<P: Payload> Reassembly<P> {
 
     /// Returns true if the application has read all data.
     pub fn over(&self) -> bool {
-        self.finished && self.ready.is_empty()
+        self.finished && self.ready.pieces() == 0
     }
 }
 
