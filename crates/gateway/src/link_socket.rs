@@ -8,7 +8,6 @@ use polling::{Event, PollMode, Poller};
 use skyhop_live::batch::Batch;
 use skyhop_live::engine::Engine;
 use skyhop_live::socket::{Carrier, Socket};
-use skyhop_units::{Span, Time};
 use std::io;
 use std::net::SocketAddr;
 
@@ -24,8 +23,6 @@ pub struct LinkSocket {
     batch: Batch,
     /// The kernel's buffer is full, and the poller reports room in it.
     waits_for_room: bool,
-    /// The time of the last datagram.
-    heard_at: Time,
 }
 
 impl LinkSocket {
@@ -33,7 +30,7 @@ impl LinkSocket {
     pub fn bind(local: SocketAddr, key: usize) -> io::Result<Self> {
         let socket = Socket::bind(Carrier::Udp, local, BUFFER)?;
         let batch = Batch::new(socket.segments_max());
-        Ok(LinkSocket { socket, key, batch, waits_for_room: false, heard_at: Time::ZERO })
+        Ok(LinkSocket { socket, key, batch, waits_for_room: false })
     }
 
     /// Reports datagrams to a poller.
@@ -64,11 +61,7 @@ impl LinkSocket {
             }
             let now = clock.now();
             for run in 0..runs {
-                // The kernel's receive times: the spacing of packets shows the path's rate.
-                let age = Span::from_nanos(self.socket.age(run).as_nanos() as u64);
-                let at =
-                    Time::from_nanos(now.as_nanos() - age.as_nanos().min(now.as_nanos())).max(self.heard_at);
-                self.heard_at = at;
+                let at = self.socket.arrival(run, now);
                 let field = self.socket.field(run);
                 let (from, to, datagrams) = self.socket.received(run);
                 for datagram in datagrams {

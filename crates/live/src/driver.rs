@@ -85,7 +85,6 @@ struct Driver {
     batch: Batch,
     key_log: Option<File>,
     waits_for_room: bool,
-    heard_at: Time,
 }
 
 /// Binds the socket and starts the thread, which ends when no handle is left and all connections have ended.
@@ -115,15 +114,7 @@ pub(crate) fn start(options: Options, local: SocketAddr) -> io::Result<Arc<Share
         tell,
     });
     let batch = Batch::new(socket.segments_max());
-    let mut driver = Driver {
-        shared: shared.clone(),
-        told,
-        socket,
-        batch,
-        key_log,
-        waits_for_room: false,
-        heard_at: Time::ZERO,
-    };
+    let mut driver = Driver { shared: shared.clone(), told, socket, batch, key_log, waits_for_room: false };
     std::thread::Builder::new().name("stp".into()).spawn(move || driver.run())?;
     Ok(shared)
 }
@@ -170,12 +161,7 @@ impl Driver {
             let mut host = shared.lock();
             let now = shared.clock.now();
             for run in 0..runs {
-                // The time at which the kernel got them, not that at which this thread woke: the spacing of packets determines the
-                // estimated rate.
-                let age = Span::from_nanos(self.socket.age(run).as_nanos() as u64);
-                let at =
-                    Time::from_nanos(now.as_nanos() - age.as_nanos().min(now.as_nanos())).max(self.heard_at);
-                self.heard_at = at;
+                let at = self.socket.arrival(run, now);
                 let field = self.socket.field(run);
                 let (from, to, datagrams) = self.socket.received(run);
                 for datagram in datagrams {

@@ -8,6 +8,7 @@
 
 use crate::receive::{self, BATCH, Run};
 use quinn_udp::{EcnCodepoint, Transmit, UdpSocketState};
+use skyhop_units::Time;
 use skyhop_wire::Ecn;
 use socket2::{Domain, Protocol, Type};
 use std::io;
@@ -94,6 +95,8 @@ pub struct Socket {
     local: SocketAddr,
     buffer: Vec<u8>,
     runs: [Run; BATCH],
+    /// Arrival of the last run.
+    arrived_at: Time,
 }
 
 impl Socket {
@@ -141,6 +144,7 @@ impl Socket {
             local,
             buffer: vec![0; BATCH * DATAGRAM_MAX],
             runs: [Run::default(); BATCH],
+            arrived_at: Time::ZERO,
         })
     }
 
@@ -182,6 +186,14 @@ impl Socket {
         let since = self.runs[index].stamp.zip(SystemTime::now().duration_since(UNIX_EPOCH).ok());
         // The host's clock may have been set in between.
         since.map_or(Duration::ZERO, |(then, now)| now.saturating_sub(then)).min(AGE_MAX)
+    }
+
+    /// The time at which the kernel received run `index`, and not that at which this thread woke, since the spacing of packets shows the
+    /// path's rate. Arrivals never move back.
+    pub fn arrival(&mut self, index: usize, now: Time) -> Time {
+        let age = self.age(index).as_nanos() as u64;
+        self.arrived_at = Time::from_nanos(now.as_nanos().saturating_sub(age)).max(self.arrived_at);
+        self.arrived_at
     }
 
     /// The ECN field of the datagrams of run `index`; the kernel combines only those with the same.
