@@ -14,7 +14,7 @@ const AGAIN: f64 = 0.025;
 /// Copies that are always allowed, and the part of all packets that copies may be beyond these: one in so many.
 const ALLOWED: (u64, u64) = (30, 10);
 
-/// What a loss of the next retransmission would mean.
+/// The circumstances of the next retransmission, which decide the cost of losing it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RepeatRisk {
     /// Share of the packets that the peer has reported missing.

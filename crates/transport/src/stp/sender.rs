@@ -527,3 +527,29 @@ impl<P: Contents, S: Source<P>> PathSender<P, S> {
         wire_number(self.next)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use skyhop_wire::stp::{Gap, PayloadLength};
+
+    /// docs/stp.md §6.1: a copy leaves as a packet does, and neither the POLL after it nor the bytes that it is compared with count it.
+    #[test]
+    fn a_copy_is_sent_and_not_a_part_of_any_sample() {
+        let ms = |n: u64| Time::from_nanos(n * 1_000_000);
+        let mut sender: PathSender<PayloadLength> =
+            PathSender::new(&Config::default(), 0, WrittenData::default());
+        sender.write(PayloadLength(500));
+        assert!(sender.take_new(500).is_some());
+        let ustat = Ustat { next: 0, credit: 100, gaps: vec![Gap { start: 0, end: 1 }], compact: true };
+        sender.on_ustat(ms(600), &ustat).expect("a new gap");
+        sender.take_retransmission(ms(600), 500, Some((2, Span::from_millis(40)))).expect("is missing");
+        let bytes = sender.network_bytes();
+        assert!(sender.take_copy(ms(639)).is_none());
+        assert!(sender.take_copy(ms(640)).is_some() && sender.take_copy(ms(680)).is_some());
+        assert_eq!((sender.copy_at(), sender.stats.packets_sent), (None, 4));
+        let stamp = sender.poll(ms(700), false, Span::ZERO);
+        let before = sender.polls.named(stamp).expect("was sent").before;
+        assert_eq!((before.sent, before.bytes, sender.network_bytes()), (2, bytes, bytes));
+    }
+}
