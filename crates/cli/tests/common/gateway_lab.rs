@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 pub const SKYHOP: &str = env!("CARGO_BIN_EXE_skyhop");
 
 /// Time for what takes a second at most on an idle machine, or `silence`.
-pub const PATIENCE: Duration = Duration::from_secs(40);
+pub const PATIENCE: Duration = Duration::from_secs(90);
 
 /// A folder that goes with the test.
 pub struct Folder(pub PathBuf);
