@@ -122,7 +122,7 @@ class Bench:
         path = self.copy / mutant["file"]
         original = path.read_text()
         begun, outcome = time.monotonic(), {"outcome": "survived"}
-        for suite in [(crate, ["--lib"]), (crate, ["--bins", "--tests"]), *((c, named(names)) for c, names in downstream.items())]:
+        for suite in [(crate, ["--lib"], []), (crate, ["--bins", "--tests"], []), *self.named(downstream)]:
             self.measure(*suite)
             self.note.write_text(mutant["file"])
             path.write_text(changed(original, mutant))
@@ -137,9 +137,17 @@ class Bench:
                 break
         return outcome | {"s": round(time.monotonic() - begun)}
 
-    def notice(self, crate, targets):
+    def named(self, downstream):
+        """Tests of other crates: files are programs, or parts of a crate's one."""
+        for crate, names in downstream.items():
+            if (self.copy / "crates" / crate / "tests/all.rs").exists():
+                yield crate, ["--test", "all"], names
+            else:
+                yield crate, [word for name in names for word in ("--test", name)], []
+
+    def notice(self, crate, targets, parts):
         """The test of a crate that detects the change."""
-        binaries = self.build(crate, targets)
+        binaries = self.build(crate, targets, parts)
         if binaries is None:
             return {"outcome": "unviable"}
         usual = {name: self.times[f"{crate}/{name}"] for name in binaries}
@@ -152,12 +160,12 @@ class Bench:
                 return {"outcome": "killed", "by": f"{crate}/{name}: {how}"}
         return None
 
-    def measure(self, crate, targets):
+    def measure(self, crate, targets, parts):
         """Durations of the binaries without a change."""
-        suite = f"{crate} {' '.join(targets)}"
+        suite = " ".join([crate, *targets, *parts])
         if suite in self.times:
             return
-        binaries = self.build(crate, targets)
+        binaries = self.build(crate, targets, parts)
         if binaries is None:
             sys.exit(f"{crate}: does not build unchanged")
         for name, binary in binaries.items():
@@ -175,8 +183,9 @@ class Bench:
         self.times[suite] = []
         self.file.write_text(json.dumps(self.times, indent=1))
 
-    def build(self, crate, targets):
-        """Test binaries by name: the library's own is called lib. None if the build fails."""
+    def build(self, crate, targets, parts):
+        """Commands of test binaries by name: the library's own is called lib, and of one program some files may be named. None if the
+        build fails."""
         command = ["cargo", "test", "--release", "--locked", *self.pieces, "-p", f"skyhop-{crate}", "--no-run", *targets]
         out = subprocess.run(
             [*command, "--message-format", "json"],
@@ -189,7 +198,10 @@ class Bench:
             message = json.loads(line)
             if message.get("executable") and message.get("profile", {}).get("test"):
                 kind, name = message["target"]["kind"][0], message["target"]["name"]
-                binaries[name if kind == "test" else kind] = message["executable"]
+                binaries[name if kind == "test" else kind] = [message["executable"]]
+        if "all" in binaries:
+            words = [f"{part}::" for part in parts] or [word for name in sorted(SLOW) for word in ("--skip", f"{name}::")]
+            binaries[" ".join(parts) or "all"] = binaries.pop("all") + words
         return {name: binary for name, binary in binaries.items() if name not in SLOW}
 
     def run(self, crate, binary, cpu_s, clock_s):
@@ -198,7 +210,7 @@ class Bench:
         environment = {**os.environ, "CARGO_MANIFEST_DIR": str(folder), "RUST_BACKTRACE": "0", "SKYHOP_FULL": ""}
         limit = int(cpu_s) + 1
         child = subprocess.Popen(
-            [binary, "-q"], cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, process_group=0,
+            [*binary, "-q"], cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, process_group=0,
             preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (limit, limit)),
         )  # fmt: skip
         try:
@@ -214,10 +226,6 @@ class Bench:
         lines = out.decode(errors="replace").splitlines()
         failed = [line.split()[1] for line in lines if line.startswith("---- ")]
         return failed[0] if failed else f"code {child.returncode}"
-
-
-def named(names):
-    return [word for name in names for word in ("--test", name)]
 
 
 def cpu_of_children():

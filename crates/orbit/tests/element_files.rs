@@ -4,9 +4,7 @@
 //! Differs: each broken file is a valid one with one fault, and the error must name its place.
 //! Left out: fuzzing.
 
-#[path = "../../../tools/testing.rs"]
-mod testing;
-
+use crate::testing;
 use skyhop_orbit::{Constellation, ElementsError, Epoch, omm, tle};
 
 const NAME: &str = "IRIDIUM 106             ";

@@ -4,9 +4,7 @@
 //! Differs: the path is taken from the reference, so that only positions are compared here.
 //! Left out: the choice of the path, which needs Hypatia's rule for ground links.
 
-#[path = "../../../tools/testing.rs"]
-mod testing;
-
+use crate::testing;
 use skyhop_orbit::{Constellation, Ecef, Epoch, Vec3};
 
 #[test]

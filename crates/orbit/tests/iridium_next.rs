@@ -4,9 +4,7 @@
 //! Differs: the file has spares and decaying objects too, which must stay out of the planes.
 //! Left out: links, which are tested with the topology.
 
-#[path = "../../../tools/testing.rs"]
-mod testing;
-
+use crate::testing;
 use skyhop_orbit::{Constellation, Epoch};
 
 #[test]

@@ -4,9 +4,7 @@
 //! Differs: the two sources place a city's point differently, so that 15 km count as the same place.
 //! Left out: cities that the small file lacks.
 
-#[path = "../../../tools/testing.rs"]
-mod testing;
-
+use crate::testing;
 use skyhop_orbit::places::CITIES;
 use std::collections::BTreeMap;
 

@@ -4,9 +4,7 @@
 //! Differs: tables that are not beside the repository are skipped.
 //! Left out: phasing, which only SaVi and ns-2 have; the delays compared with ns-2 depend on it.
 
-#[path = "../../../tools/testing.rs"]
-mod testing;
-
+use crate::testing;
 use std::f64::consts::TAU;
 
 use skyhop_orbit::preset::{Layout, PRESETS, UNDESCRIBED};

@@ -5,9 +5,7 @@
 //! Differs from `pcapng.rs`, which tests the file format: this tests the headers that the simulator writes.
 //! Leaves out constellations, whose packets are built by the same code.
 
-mod common;
-
-use common::Scratch;
+use crate::common::Scratch;
 use skyhop_record::{RunOptions, run_scenario};
 use skyhop_results::{FlowKind, PingResult, TransferResult};
 use skyhop_scenario::parse;

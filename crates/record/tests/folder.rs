@@ -4,9 +4,7 @@
 //! Differs from mocking: renames, permissions and mount points are the system's.
 //! Leaves out power failures; that files are synced before they are renamed can only be read in the code.
 
-mod common;
-
-use common::{Scratch, run};
+use crate::common::{Scratch, run};
 use skyhop_record::{Folder, FolderError, Meta, write_all, write_run};
 use std::fs;
 use std::io::Write;

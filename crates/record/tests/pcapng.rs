@@ -4,9 +4,7 @@
 //! Differs from a round trip: the reader is another program.
 //! Leaves out IPv6 and TCP options, which the wire crate's own tests cover.
 
-mod common;
-
-use common::{Scratch, SmallDisk};
+use crate::common::{Scratch, SmallDisk};
 use skyhop_record::{PcapngError, PcapngWriter};
 use std::process::Command;
 

@@ -4,9 +4,7 @@
 //! Differs from a golden file: the contents are not judged here.
 //! Leaves out other machines: floating-point results are the same wherever IEEE 754 holds.
 
-mod common;
-
-use common::Scratch;
+use crate::common::Scratch;
 use skyhop_record::{RunOptions, run_scenario};
 use skyhop_scenario::parse;
 

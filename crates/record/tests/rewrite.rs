@@ -4,9 +4,7 @@
 //! Differs from a round trip: tshark reads the lengths, checksums, times and comments.
 //! Leaves out decryption, which the command's tests have.
 
-mod common;
-
-use common::Scratch;
+use crate::common::Scratch;
 use etherparse::PacketBuilder;
 use skyhop_record::rewrite::{Datagram, ReadError, RewriteError, Rewritten, rewrite};
 use std::process::Command;

@@ -4,9 +4,7 @@
 //! Differs from the simulator's tests: the numbers are not judged here, only that they reach the files.
 //! Leaves out constellations.
 
-mod common;
-
-use common::Scratch;
+use crate::common::Scratch;
 use skyhop_record::{Meta, RunError, RunOptions, run_scenario, summary_json, summary_text};
 use skyhop_scenario::{Loaded, parse};
 use std::process::Command;

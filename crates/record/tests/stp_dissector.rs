@@ -5,15 +5,13 @@
 //! Leaves out frames, which `stp_frames_dissector` tests, and the contents of encrypted packets; `skyhop wireshark decrypt` has a
 //! test of its own.
 
-mod tshark;
-
+use crate::tshark::{Capture, Under, bytes, join, tshark};
 use skyhop_transport::stp::{Config, Connection, Ends, Event, PayloadLength, Reason};
 use skyhop_units::{Span, Time};
 use skyhop_wire::stp::{
     Begin, Contents, Control, End, Features, Gap, MarkCounts, Packet, Report, Stat, UDP_PORT, Ustat,
 };
 use std::collections::BTreeMap;
-use tshark::{Capture, Under, bytes, join, tshark};
 
 const FIELDS: [&str; 33] = [
     "skystp.srcport",

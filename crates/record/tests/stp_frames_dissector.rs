@@ -4,8 +4,7 @@
 //! Differs from `stp_dissector`: tests the data inside the packets, and that the version of a connection is known.
 //! Leaves out the effect of a frame on a stream, which the dissector does not follow.
 
-mod tshark;
-
+use crate::tshark::{Capture, Under, bytes, join, tshark};
 use skyhop_transport::stp::{Budgets, Config, Ends, PayloadLength, Reason, Trunk, TrunkEvent};
 use skyhop_units::{Span, Time};
 use skyhop_wire::stp::{
@@ -13,7 +12,6 @@ use skyhop_wire::stp::{
     VERSION_STREAMS,
 };
 use std::collections::BTreeMap;
-use tshark::{Capture, Under, bytes, join, tshark};
 
 /// Fields of frames, in the order of `fields`; the last is for what the dissector refuses.
 const FRAME_FIELDS: [&str; 18] = [

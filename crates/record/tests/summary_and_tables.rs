@@ -4,9 +4,7 @@
 //! Differs from a snapshot: it is short enough to be read.
 //! Leaves out other readers of the parquet files; the Python tests read them.
 
-mod common;
-
-use common::{SmallDisk, run};
+use crate::common::{SmallDisk, run};
 use skyhop_record::*;
 
 #[test]

@@ -6,9 +6,7 @@
 
 #![allow(clippy::disallowed_methods, reason = "a cost is what is bounded here")]
 
-#[path = "../../../tools/testing.rs"]
-mod testing;
-
+use crate::testing;
 use std::sync::OnceLock;
 use std::time::Instant;
 

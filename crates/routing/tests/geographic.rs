@@ -4,9 +4,7 @@
 //! Differs: failed links too, which the thesis did not examine.
 //! Left out: the full numbers, which the example `geographic` prints.
 
-#[path = "../../../tools/testing.rs"]
-mod testing;
-
+use crate::testing;
 use skyhop_orbit::{Constellation, Terminal, preset};
 use skyhop_routing::hybrid::Hybrid;
 use skyhop_routing::scheme::{RoutingScheme, TripEnd, send_packet};

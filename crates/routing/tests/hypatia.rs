@@ -4,9 +4,7 @@
 //! Differs: positions come from plain SGP4; stations are at their positions in PyEphem's geometry, relative to satellites.
 //! Left out: the time a step takes; the example `speed` prints it.
 
-#[path = "../../../tools/testing.rs"]
-mod testing;
-
+use crate::testing;
 use skyhop_routing::forwarding::{Forwarding, StationHop};
 use skyhop_routing::hypatia::{ForwardingState, Hypatia, ReadState, SCALE};
 

@@ -4,9 +4,7 @@
 //! Differs: there is no reference to the microsecond, so delays are bounded by geometry on both sides.
 //! Left out: rates and queues.
 
-#[path = "../../../tools/testing.rs"]
-mod testing;
-
+use crate::testing;
 use skyhop_orbit::{Constellation, Terminal};
 use skyhop_routing::{PathMetric, Router, one_way_delay_path};
 use skyhop_topology::{LinkKind, Rules, Topology};

@@ -4,9 +4,7 @@
 //! Differs: rows that ns-2 lost to its own link layer are not compared.
 //! Left out: delays under the hop metric and paths of Teledesic, where equally good routes differ.
 
-#[path = "../../../tools/testing.rs"]
-mod testing;
-
+use crate::testing;
 use std::path::{Path, PathBuf};
 
 use skyhop_orbit::{Terminal, preset};

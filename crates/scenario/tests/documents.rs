@@ -2,6 +2,7 @@
 //!
 //! Follows README.md, ARCHITECTURE.md, CONTRIBUTING.md and docs/*.md against the parser and the JSON Schema.
 //! Differs from reading them: a partial block of TOML is first put into a whole scenario.
+//! Also the list of the files of tests, each of which is to run.
 //! Leaves out commands, which `crates/cli/tests/documents.rs` runs, and whole files (`# first.toml`) on which it runs them.
 
 use skyhop_scenario::{Host, parse, schema};
@@ -178,6 +179,30 @@ fn files_and_headings_that_are_pointed_to_exist() {
         }
     }
     assert!(links > 50 && paths > 50, "{links} links, {paths} paths");
+}
+
+/// Where a crate's tests are one program, a file that it does not name would never run, and nobody would see that.
+#[test]
+fn each_file_of_tests_is_part_of_a_program() {
+    let mut files = 0;
+    for entry in fs::read_dir(root().join("crates")).unwrap() {
+        let of_crate = entry.unwrap().path();
+        let Ok(program) = fs::read_to_string(of_crate.join("tests/all.rs")) else { continue };
+        let manifest = fs::read_to_string(of_crate.join("Cargo.toml")).unwrap();
+        for file in fs::read_dir(of_crate.join("tests")).unwrap() {
+            let path = file.unwrap().path();
+            let name = path.file_stem().unwrap().to_str().unwrap();
+            if path.extension().is_some_and(|extension| extension == "rs") {
+                let named = [&program, &manifest].map(|text| {
+                    text.lines()
+                        .any(|line| line == format!("mod {name};") || line == format!("name = \"{name}\""))
+                });
+                assert!(named.contains(&true), "{}: neither in all.rs nor in Cargo.toml", path.display());
+                files += 1;
+            }
+        }
+    }
+    assert!(files > 100, "{files}");
 }
 
 /// The error of a scenario in which the keys of a part replace its own.

@@ -4,9 +4,7 @@
 //! Differs from the transport crate's test of them: here an application sends requests and replies over the simulator's links.
 //! Leaves out the quality of the fits of the web models, which the `traffic` crate tests.
 
-#[path = "../../../tools/testing.rs"]
-mod testing;
-
+use crate::testing;
 use skyhop_results::{CompletionsResult, DatagramResult, FlowKind, RunResult};
 use skyhop_scenario::Files;
 use skyhop_sim::Simulation;

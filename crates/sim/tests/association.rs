@@ -4,8 +4,7 @@
 //! Differs from `stp_today`: many flows have one congestion control; packets and their counts belong to the association.
 //! Leaves out the format of frames, which `skyhop-wire` and the captures of `record` test.
 
-mod common;
-
+use crate::common;
 use skyhop_network::{Capture, Inside};
 use skyhop_results::{AssociationResult, Cause, CompletionsResult, FlowKind, RunResult, TransferResult};
 use skyhop_sim::Simulation;

@@ -4,8 +4,7 @@
 //! the tests. Differs: the draft has no curve of numbers, so that bounds follow from its gains, waits and rounds.
 //! Leaves out other flows; losses and a geostationary path are in `modern.rs`.
 
-mod common;
-
+use crate::common;
 use skyhop_results::{FlowKind, TransferResult};
 
 const RTT_S: f64 = 0.04;

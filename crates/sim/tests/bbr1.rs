@@ -4,8 +4,7 @@
 //! al., IMC 2019. The path is 50 Mbit/s with an RTT of 40 ms, 167 packets of 1500 bytes; figure 8's has 100 Mbit/s and 100 ms.
 //! Leaves out policers: `congestion/bbr1.rs` has their rules by themselves.
 
-mod common;
-
+use crate::common;
 use skyhop_results::{FlowKind, RunResult, TransferResult};
 
 const BDP: f64 = 50e6 / 8.0 * 0.04;

@@ -5,9 +5,7 @@
 //! Differs from `gateways`, whose flows are connections.
 //! Leaves out real hosts, whose daemon `crates/gateway/tests` have.
 
-mod common;
-
-use common::{between_gateways, lan};
+use crate::common::{between_gateways, lan};
 use skyhop_results::{DatagramResult, FlowKind, RunResult};
 use skyhop_sim::Simulation;
 

@@ -2,8 +2,7 @@
 //!
 //! Each test has its formula. Packets of TCP are 1040 bytes: 1000 of payload, 40 of headers.
 
-mod common;
-
+use crate::common;
 use skyhop_results::{FlowKind, PingResult, RunResult, TransferResult};
 
 #[test]

@@ -4,11 +4,7 @@
 //! for the other; 50 packets at both queues, hosts' delays of up to a packet time, 300 s. Means of as many seeds as in the
 //! reference.
 
-#[path = "../../../tools/testing.rs"]
-mod testing;
-
-mod common;
-
+use crate::{common, testing};
 use skyhop_results::FlowKind;
 
 struct Row {

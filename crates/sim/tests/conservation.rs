@@ -3,8 +3,7 @@
 //! Sent = delivered + dropped + lost + in flight, for each flow and for each link, and the two counts agree. Every run here is
 //! checked after each of its events, and its results for consistency.
 
-mod common;
-
+use crate::common;
 use skyhop_results::{DirectionResult, FlowKind, RunResult};
 
 #[test]

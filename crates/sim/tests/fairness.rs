@@ -5,11 +5,7 @@
 //! Differs: means of three seeds, where ns-2 has three to six.
 //! Leaves out the plain drop-tail rows, whose phase effects are ns-2's own; with the hosts' random delays they are compared.
 
-#[path = "../../../tools/testing.rs"]
-mod testing;
-
-mod common;
-
+use crate::{common, testing};
 use skyhop_chance::Seed;
 use skyhop_results::FlowKind;
 use std::fmt::Write;

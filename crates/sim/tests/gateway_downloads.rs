@@ -3,9 +3,7 @@
 //! Follows docs/gateway.md: 64 MB at each gateway, STP between them. The times of a path without gateways are worked out by hand.
 //! Leaves out losses, and rivals on the satellite link.
 
-mod common;
-
-use common::{between_gateways, lan, run};
+use crate::common::{between_gateways, lan, run};
 use skyhop_results::FlowKind;
 
 /// A download of these bytes from 20 s on, over 10 Mbit/s and 580 ms. `stp` has further keys of the gateways' transport.

@@ -4,9 +4,7 @@
 //! Differs from `splices`, whose gateways have a connection each between them.
 //! Leaves out the kernel's TCP: `skyhop compare` has that.
 
-mod common;
-
-use common::{between_gateways, lan};
+use crate::common::{between_gateways, lan};
 use skyhop_results::{
     AssociationResult, CompletionsResult, FlowKind, RunResult, SpliceResult, TransferResult,
 };

@@ -3,11 +3,7 @@
 //! The reference's topology: 10 Mbit/s, 1 ms - 1.5 Mbit/s, rtt/2 - 2 ms, 50 packets - 10 Mbit/s, 1 ms; 10,000 segments of 1000
 //! bytes, window 240 segments, no timestamps, all deterministic. Every public row of the available variants is run.
 
-#[path = "../../../tools/testing.rs"]
-mod testing;
-
-mod common;
-
+use crate::{common, testing};
 use skyhop_results::{FlowKind, TransferResult};
 use std::collections::BTreeMap;
 

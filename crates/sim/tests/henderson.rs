@@ -4,8 +4,7 @@
 //! Differs: the web load of table 4.1 is Poisson transfers of 10 packets; replies are the fit to Mah's that is shipped.
 //! Leaves out figures 4.20, 4.23 and 4.24, which `compete.rs` and `splices.rs` have.
 
-mod common;
-
+use crate::common;
 use skyhop_results::{FlowKind, RunResult, TransferResult};
 use std::fmt::Write;
 

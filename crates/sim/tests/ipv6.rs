@@ -3,8 +3,7 @@
 //! Follows RFC 8200 (a header of 40 bytes), RFC 8201 (path MTU discovery) and RFC 6691 (an mss is the MTU less the fixed headers).
 //! Leaves out the format of packets, which `wire` and the captures of `record` test.
 
-mod common;
-
+use crate::common;
 use skyhop_results::{FlowKind, FlowResult, RunResult, TransferResult};
 use std::collections::BTreeMap;
 

@@ -2,11 +2,7 @@
 //!
 //! A ping a minute for a day, with link rates so high that serialisation does not count. ns-2 sends at 0.01 s past each minute.
 
-#[path = "../../../tools/testing.rs"]
-mod testing;
-
-mod common;
-
+use crate::{common, testing};
 use skyhop_results::{FlowKind, RunResult};
 
 fn scenario(extra: &str) -> String {

@@ -4,9 +4,7 @@
 //! too early decides over the next ten minutes.
 //! Leaves out the comparison of speed, which the benchmark has.
 
-#[path = "../../../tools/testing.rs"]
-mod testing;
-
+use crate::testing;
 use skyhop_results::FlowKind;
 use skyhop_sim::Simulation;
 

@@ -4,8 +4,7 @@
 //! Closed forms where there are any: rounds of slow start, what two paths carry, one path's goodput.
 //! Leaves out header compression, which has a file of its own.
 
-mod common;
-
+use crate::common;
 use skyhop_results::{FlowKind, RunResult, TransferResult};
 
 fn run(text: &str) -> RunResult {

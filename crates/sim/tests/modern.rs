@@ -3,8 +3,7 @@
 //! 10 Mbit/s, RTT 600 ms, a queue of one bandwidth-delay product, 100 s. Expectations are closed forms: what a link of this rate
 //! can carry, the square-root law of Reno under random losses (Mathis 1997), what BBR's draft promises of its probes.
 
-mod common;
-
+use crate::common;
 use skyhop_results::{FlowKind, TransferResult};
 use skyhop_sim::Simulation;
 

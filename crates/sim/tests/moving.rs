@@ -4,8 +4,7 @@
 //! 6.4.2. Differs: nothing known.
 //! Leaves out the choice of satellites, which the `topology` crate's tests have.
 
-mod common;
-
+use crate::common;
 use skyhop_results::{AddressResult, FlowKind, PingResult, RunResult};
 
 fn run(text: &str) -> RunResult {

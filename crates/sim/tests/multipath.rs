@@ -4,11 +4,7 @@
 //! Mbit/s between these; each satellite sends packets right (left on the way back) and down (up) in turn. 100 s, all
 //! deterministic. Every public row is run.
 
-#[path = "../../../tools/testing.rs"]
-mod testing;
-
-mod common;
-
+use crate::{common, testing};
 use skyhop_orbit::{Terminal, preset};
 use skyhop_results::{FlowKind, TransferResult};
 use skyhop_topology::{NodeId, Rules, Topology};

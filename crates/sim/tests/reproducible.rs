@@ -2,8 +2,7 @@
 //!
 //! Random numbers come from named streams: additions to a scenario do not affect the others.
 
-mod common;
-
+use crate::common;
 use skyhop_results::{FlowKind, RunResult};
 use skyhop_sim::Simulation;
 

@@ -4,8 +4,7 @@
 //! Differs: satellites move by a few hundred metres during a packet's flight, which bounds the difference.
 //! Leaves out queues: rates are so high that serialisation does not count.
 
-mod common;
-
+use crate::common;
 use skyhop_orbit::{Terminal, preset};
 use skyhop_results::{FlowKind, RunResult};
 use skyhop_routing::tables::{TableOptions, orbit_tables};

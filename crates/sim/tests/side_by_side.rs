@@ -348,10 +348,10 @@ const IRIDIUM: &str = "preset = \"iridium\"\ngsl = { rate = \"10 Mbit/s\" }\n";
 fn a_constellation_with_a_scheme_of_its_own_is_what_it_is_alone_with_that_scheme() {
     let failures = |prefix: &str| -> String {
         let satellites = ["0.3", "1.5", "2.2", "3.6", "4.1", "5.8"].iter().map(|name| {
-            format!("[[failures]]\nsatellite = \"{prefix}{name}\"\nfrom = \"10 min\"\nuntil = \"40 min\"\n")
+            format!("[[failures]]\nsatellite = \"{prefix}{name}\"\nfrom = \"5 min\"\nuntil = \"20 min\"\n")
         });
         let link =
-            format!("[[failures]]\nlink = \"isl:{prefix}0.1-0.2\"\nfrom = \"5 min\"\nuntil = \"50 min\"\n");
+            format!("[[failures]]\nlink = \"isl:{prefix}0.1-0.2\"\nfrom = \"2 min\"\nuntil = \"25 min\"\n");
         satellites.chain([link]).collect()
     };
     for scheme in ["hybrid", "geographic", "central"] {
@@ -362,18 +362,18 @@ fn a_constellation_with_a_scheme_of_its_own_is_what_it_is_alone_with_that_scheme
             // The metric is that of the links between satellites.
             let alone = routing.replace("metric = \"hops\"\n", "");
             let alone = run(&format!(
-                "duration = \"1 h\"\n[routing]\nscheme = \"{scheme}\"\n{alone}[constellation]\n{IRIDIUM}{}{}",
+                "duration = \"30 min\"\n[routing]\nscheme = \"{scheme}\"\n{alone}[constellation]\n{IRIDIUM}{}{}",
                 failing(""),
                 pings(["", ""])
             ));
             let beside = run(&format!(
-                "duration = \"1 h\"\n[routing]\nprefer = [\"b\"]\n{routing}[constellations.a]\npreset = \"teledesic\"\n\
+                "duration = \"30 min\"\n[routing]\nprefer = [\"b\"]\n{routing}[constellations.a]\npreset = \"teledesic\"\n\
                  [constellations.b]\nscheme = \"{scheme}\"\n{IRIDIUM}[constellations.c]\npreset = \"iridium\"\nscheme = \"shortest\"\n{}{}",
                 failing("b:"),
                 pings(["", ""])
             ));
             let [alone, beside] = [alone, beside].map(|result| series(&result, "echo", "delay_s"));
-            assert!(alone.len() > 300, "{scheme}: {} of 515 pings arrived", alone.len());
+            assert!(alone.len() > 150, "{scheme}: {} of 258 pings arrived", alone.len());
             assert_eq!(alone, beside, "{scheme}, {more}");
             before.push(alone);
         }

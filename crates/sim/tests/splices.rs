@@ -3,11 +3,7 @@
 //! The reference's topology: 100 Mbit/s, 1 ms - 10 Mbit/s, 8 ms - 1.5 Mbit/s, 291 ms for the satellite flow, 100 Mbit/s, 1 ms for
 //! the other; 50 packets at both queues, hosts' delays of up to a packet time, 300 s. The splice is at the second router.
 
-#[path = "../../../tools/testing.rs"]
-mod testing;
-
-mod common;
-
+use crate::{common, testing};
 use skyhop_results::{CompletionsResult, FlowKind, RunResult, TransferResult};
 use skyhop_sim::Simulation;
 use skyhop_units::{Span, Time};

@@ -4,8 +4,7 @@
 //! Differs: bounds on both sides, so that a sender that gives way to every mark for long fails as well.
 //! Leaves out paths that erase marks (`stp_marks` of `transport`).
 
-mod common;
-
+use crate::common;
 use skyhop_results::{FlowKind, RunResult, TransferResult};
 
 const STP: &str = "{ kind = \"stp\" }";

@@ -4,8 +4,7 @@
 //! Differs: one flow, whose numbers are those of all its connections.
 //! Leaves out striping over several paths.
 
-mod common;
-
+use crate::common;
 use skyhop_results::{FlowKind, RunResult, TransferResult};
 
 fn run(connections: u32, size: &str, link: &str, tcp: &str) -> (TransferResult, RunResult) {

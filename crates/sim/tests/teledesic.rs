@@ -1,7 +1,6 @@
 //! Teledesic has links across its seam unless the scenario turns them off, as in the thesis (section 6.3).
 
-mod common;
-
+use crate::common;
 use skyhop_results::FlowKind;
 
 /// Mean one-way delay in ms from New York to San Francisco, a ping a minute for half a day.

@@ -7,13 +7,11 @@
 //! Differs: losses of acknowledgments are drawn here. Leaves out 500 bytes of the other stacks, which
 //! `test_equivalence.py` has.
 
-#[path = "../../../tools/testing.rs"]
-mod testing;
-
+use crate::testing;
+use crate::testing::full;
 use skyhop_results::FlowKind;
 use skyhop_sim::Simulation;
 use std::collections::BTreeMap;
-use testing::full;
 
 /// The lines of a reference, each as its fields by name.
 fn rows(name: &str) -> Option<Vec<BTreeMap<String, String>>> {

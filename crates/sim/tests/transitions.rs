@@ -4,8 +4,7 @@
 //! Differs: the gap of 80 ms every 15 s is that of measurements of Starlink.
 //! Leaves out routes, which `schemes.rs` has.
 
-mod common;
-
+use crate::common;
 use skyhop_results::{FlowKind, PingResult, RunResult};
 
 fn run(text: &str, seed: u64) -> RunResult {

@@ -5,9 +5,7 @@
 //! At the hub, too, memory is that of the users behind the terminal.
 //! Leaves out new connections that wait for memory, which are not simulated.
 
-mod common;
-
-use common::{between_gateways, lan, run};
+use crate::common::{between_gateways, lan, run};
 use skyhop_results::RunResult;
 
 const BULK: &str = "traffic = { kind = \"bulk\" }";

@@ -2,9 +2,7 @@
 //!
 //! The client sends one request of 300 bytes after the other, for 5,000 bytes each.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use proptest::prelude::*;
 use skyhop_splice::{Config, Event, Side};
 use skyhop_transport::tcp::{self, DelayedAck, State};

@@ -3,9 +3,7 @@
 //! Expectations are from HT 4.3.1 (early acknowledgment, numbers kept, the FIN end to end), RFC 9293 (windows, resets) and RFC
 //! 1122 §4.2.3.5 (100 s). The client is 10 ms away, the server 300 ms: a terrestrial and a satellite path.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use skyhop_splice::{Close, Config, Event, Protocol, ServerOpening, Side};
 use skyhop_transport::tcp::{self, DelayedAck, State, Variant};
 use skyhop_units::Span;

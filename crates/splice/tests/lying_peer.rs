@@ -2,9 +2,7 @@
 //!
 //! The splice must not panic, no burst is endless, the bound holds, and only bytes within a window are passed on.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use proptest::prelude::*;
 use skyhop_splice::Side;
 use skyhop_units::Span;

@@ -1,6 +1,6 @@
 //! Any bytes as the beginning of a stream, in any pieces: as the fuzz target `preamble`, in each run of the tests.
 //!
-//! Follows docs/stp.md §16. Longer: `PROPTEST_CASES=20000000 cargo test --release -p skyhop-splice --test preamble`.
+//! Follows docs/stp.md §16. Longer: `PROPTEST_CASES=20000000 cargo test --release -p skyhop-splice --test all preamble::`.
 
 use proptest::prelude::*;
 use skyhop_splice::preamble::{Destination, MOST, Preamble, READ_MOST};

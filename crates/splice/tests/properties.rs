@@ -3,9 +3,7 @@
 //! All data arrive, in order, once; never more is held than the buffer; no clean close before the far end has everything
 //! (`Net::check` runs after every event). A side that fails becomes a reset on the other.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use proptest::prelude::*;
 use skyhop_splice::{Config, Event, Side};
 use skyhop_transport::tcp::State;

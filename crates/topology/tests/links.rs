@@ -3,9 +3,7 @@
 //! Follows HT 6.2 and ns-2's rules as the crate states them.
 //! Differs: delays are compared with ns-2 in the routing crate.
 
-#[path = "../../../tools/testing.rs"]
-mod testing;
-
+use crate::testing;
 use std::collections::BTreeSet;
 
 use skyhop_orbit::{Constellation, EarthModel, Phasing, Preset, Shell, Terminal, Walker, preset};

@@ -4,9 +4,7 @@
 //! Differs: the constant rate accumulates fractions up to a segment (deviations.md), so windows are compared within one segment.
 //! Leaves out the effect on other flows: `crates/sim/tests/fairness.rs` and `henderson.rs`.
 
-mod script;
-
-use script::{Script, config};
+use crate::script::{Script, config};
 use skyhop_transport::tcp::{Config, Increase, Variant};
 use skyhop_units::Span;
 

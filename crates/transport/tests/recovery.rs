@@ -3,9 +3,7 @@
 //! Expectations are from RFC 5681, 6582, 3042 and the seven rules of HK's appendix, cited by number in the tests. Segments have
 //! 1000 bytes and are identified by numbers; the peer is a script.
 
-mod script;
-
-use script::{ISS, PEER, Script, blocks_of, config, segments};
+use crate::script::{ISS, PEER, Script, blocks_of, config, segments};
 use skyhop_transport::tcp::{Config, Variant};
 use skyhop_units::{Span, Time};
 use skyhop_wire::{SackBlocks, TcpHeader, Transport};

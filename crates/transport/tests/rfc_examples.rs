@@ -5,9 +5,7 @@
 //! Differs: RFC 6937's text halves 20 segments and its diagrams 22; RFC 5681 §3.2 asks for the text's, see below.
 //! Leaves out rate halving and the conservative reduction bound, which are shown there for comparison.
 
-mod script;
-
-use script::{Script, config};
+use crate::script::{Script, config};
 use skyhop_transport::tcp::{Config, LossRecovery, Variant};
 use skyhop_units::Span;
 

@@ -4,9 +4,7 @@
 //! Differs: time runs from the call of connect until the sender knows that all data have arrived.
 //! Leaves out other traffic.
 
-mod common;
-
-use common::{Link, Path, transfer};
+use crate::common::{Link, Path, transfer};
 use skyhop_chance::Seed;
 use skyhop_transport::stp::{Config, Congestion, PayloadLength, SavedRate};
 use skyhop_units::{Rate, Span, Time};

@@ -3,9 +3,7 @@
 //! HT 4.2.4 and its figure 4.21 count round trips and delayed acknowledgments; the reference has 1056 rows of link rate, round
 //! trip, segment size, initial window and delayed ACK. Here a link is a rate and a delay, and the ends are the only machines.
 
-#[path = "../../../tools/testing.rs"]
-mod testing;
-
+use crate::testing;
 use skyhop_transport::tcp::{Config, Connection, DelayedAck, Event, Variant};
 use skyhop_units::{Span, Time};
 use skyhop_wire::Packet;

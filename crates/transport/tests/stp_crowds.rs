@@ -5,9 +5,7 @@
 //! Leaves out several associations that share a path by congestion control.
 
 #[allow(dead_code)]
-mod common;
-
-use common::Link;
+use crate::common::Link;
 use skyhop_chance::Seed;
 use skyhop_transport::stp::{Budgets, Class, Config, Ends, Frames, Packet, PayloadLength, Trunk, TrunkEvent};
 use skyhop_units::{Span, Time};

@@ -5,9 +5,7 @@
 //! Leaves out rivals.
 
 #[allow(dead_code)]
-mod common;
-
-use common::Link;
+use crate::common::Link;
 use skyhop_chance::{Seed, Stream};
 use skyhop_transport::stp::{
     Budgets, Class, Config, Congestion, Ends, Frames, Packet, PayloadLength, Trunk, TrunkEvent,

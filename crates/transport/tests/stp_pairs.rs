@@ -4,12 +4,10 @@
 //! Differs from the simulator: no rates; every case has a few dozen packets, and there are many cases.
 //! Leaves out a lying peer (`stp_adversary`).
 
-mod stp_pair;
-
+use crate::stp_pair::net::{Net, Outcome};
+use crate::stp_pair::plan::Plan;
 use proptest::prelude::*;
 use skyhop_chance::Seed;
-use stp_pair::net::{Net, Outcome};
-use stp_pair::plan::Plan;
 
 #[test]
 fn a_quiet_path() {
@@ -17,7 +15,7 @@ fn a_quiet_path() {
     assert_eq!(net.run(), Outcome::Done);
 }
 
-/// `STP_CASE=1,2,3 STP_TRACE= cargo test --release -p skyhop-transport --test stp_pairs replay -- --nocapture`
+/// `STP_CASE=1,2,3 STP_TRACE= cargo test --release -p skyhop-transport --test all stp_pairs::replay -- --nocapture`
 #[test]
 fn replay() {
     let Ok(case) = std::env::var("STP_CASE") else { return };
@@ -26,7 +24,7 @@ fn replay() {
     println!("{:?}", Net::new(Plan::of_size(&bytes, size)).run());
 }
 
-/// Small cases by number: `cargo test --release -p skyhop-transport --test stp_pairs million -- --ignored --nocapture`
+/// Small cases by number: `cargo test --release -p skyhop-transport --test all stp_pairs::million -- --ignored --nocapture`
 #[test]
 #[ignore = "ten minutes; run before a release"]
 fn a_million_cases() {

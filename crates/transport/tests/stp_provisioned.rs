@@ -4,9 +4,7 @@
 //! Leaves out the rates of several associations together, which `live` bounds.
 
 #[allow(dead_code)]
-mod common;
-
-use common::{Link, Path, transfer};
+use crate::common::{Link, Path, transfer};
 use skyhop_chance::Seed;
 use skyhop_transport::stp::{Config, Congestion};
 use skyhop_units::{Rate, Span};

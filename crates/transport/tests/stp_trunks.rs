@@ -4,15 +4,13 @@
 //! Differs from `stp_pairs`: streams and datagrams; a case is a number.
 //! Leaves out rates (`stp_crowds`) and a lying peer.
 
-mod stp_trunk;
-
-use stp_trunk::net::{Net, Seen};
+use crate::stp_trunk::net::{Net, Seen};
 
 fn number(name: &str, other: u64) -> u64 {
     std::env::var(name).map_or(other, |n| n.parse().expect("a number"))
 }
 
-/// `STP_CASES=1000000 cargo test --release -p skyhop-transport --test stp_trunks -- --nocapture` for the million;
+/// `STP_CASES=1000000 cargo test --release -p skyhop-transport --test all stp_trunks:: -- --nocapture` for the million;
 /// `STP_FIRST=n STP_CASES=1 STP_TRACE=` for one of them.
 #[test]
 fn random_cases() {

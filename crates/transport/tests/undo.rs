@@ -4,9 +4,7 @@
 //! `tcp_fastretrans_alert` and `tcp_process_loss`.
 //! Leaves out timestamps, which `linux_host.rs` has.
 
-mod script;
-
-use script::{MSS, Script, config, segments};
+use crate::script::{MSS, Script, config, segments};
 use skyhop_transport::tcp::{Config, Variant};
 use skyhop_units::Span;
 

@@ -5,10 +5,7 @@
 //! Leaves out checksums of IP and UDP, which tshark does not ask for.
 #![allow(dead_code)]
 
-#[path = "../common/mod.rs"]
-mod common;
-
-use common::Scratch;
+use crate::common::Scratch;
 use skyhop_record::PcapngWriter;
 use skyhop_wire::stp::{Contents, IP_PROTOCOL, Packet, UDP_PORT, emit};
 use std::path::{Path, PathBuf};

@@ -1,0 +1,54 @@
+//! Every test of this crate, as one program, which is linked once. `--test all NAME::` runs those of one file.
+
+mod common;
+#[path = "../../../tools/testing.rs"]
+mod testing;
+
+mod applications;
+mod association;
+mod bbr;
+mod bbr1;
+mod carried_datagrams;
+mod closed_forms;
+mod compete;
+mod conservation;
+mod fairness;
+mod gateway_downloads;
+mod gateways;
+mod geo_bulk;
+mod header_compression;
+mod henderson;
+mod ipv6;
+mod iridium;
+mod limits;
+mod links;
+mod long_fat;
+mod many;
+mod mechanisms;
+mod modern;
+mod moving;
+mod multipath;
+mod one_graph;
+mod path_mtu;
+mod rates;
+mod refusals;
+mod reproducible;
+mod rfc9438;
+mod schemes;
+mod shared;
+mod side_by_side;
+mod space_warnings;
+mod splices;
+mod stp;
+mod stp_bad_seeds;
+mod stp_crowd;
+mod stp_ecn;
+mod stp_promise;
+mod stp_today;
+mod striping;
+mod teledesic;
+mod thompson;
+mod transitions;
+mod uplinks;
+mod user_memory;
+mod user_rates;
