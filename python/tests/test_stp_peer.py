@@ -154,8 +154,8 @@ class Watch:
                         asked = self.asked.get(n)
                         older = asked is None or (part.echo is not None and 0 < (part.echo - asked) % (1 << 32) < 1 << 31)
                         if older if part.echo is not None else self.times.get(n) == 1:
-                            # The retransmission and at most two copies of it.
-                            self.due[n] = self.due.get(n, 0) + 3
+                            # The retransmission and at most three copies of it (docs/stp.md §6.1, `tail_copies`).
+                            self.due[n] = self.due.get(n, 0) + 4
 
 
 class Host:
