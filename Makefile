@@ -3,12 +3,15 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help tools build demo test test-rust test-python test-programs check bench bench-instructions bench-emulate bench-gateway bench-transports compare stp-tails stp-promises papers papers-gallery papers-mutate papers-seeds site properties fuzz mutants schema clean
+.PHONY: help tools build demo test tests-built test-rust test-hosts test-simulated test-others test-python wheel test-programs check bench bench-instructions bench-emulate bench-gateway bench-transports compare stp-tails stp-promises papers papers-gallery papers-mutate papers-seeds site properties fuzz mutants schema clean
 
 CARGO := cargo
 SKYHOP := target/release/skyhop
 VENV := .venv
 PYTHON := $(VENV)/bin/python
+# Each command names the whole workspace and the same features, since a library is compiled anew for others.
+FEATURES := --features skyhop-live/tokio
+TEST := PROPTEST_RNG_SEED=$${PROPTEST_RNG_SEED:-1} $(CARGO) test --release --locked --workspace $(FEATURES)
 
 help:  ## Say what there is
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 27
@@ -17,32 +20,59 @@ tools:  ## Install what is missing: a compiler, Rust, Python's venv, tshark, tcp
 	@tools/install
 
 build: tools  ## Build the command: target/release/skyhop
-	$(CARGO) build --release --locked --bin skyhop
+	$(CARGO) build --release --locked --bin skyhop $(FEATURES)
 
 demo: build  ## Build, answer two questions, draw them, say where
 	$(SKYHOP) demo --out skyhop-demo
 
-# Side by side: most Rust tests use one core, and while they run the bindings are built.
+# Side by side: hosts wait for their clocks most of the time, and all others compute.
 test: tools  ## Install what the tests need and run all of them
-	@$(MAKE) --no-print-directory -j2 test-rust test-python
+	@$(MAKE) --no-print-directory -j2 tests-built $(VENV)/packages
+	@$(MAKE) --no-print-directory -j2 test-hosts test-others
+
+tests-built: tools
+	$(CARGO) build --release --locked --workspace $(FEATURES)
+	$(TEST) --no-run
+
+# Files of tests are programs, except where a crate has all.rs, which names the others, and files.rs, which it leaves out.
+PROGRAMS := $(filter-out $(addsuffix %,$(dir $(wildcard crates/*/tests/all.rs))),$(wildcard crates/*/tests/*.rs))
+HOSTS := $(filter crates/cli/% crates/live/% crates/gateway/%,$(PROGRAMS))
+SIMULATED := all files $(basename $(notdir $(filter-out $(HOSTS),$(PROGRAMS))))
 
 # The same random cases each time, so that a failure can be repeated: `make properties` draws others.
-test-rust: tools
-	PROPTEST_RNG_SEED=$${PROPTEST_RNG_SEED:-1} $(CARGO) test --release --locked --workspace --exclude skyhop-py
+test-rust: test-hosts test-simulated
+
+test-hosts: tools
+	$(TEST) $(addprefix --test ,$(basename $(notdir $(HOSTS))))
+
+test-simulated: tools
+	$(TEST) --lib --bins $(addprefix --test ,$(SIMULATED))
+	$(TEST) --doc
+
+test-others:
+	@status=0; for part in test-python test-simulated; do $(MAKE) --no-print-directory $$part || status=1; done; exit $$status
 
 test-python: build $(VENV)/installed
 	$(PYTHON) -m pytest -q python/tests
 
+$(VENV)/packages: python/requirements-test.txt | tools
+	test -x $(PYTHON) || python3 -m venv $(VENV)
+	$(PYTHON) -m pip install -q -r python/requirements-test.txt
+	touch $@
+
+# The bindings are built anew whenever a source changes; cargo knows whether there is anything to do.
+$(VENV)/installed: $(VENV)/packages Cargo.lock $(shell find crates -name '*.rs' -o -name 'Cargo.toml')
+	$(CARGO) build --release --locked --workspace $(FEATURES)
+	cp target/release/lib_skyhop.so python/skyhop/_skyhop.abi3.so
+	echo $(CURDIR)/python > $$($(PYTHON) -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/skyhop.pth
+	touch $@
+
+wheel: $(VENV)/packages  ## The Python package: target/wheels/skyhop-*.whl, for pip install
+	$(PYTHON) -m maturin build -q --release --locked
+
 test-programs: build  ## iperf3, curl from nginx, ssh, Chromium if there is one, over emulated satellites: a table (root)
 	@tools/install iperf3 nginx ssh=openssh-client sshd=openssh-server
 	python3 bench/programs.py
-
-# The bindings are built anew whenever a source changes; cargo knows whether there is anything to do.
-$(VENV)/installed: tools python/requirements-test.txt pyproject.toml Cargo.lock $(shell find crates python -name '*.rs' -o -name '*.py' -o -name 'Cargo.toml')
-	test -x $(PYTHON) || python3 -m venv $(VENV)
-	$(PYTHON) -m pip install -q -r python/requirements-test.txt
-	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(PYTHON) -m maturin develop -q --release --locked
-	touch $@
 
 check:  ## Format, circles of files, widths, lints and documentation, all as errors
 	$(CARGO) fmt --check
