@@ -5,98 +5,23 @@
 //! within the budgets of `memory`.
 //! Leaves out the socket: `host` takes and passes packets.
 
+mod failure;
+mod path;
+mod waiters;
+
 use crate::memory::{Holding, HostMemory, PACKET_COST};
 use crate::seal::OVERHEAD;
 use bytes::Bytes;
-use skyhop_transport::stp::{self, Event, Reason};
+pub(crate) use failure::Failed;
+pub use path::PacketCounts;
+pub(crate) use path::{Key, PeerChannel};
+use skyhop_transport::stp::{self, Event};
 use skyhop_units::{Span, Time};
 use skyhop_wire::stp::Packet;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-use std::task::{Context, Waker};
-
-/// Carrier of a connection's packets to the peer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum PeerChannel {
-    /// An association.
-    Sealed(u32),
-    /// Unsealed: only the peer's address.
-    Plain(SocketAddr),
-}
-
-/// Key of a connection in packets to this host.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Key {
-    pub channel: PeerChannel,
-    pub local_port: u16,
-    pub remote_port: u16,
-    pub instance: u16,
-}
-
-/// Traffic of a connection; bytes include the headers of IP and UDP.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct PacketCounts {
-    /// Packets sent.
-    pub packets_sent: u64,
-    /// Bytes sent.
-    pub bytes_sent: u64,
-    /// Packets received.
-    pub packets_received: u64,
-    /// Bytes received.
-    pub bytes_received: u64,
-}
-
-/// Tasks that wait for a connection.
-#[derive(Debug, Default)]
-pub(crate) struct Waiters(Vec<Waker>);
-
-impl Waiters {
-    pub fn add(&mut self, cx: &Context<'_>) {
-        if !self.0.iter().any(|waker| waker.will_wake(cx.waker())) {
-            self.0.push(cx.waker().clone());
-        }
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    pub fn wake(&mut self) {
-        for waker in self.0.drain(..) {
-            waker.wake();
-        }
-    }
-}
-
-/// The failure of a connection.
-#[derive(Debug, Clone)]
-pub(crate) struct Failed {
-    pub kind: io::ErrorKind,
-    pub message: String,
-}
-
-impl Failed {
-    pub fn error(&self) -> io::Error {
-        io::Error::new(self.kind, self.message.clone())
-    }
-
-    fn reset(reason: Reason) -> Self {
-        let (kind, message) = match reason {
-            Reason::Refused => {
-                (io::ErrorKind::ConnectionRefused, "the peer does not listen at that port, or is full")
-            }
-            Reason::Silent => (io::ErrorKind::TimedOut, "the peer has been silent for too long"),
-            Reason::Protocol => (io::ErrorKind::InvalidData, "the peer speaks another version of STP"),
-            Reason::Versions(lowest, highest) => {
-                let message = format!("the peer speaks STP's versions {lowest} to {highest}");
-                return Failed { kind: io::ErrorKind::InvalidData, message };
-            }
-            _ => (io::ErrorKind::ConnectionReset, "the peer has broken the connection off"),
-        };
-        Failed { kind, message: message.into() }
-    }
-}
+pub(crate) use waiters::Waiters;
 
 /// An unproven hint of failure, and the connection's progress at that time.
 #[derive(Debug, Clone)]
