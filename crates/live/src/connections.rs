@@ -146,8 +146,7 @@ impl Connections {
         self.unbind(slot);
         let memory = self.memory_of(key.channel);
         let Some(mut conn) = self.slots[slot].conn.as_ref().map(|conn| lock(conn)) else { return };
-        conn.channel = Some(key.channel);
-        conn.count_in(&memory);
+        conn.bind(key.channel, &memory);
         drop(conn);
         self.slots[slot].key = Some(key);
         self.by_key.insert(key, slot);
@@ -225,7 +224,7 @@ impl Connections {
     fn all(&self, ended: impl Fn(&Conn) -> bool) -> bool {
         let ended = |conn: &SharedConn| {
             let conn = lock(conn);
-            ended(&conn) || conn.failed.is_some()
+            ended(&conn) || conn.has_failed()
         };
         self.dirty.is_empty() && self.iter().all(ended)
     }
@@ -234,7 +233,7 @@ impl Connections {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::connection::Most;
+    use crate::connection::{Most, PeerPath, Standing};
     use skyhop_transport::stp;
     use std::net::SocketAddr;
 
@@ -245,7 +244,8 @@ mod tests {
     fn conn() -> Conn {
         let machine = stp::Connection::connect(stp::Config::default(), stp::Ends::default(), 1);
         let most = Most { received: 1 << 20, written: 1 << 20 };
-        Conn::new(machine, peer(), 28, (&HostMemory::new(1 << 20), 1 << 10), most).expect("there is memory")
+        let (path, memory) = (PeerPath::new(peer(), 28, false), HostMemory::new(1 << 20));
+        Conn::new(machine, path, Standing::opened_here(), (&memory, 1 << 10), most).expect("there is memory")
     }
 
     fn key(local_port: u16) -> Key {

@@ -128,11 +128,8 @@ impl Driver {
                 Ok(Some(worked)) => worked,
                 Ok(None) => break,
                 Err(e) => {
-                    let failed = Failed {
-                        kind: e.kind(),
-                        message: format!("the socket of {}: {e}", self.shared.local),
-                    };
-                    self.shared.lock().break_down(&failed);
+                    let message = format!("the socket of {}: {e}", self.shared.local);
+                    self.shared.lock().break_down(&Failed::new(e.kind(), message));
                     break;
                 }
             };

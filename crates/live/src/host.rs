@@ -9,7 +9,7 @@
 use crate::associations::{self, Associations};
 use crate::attempts::AssociationFailure;
 use crate::batch::Batch;
-use crate::connection::{Conn, Failed, Key, Most, PeerChannel, Waiters};
+use crate::connection::{Conn, Failed, Key, Most, PeerChannel, PeerPath, Standing, Waiters};
 use crate::connections::{Connections, Name, SharedConn, lock};
 use crate::entropy::{Entropy, random};
 use crate::fullness::{FullReason, RefusedConnections};
@@ -173,9 +173,9 @@ impl StpHost {
             count: self.openings.next_count(now),
         };
         let machine = stp::Connection::connect(self.options.stp_for(peer), ends, self.random_u32());
+        let path = PeerPath::new(peer, self.options.overhead(peer), false);
         let memory = (self.connections.memory(), self.least_kept);
-        let Some(mut conn) = Conn::new(machine, peer, self.options.overhead(peer), memory, self.most())
-        else {
+        let Some(conn) = Conn::new(machine, path, Standing::opened_here(), memory, self.most()) else {
             let message = format!(
                 "this host's connections hold {} of the {} bytes that they may: there is no room for one more",
                 self.connections.memory().used(),
@@ -183,8 +183,6 @@ impl StpHost {
             );
             return Err(io::Error::new(io::ErrorKind::QuotaExceeded, message));
         };
-        conn.offered = true;
-        conn.widen(u64::MAX);
         let name = self.connections.insert(conn);
         let conn = self.connections.named(name).expect("just put there").clone();
         let Some(associations) = &mut self.associations else {
@@ -213,9 +211,7 @@ impl StpHost {
     /// Assigns a channel to a connection, for its packets.
     pub(crate) fn start(&mut self, now: Time, slot: usize, channel: PeerChannel) {
         let Some(mut conn) = self.connections.locked(slot) else { return };
-        // Writers that waited for the connection to open may write now.
-        conn.writers.wake();
-        conn.finishers.wake();
+        conn.wake_opened();
         let Ends { local_port, remote_port, instance, .. } = conn.machine.ends();
         drop(conn);
         self.bind(now, slot, Key { channel, local_port, remote_port, instance });
@@ -231,7 +227,7 @@ impl StpHost {
 
     /// Removes a connection, and marks its association as unused if it was the last one.
     fn remove(&mut self, now: Time, slot: usize) {
-        let channel = self.connections.locked(slot).and_then(|conn| conn.channel);
+        let channel = self.connections.locked(slot).and_then(|conn| conn.path.channel());
         self.unproven.remove(self.connections.name(slot));
         self.connections.remove(slot);
         if let (Some(associations), Some(PeerChannel::Sealed(id))) = (&mut self.associations, channel)
@@ -246,15 +242,14 @@ impl StpHost {
         while let Some(name) = self.accepted.pop_front() {
             let Some(shared) = self.connections.named(name).cloned() else { continue };
             let mut conn = lock(&shared);
-            if conn.failed.is_some() {
+            if conn.has_failed() {
                 // It was refused, for its version or by its own END, before the application accepted it.
                 drop(conn);
                 self.let_go(name);
                 continue;
             }
-            let peer = conn.peer;
-            conn.offered = true;
-            conn.widen_by_use();
+            let peer = conn.path.peer();
+            conn.take();
             drop(conn);
             self.connections.touch(name.slot);
             return Some((name, shared, peer));
@@ -336,14 +331,7 @@ impl StpHost {
         // An allocation for each packet: one that waits must not keep others in memory.
         let packet = packet.map(Bytes::copy_from_slice);
         let Some(mut conn) = self.connections.locked(slot) else { return };
-        conn.traffic.packets_received += 1;
-        conn.traffic.bytes_received += conn.beneath() + len as u64;
-        let proven = conn.believe(&packet);
-        // An end that has connected may move: the kernel chooses the address that it sends from.
-        conn.reply_from = to.filter(|_| conn.accepted);
-        conn.keep_for(&packet);
-        conn.machine.handle_arrival(now, &packet, field);
-        conn.take_events();
+        let proven = conn.handle_packet(now, (to, field), len, &packet);
         drop(conn);
         if proven {
             self.unproven.remove(self.connections.name(slot));
@@ -395,9 +383,9 @@ impl StpHost {
         config.window = config.window.min(window).min(memory.fair().max(self.least_kept));
         let ends = Ends { local_port: key.local_port, ..Ends::default() };
         let machine = stp::Connection::listen(config, ends, self.random_u32());
-        let overhead = self.options.overhead(from);
-        let Some(mut conn) = Conn::new(machine, from, overhead, (&memory, self.least_kept), self.most())
-        else {
+        let path = PeerPath::new(from, self.options.overhead(from), plain);
+        let memory = (&memory, self.least_kept);
+        let Some(conn) = Conn::new(machine, path, Standing::opened_by_peer(), memory, self.most()) else {
             if plain {
                 // It may come again when there is room.
                 self.openings.forget(&begun);
@@ -405,11 +393,6 @@ impl StpHost {
             self.refuse_as_full(now, FullReason::Memory, key, from, to);
             return None;
         };
-        conn.unproven = plain;
-        conn.accepted = true;
-        if plain {
-            conn.machine.demand_proof();
-        }
         let name = self.connections.insert(conn);
         self.bind(now, name.slot, *key);
         if plain {
@@ -438,15 +421,9 @@ impl StpHost {
     /// The application may take a connection, if it has not been told of it before.
     fn offer(&mut self, slot: usize) {
         let Some(mut conn) = self.connections.locked(slot) else { return };
-        if conn.listed {
-            // It was accepted before its address was proven.
-            conn.widen_by_use();
-            return;
-        }
-        conn.listed = true;
         let waiting = if self.accepted.len() < UNPROVEN_FEW { WAITING_WINDOW.0 } else { WAITING_WINDOW.1 };
-        if !conn.unproven {
-            conn.widen(waiting);
+        if !conn.list(waiting) {
+            return;
         }
         drop(conn);
         if self.accepted.len() >= self.options.backlog {
@@ -462,8 +439,7 @@ impl StpHost {
     /// Refuses a connection that the application has not accepted.
     fn break_off(&mut self, name: Name) {
         if let Some(mut conn) = self.connections.locked(name.slot) {
-            conn.machine.reset();
-            conn.owned = false;
+            conn.refuse();
         }
         self.connections.touch(name.slot);
     }
@@ -476,8 +452,8 @@ impl StpHost {
             && let Some((oldest, begun)) = self.unproven.pop()
         {
             if let Some(mut conn) = self.connections.locked(oldest.slot) {
-                let message = "the peer has not proven its address, and others came".into();
-                conn.fail(Failed { kind: io::ErrorKind::TimedOut, message });
+                let message = "the peer has not proven its address, and others came";
+                conn.fail(Failed::new(io::ErrorKind::TimedOut, message));
             }
             // A peer that does have the address repeats its BGN.
             self.openings.forget(&begun);
@@ -504,8 +480,8 @@ impl StpHost {
                     };
                     for slot in self.waiting.remove(&id).unwrap_or_default() {
                         if let Some(mut conn) = self.connections.locked(slot) {
-                            let message = format!("{}: {why}", conn.peer);
-                            conn.fail(Failed { kind, message });
+                            let failed = conn.failure(kind, why);
+                            conn.fail(failed);
                         }
                         self.settle(slot);
                     }
@@ -520,7 +496,7 @@ impl StpHost {
                 associations::Event::Moved { id, peer } => {
                     for slot in self.connections.slots_of(PeerChannel::Sealed(id)) {
                         if let Some(mut conn) = self.connections.locked(slot) {
-                            conn.peer = peer;
+                            conn.path.move_to(peer);
                         }
                     }
                     self.notice(&Notice::Moved(peer));
@@ -551,9 +527,7 @@ impl StpHost {
         while let Some((at, slot)) = self.connections.take_due(now) {
             self.lateness.add(now.since(at));
             if let Some(mut conn) = self.connections.locked(slot) {
-                conn.machine.handle_timeout(now);
-                conn.judge_hint(now);
-                conn.take_events();
+                conn.handle_timeout(now);
             }
             self.connections.touch(slot);
         }
@@ -592,8 +566,8 @@ impl StpHost {
     fn send_turn(&mut self, now: Time, slot: usize, batch: &mut Batch) -> bool {
         let Some(shared) = self.connections.get(slot).cloned() else { return false };
         let mut conn = lock(&shared);
-        conn.told = false;
-        let Some(channel) = conn.channel else {
+        conn.turn.begin();
+        let Some(channel) = conn.path.channel() else {
             let over = conn.is_over();
             drop(conn);
             if over {
@@ -623,12 +597,12 @@ impl StpHost {
                     association.seal(&mut batch.buffer, start);
                 }
             }
-            conn.traffic.packets_sent += 1;
-            conn.traffic.bytes_sent += conn.beneath() + (batch.buffer.len() - start) as u64;
+            conn.path.sent(batch.buffer.len() - start);
+            let (to, from) = conn.path.addresses();
             if fragments {
-                batch.push_fragmentable(conn.peer, conn.reply_from, start, field);
+                batch.push_fragmentable(to, from, start, field);
             } else {
-                batch.push_with(conn.peer, conn.reply_from, start, field);
+                batch.push_with(to, from, start, field);
             }
         }
         conn.take_events();
@@ -639,14 +613,14 @@ impl StpHost {
     fn rest(&mut self, now: Time, slot: usize) {
         let Some(mut conn) = self.connections.locked(slot) else { return };
         conn.take_events();
-        let due = conn.machine.poll_timeout().into_iter().chain(conn.hint_timeout()).min();
+        let due = conn.poll_timeout();
         if conn.is_over() && due.is_none() {
             drop(conn);
             return self.remove(now, slot);
         }
         // A timer in the past would make the loop run without rest.
         let due = due.map(|at| at.max(now + Span::from_micros(20)));
-        conn.timer = due;
+        conn.turn.schedule(due);
         drop(conn);
         self.connections.set_timer(slot, due);
     }
@@ -694,14 +668,8 @@ impl StpHost {
     /// Handles the release of a connection by the application.
     pub fn let_go(&mut self, name: Name) {
         let Some(mut conn) = self.connections.named(name).map(|conn| lock(conn)) else { return };
-        conn.owned = false;
-        if conn.machine.readable() > 0 {
-            // As in TCP, the connection is reset, because not all data were read.
-            conn.machine.reset();
-        } else {
-            conn.machine.shutdown();
-        }
-        let nowhere = conn.channel.is_none();
+        conn.release();
+        let nowhere = conn.path.channel().is_none();
         if nowhere {
             drop(conn);
             self.waiting.values_mut().for_each(|slots| slots.retain(|slot| *slot != name.slot));

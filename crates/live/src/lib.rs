@@ -33,7 +33,7 @@
 //! | `socket` | UDP, or IP itself |
 //! | `batch` | packets sent in one call of the kernel |
 //! | `memory` | budgets for the memory of connections |
-//! | `connection` | one connection: its machine and its waiting tasks |
+//! | `connection` | one connection: the machine, and parts for the peer, the application and the memory |
 //! | `connections` | all connections of a host: names, keys, timers, turns |
 //! | `fullness` | connections refused because there is no place |
 //! | `unproven` | connections without encryption whose peers are not proven |

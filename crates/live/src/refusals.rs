@@ -70,21 +70,16 @@ impl StpHost {
     /// Handles a peer's notice that it encrypts. One such packet proves nothing; three are taken as evidence.
     pub(crate) fn handle_refusal(&mut self, from: SocketAddr, echo: &[u8], reason: RefusalReason) {
         for slot in self.connections.slots_of(PeerChannel::Plain(from)) {
-            let Some(mut conn) = self.connections.locked(slot).filter(|conn| !conn.connected) else {
+            let Some(mut conn) = self.connections.locked(slot).filter(|conn| !conn.is_connected()) else {
                 continue;
             };
             let ends = conn.machine.ends();
             if echo[..4] != [ends.local_port.to_be_bytes(), ends.remote_port.to_be_bytes()].concat() {
                 continue;
             }
-            // Copies of one answer to one packet are no more certain than it is.
-            conn.hints = (conn.hints + 1).min(conn.traffic.packets_sent);
-            if conn.hints >= 3 {
-                conn.machine.reset();
-                conn.fail(Failed {
-                    kind: io::ErrorKind::PermissionDenied,
-                    message: format!("{from}: {reason}"),
-                });
+            if conn.count_refusal() {
+                let failed = conn.failure(io::ErrorKind::PermissionDenied, reason);
+                conn.abort(failed);
             }
         }
     }
@@ -138,8 +133,7 @@ impl StpHost {
         };
         for slot in channels.into_iter().flat_map(|channel| self.connections.slots_of(channel)) {
             if let Some(mut conn) = self.connections.locked(slot) {
-                conn.machine.reset();
-                conn.fail(Failed { kind: io::ErrorKind::InvalidInput, message: message.clone() });
+                conn.abort(Failed::new(io::ErrorKind::InvalidInput, message.clone()));
             }
         }
     }
@@ -148,8 +142,8 @@ impl StpHost {
     pub(crate) fn hint(&mut self, now: Time, channel: PeerChannel, kind: io::ErrorKind, message: &str) {
         for slot in self.connections.slots_of(channel) {
             if let Some(mut conn) = self.connections.locked(slot) {
-                let message = format!("{}: {message}", conn.peer);
-                conn.hint(now, kind, message);
+                let failed = conn.failure(kind, message);
+                conn.hint(now, failed);
             }
             self.connections.touch(slot);
         }
@@ -161,7 +155,7 @@ impl StpHost {
         for slot in self.connections.slots_of(PeerChannel::Sealed(id)) {
             let Some(conn) = self.connections.get(slot).cloned() else { continue };
             let mut conn = crate::connections::lock(&conn);
-            if !conn.connected && !conn.accepted {
+            if conn.is_news_to_peer() {
                 drop(conn);
                 self.start(now, slot, PeerChannel::Sealed(instead));
                 continue;
@@ -193,7 +187,6 @@ impl StpHost {
 }
 
 fn reset(conn: &mut Conn, why: &str) {
-    conn.machine.reset();
-    let message = format!("{}: {why}", conn.peer);
-    conn.fail(Failed { kind: io::ErrorKind::ConnectionReset, message });
+    let failed = conn.failure(io::ErrorKind::ConnectionReset, why);
+    conn.abort(failed);
 }

@@ -21,7 +21,7 @@ use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex};
-use std::task::{Context, Poll, Wake, Waker};
+use std::task::{Context, Poll, Wake, Waker, ready};
 use std::thread::Thread;
 use std::time::{Duration, Instant};
 
@@ -224,9 +224,6 @@ impl StpListener {
     }
 }
 
-/// Bytes after which the peer is informed of free space: reads are small relative to the window.
-const TELL_AFTER: u64 = 1 << 20;
-
 impl StpStream {
     fn new(shared: &Arc<SharedHost>, name: Name, conn: SharedConn, peer: SocketAddr) -> Self {
         let tell = shared.tell.clone();
@@ -235,7 +232,7 @@ impl StpStream {
 
     /// Has the host's thread look at this connection.
     fn kick(&self, conn: &mut Conn) {
-        if !std::mem::replace(&mut conn.told, true) {
+        if conn.turn.ask() {
             // The thread ends after the last handle only.
             let _ = self.tell.send(self.name);
         }
@@ -277,9 +274,7 @@ impl StpStream {
                 conn.machine.shutdown();
             }
             if how != Shutdown::Write {
-                conn.peer_finished = true;
-                conn.read_closed = true;
-                conn.readers.wake();
+                conn.close_reading();
             }
         });
         Ok(())
@@ -288,29 +283,15 @@ impl StpStream {
     /// Breaks the connection: the peer gets an error, and unsent data are dropped.
     pub fn reset(&self) -> io::Result<()> {
         self.change(|conn| {
-            conn.machine.reset();
-            let message = "this host has broken the connection off".into();
-            conn.fail(Failed { kind: io::ErrorKind::ConnectionAborted, message });
+            let message = "this host has broken the connection off";
+            conn.abort(Failed::new(io::ErrorKind::ConnectionAborted, message));
         });
         Ok(())
     }
 
     /// Waits until the peer has answered.
     pub fn wait_connected(&self, timeout: Option<Duration>) -> io::Result<()> {
-        block_on(timeout, |cx| {
-            self.poll_with(|conn| {
-                if conn.connected {
-                    return Poll::Ready(Ok(()));
-                }
-                conn.failed.as_ref().map_or_else(
-                    || {
-                        conn.finishers.add(cx);
-                        Poll::Pending
-                    },
-                    |failed| Poll::Ready(Err(failed.error())),
-                )
-            })
-        })
+        block_on(timeout, |cx| self.poll_with(|conn| conn.poll_connected(cx)))
     }
 
     /// Closes the direction for writing, and waits until the peer has acknowledged every byte and the end.
@@ -324,8 +305,8 @@ impl StpStream {
         let conn = lock(&self.conn);
         StreamStats {
             stp: conn.machine.stats(),
-            traffic: conn.traffic,
-            written: conn.written,
+            traffic: conn.path.traffic(),
+            written: conn.bytes_written(),
             acknowledged: conn.machine.acknowledged(),
             delivered: conn.machine.delivered(),
             srtt: conn.machine.srtt(),
@@ -348,12 +329,7 @@ impl StpStream {
     /// Reads one packet's data without a copy; `None` at the end.
     pub fn read_bytes(&self) -> io::Result<Option<Bytes>> {
         let timeout = self.timeouts.lock().unwrap_or_else(|p| p.into_inner()).0;
-        block_on(timeout, |cx| {
-            self.poll_read_with(cx, |conn| {
-                let data = conn.machine.read(usize::MAX)?;
-                Some((data.len(), Some(data)))
-            })
-        })
+        block_on(timeout, |cx| self.poll_read_with(cx, |conn| conn.read(usize::MAX).map(Some)))
     }
 
     fn change(&self, f: impl FnOnce(&mut Conn)) {
@@ -368,61 +344,28 @@ impl StpStream {
 
     /// Ready when packets can be sent.
     pub(crate) fn poll_started(&self, cx: &Context<'_>) -> Poll<io::Result<()>> {
-        self.poll_with(|conn| match (&conn.failed, conn.channel) {
-            (Some(failed), _) => Poll::Ready(Err(failed.error())),
-            (None, Some(_)) => Poll::Ready(Ok(())),
-            (None, None) => {
-                conn.finishers.add(cx);
-                Poll::Pending
-            }
-        })
+        self.poll_with(|conn| conn.poll_started(cx))
     }
 
     /// Ready when everything has been acknowledged.
     pub(crate) fn poll_finished(&self, cx: &Context<'_>) -> Poll<io::Result<()>> {
-        self.poll_with(|conn| {
-            if conn.machine.end_acknowledged() {
-                return Poll::Ready(Ok(()));
-            }
-            if let Some(failed) = &conn.failed {
-                return Poll::Ready(Err(failed.error()));
-            }
-            conn.finishers.add(cx);
-            Poll::Pending
-        })
+        self.poll_with(|conn| conn.poll_finished(cx))
     }
 
     fn poll_read_with<T: Default>(
         &self,
         cx: &Context<'_>,
-        take: impl FnOnce(&mut Conn) -> Option<(usize, T)>,
+        take: impl FnOnce(&mut Conn) -> Option<T>,
     ) -> Poll<io::Result<T>> {
         self.poll_with(|conn| {
-            if conn.read_closed {
+            if conn.is_read_closed() {
                 return Poll::Ready(Ok(T::default()));
             }
-            if let Some((len, taken)) = take(conn) {
-                conn.read_since += len as u64;
-                let window = conn.machine.receive_window();
-                if conn.read_since >= TELL_AFTER.min(window / 2) || conn.machine.readable() == 0 {
-                    conn.read_since = 0;
-                    conn.recount();
-                    conn.widen_by_use();
-                    let due = conn.machine.poll_timeout();
-                    if due.is_some_and(|at| conn.timer.is_none_or(|set| at < set)) {
-                        self.kick(conn);
-                    }
-                }
-                return Poll::Ready(Ok(taken));
+            let Some(taken) = take(conn) else { return conn.poll_end_of_data(cx).map_ok(|()| T::default()) };
+            if conn.settle_read() {
+                self.kick(conn);
             }
-            if conn.peer_finished {
-                return Poll::Ready(Ok(T::default()));
-            }
-            if let Some(failed) = &conn.failed {
-                return Poll::Ready(Err(failed.error()));
-            }
-            conn.readers.add(cx);
-            Poll::Pending
+            Poll::Ready(Ok(taken))
         })
     }
 
@@ -433,12 +376,12 @@ impl StpStream {
         self.poll_read_with(cx, |conn| {
             let mut len = 0;
             while len < buf.len()
-                && let Some(data) = conn.machine.read(buf.len() - len)
+                && let Some(data) = conn.read(buf.len() - len)
             {
                 buf[len..len + data.len()].copy_from_slice(&data);
                 len += data.len();
             }
-            (len > 0).then_some((len, len))
+            (len > 0).then_some(len)
         })
     }
 
@@ -449,25 +392,13 @@ impl StpStream {
         give: impl FnOnce(usize, &mut dyn FnMut(Bytes)),
     ) -> Poll<io::Result<usize>> {
         self.poll_with(|conn| {
-            if let Some(failed) = &conn.failed {
-                return Poll::Ready(Err(failed.error()));
-            }
-            if conn.machine.is_shut_down() || conn.machine.over() {
-                let message = "this direction was shut down";
-                return Poll::Ready(Err(io::Error::new(io::ErrorKind::BrokenPipe, message)));
-            }
-            let room = conn.take_room();
-            if room == 0 {
-                conn.writers.add(cx);
-                return Poll::Pending;
-            }
+            let room = ready!(conn.poll_room(cx))?;
             let mut len = 0;
             give(room as usize, &mut |data| {
                 len += data.len();
-                conn.machine.write(data);
+                conn.write(data);
             });
-            conn.written += len as u64;
-            conn.recount();
+            conn.settle_write();
             self.kick(conn);
             Poll::Ready(Ok(len))
         })

@@ -9,15 +9,16 @@ use std::io;
 /// The failure of a connection.
 #[derive(Debug, Clone)]
 pub(crate) struct Failed {
-    pub kind: io::ErrorKind,
-    pub message: String,
+    kind: io::ErrorKind,
+    message: String,
 }
 
 impl Failed {
-    pub fn error(&self) -> io::Error {
-        io::Error::new(self.kind, self.message.clone())
+    pub fn new(kind: io::ErrorKind, message: impl Into<String>) -> Self {
+        Failed { kind, message: message.into() }
     }
 
+    /// The failure that the machine reports for this reason.
     pub(super) fn reset(reason: Reason) -> Self {
         let (kind, message) = match reason {
             Reason::Refused => {
@@ -27,10 +28,18 @@ impl Failed {
             Reason::Protocol => (io::ErrorKind::InvalidData, "the peer speaks another version of STP"),
             Reason::Versions(lowest, highest) => {
                 let message = format!("the peer speaks STP's versions {lowest} to {highest}");
-                return Failed { kind: io::ErrorKind::InvalidData, message };
+                return Failed::new(io::ErrorKind::InvalidData, message);
             }
             _ => (io::ErrorKind::ConnectionReset, "the peer has broken the connection off"),
         };
-        Failed { kind, message: message.into() }
+        Failed::new(kind, message)
+    }
+
+    pub(super) fn kind(&self) -> io::ErrorKind {
+        self.kind
+    }
+
+    pub fn error(&self) -> io::Error {
+        io::Error::new(self.kind, self.message.clone())
     }
 }

@@ -1,11 +1,11 @@
-//! Tasks that wait for a connection, or for an endpoint's next one.
+//! Tasks that wait for an event of a connection, or for an endpoint's next connection.
 //!
 //! Follows the contract of `std::task::Waker`: a task that polls twice is woken once.
 //! Leaves out the order of waking.
 
 use std::task::{Context, Waker};
 
-/// Tasks that wait for a connection.
+/// Tasks that wait for the same event.
 #[derive(Debug, Default)]
 pub(crate) struct Waiters(Vec<Waker>);
 
