@@ -210,11 +210,14 @@ impl StpHost {
 
     /// Assigns a channel to a connection, for its packets.
     pub(crate) fn start(&mut self, now: Time, slot: usize, channel: PeerChannel) {
-        let Some(mut conn) = self.connections.locked(slot) else { return };
-        conn.wake_opened();
+        let Some(conn) = self.connections.locked(slot) else { return };
         let Ends { local_port, remote_port, instance, .. } = conn.machine.ends();
         drop(conn);
         self.bind(now, slot, Key { channel, local_port, remote_port, instance });
+        // An application that is woken before finds no channel, and waits again.
+        if let Some(mut conn) = self.connections.locked(slot) {
+            conn.wake_opened();
+        }
         self.connections.touch(slot);
     }
 

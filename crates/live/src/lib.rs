@@ -6,18 +6,12 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `keys`
-//! key files |
-//! | `handshake`
-//! the packets that open an association, with Noise |
-//! | `entropy`
-//! sources of random bytes |
-//! | `cookie`
-//! proof of an address without state |
-//! | `seal`
-//! AEAD, counters, changes of keys |
-//! | `replay`
-//! the window of counters seen |
+//! | `keys` | key files |
+//! | `handshake` | the packets that open an association, with Noise |
+//! | `entropy` | sources of random bytes |
+//! | `cookie` | proof of an address without state |
+//! | `seal` | AEAD, counters, changes of keys |
+//! | `replay` | the window of counters seen |
 //! | `association` | one open association |
 //! | `associations` | all associations of a host |
 //! | `open` | the open ones, by number, peer and first packet |
@@ -28,8 +22,7 @@
 //! | `endings` | ends of associations |
 //! | `lost` | a peer that was restarted |
 //! | `roaming` | a peer whose address changes |
-//! | `options`
-//! options of an endpoint |
+//! | `options` | options of an endpoint |
 //! | `socket` | UDP, or IP itself |
 //! | `batch` | packets sent in one call of the kernel |
 //! | `memory` | budgets for the memory of connections |
@@ -40,10 +33,8 @@
 //! | `openings` | the counts of BGNs, sent and seen |
 //! | `refusals` | evidence against a connection: unproven answers, ICMP |
 //! | `host` | all connections of a socket, stepped |
-//! | `engine`
-//! a host with associations that carry streams, for another driver |
-//! | `driver`
-//! the thread that steps a host by the clock |
+//! | `engine` | a host with associations that carry streams, for another driver |
+//! | `driver` | the thread that steps a host by the clock |
 //! | `stream` | the blocking streams |
 //! | `tokio` | the asynchronous ones, with the feature of that name |
 
