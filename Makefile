@@ -80,8 +80,8 @@ check:  ## Format, circles of files, widths, lints and documentation, all as err
 	tools/widths.py
 	tools/words.py
 	tools/site_links.py
-	$(CARGO) clippy --release --locked --workspace --all-targets -- -D warnings
-	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --release --locked --workspace --no-deps -q
+	$(CARGO) clippy --release --locked --workspace --all-targets $(FEATURES) -- -D warnings
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --release --locked --workspace --no-deps $(FEATURES) -q
 	! $(CARGO) tree --locked -p skyhop-network -e normal --prefix none | grep '^skyhop-sim ' # hosts use the network, and not the other way
 
 bench: build  ## Packets and runs per CPU second beside ns-2's, a long fat pipe, sweeps, large constellations
