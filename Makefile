@@ -34,16 +34,17 @@ tests-built: tools
 	$(CARGO) build --release --locked --workspace $(FEATURES)
 	$(TEST) --no-run
 
-# Files of tests are programs, except where a crate has all.rs, which names the others, and files.rs, which it leaves out.
+# Files of tests are programs, except where a crate has all.rs, which names the others; its Cargo.toml lists its programs.
+LISTED := $(shell sed -n '/^\[\[test\]\]/{n;s/name = "\(.*\)"/\1/p}' crates/*/Cargo.toml)
 PROGRAMS := $(filter-out $(addsuffix %,$(dir $(wildcard crates/*/tests/all.rs))),$(wildcard crates/*/tests/*.rs))
-HOSTS := $(filter crates/cli/% crates/live/% crates/gateway/%,$(PROGRAMS))
-SIMULATED := all files $(basename $(notdir $(filter-out $(HOSTS),$(PROGRAMS))))
+HOSTS := $(basename $(notdir $(filter crates/cli/% crates/live/% crates/gateway/%,$(PROGRAMS))))
+SIMULATED := $(filter-out $(HOSTS),$(sort $(LISTED) $(basename $(notdir $(PROGRAMS)))))
 
 # The same random cases each time, so that a failure can be repeated: `make properties` draws others.
 test-rust: test-hosts test-simulated
 
 test-hosts: tools
-	$(TEST) $(addprefix --test ,$(basename $(notdir $(HOSTS))))
+	$(TEST) $(addprefix --test ,$(HOSTS))
 
 test-simulated: tools
 	$(TEST) --lib --bins $(addprefix --test ,$(SIMULATED))
