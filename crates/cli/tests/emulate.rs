@@ -399,6 +399,37 @@ fn exit_codes_are_the_commands() {
     assert!(text.contains("10.0.0.1 a server\n") && text.contains("10.0.0.2 b user\n"), "{text}");
 }
 
+/// The kernel's work for many hosts is spread over all processors; that for a few is not, as each packet would be late.
+#[test]
+fn the_work_of_many_hosts_is_spread_over_the_processors() {
+    needs_hosts!();
+    let default = fs::read_to_string("/proc/sys/net/core/rps_default_mask");
+    let processors = std::thread::available_parallelism().unwrap().get();
+    if default.is_err() || processors == 1 {
+        return eprintln!("skipped: {processors} processors, and the kernel's default mask is {default:?}");
+    }
+    let folder = Folder::new("emulate-many");
+    for paths in [2, 16] {
+        let mut text = "duration = \"5 s\"\n".to_owned();
+        for i in 0..paths {
+            text +=
+                &format!("[links.l{i}]\nrate = \"16 Mbit/s\"\ndelay = \"10 ms\"\n[[flows]]\nreal = true\n");
+            text += &format!("path = [\"s{i}\", \"l{i}\", \"u{i}\"]\ntraffic = {{ kind = \"bulk\" }}\n");
+        }
+        let mask = "/sys/class/net/sky0/queues/rx-0/rps_cpus";
+        let given = emulate(&folder.write("many.toml", &text), &[], &["cat", mask]);
+        let found = String::from_utf8_lossy(&given.stdout).trim().to_owned();
+        let set: u32 = found.chars().filter_map(|digit| digit.to_digit(16)).map(u32::count_ones).sum();
+        let expected = if paths == 16 { processors } else { 0 };
+        assert_eq!(
+            set as usize,
+            expected,
+            "{paths} paths: \"{found}\", {}",
+            String::from_utf8_lossy(&given.stderr)
+        );
+    }
+}
+
 #[test]
 fn links_change_while_it_runs_and_only_what_may() {
     needs_hosts!();

@@ -82,6 +82,24 @@ pub fn set_parameter(name: &str, value: &str) -> Result<(), Error> {
     }
 }
 
+/// Spreads the packets that devices receive over all processors (receive packet steering, Documentation/networking/scaling.rst of
+/// Linux), for devices that are created afterwards in the calling thread's namespace. A flow's packets stay in order. A kernel that
+/// lacks or refuses this handles all packets on the processor of the thread that writes them.
+pub fn spread_receiving() {
+    let processors = thread::available_parallelism().map_or(1, usize::from);
+    if processors > 1 {
+        let _ = set_parameter("core/rps_default_mask", &mask_of(processors));
+    }
+}
+
+/// The first processors as the kernel writes such a set: groups of eight hexadecimal digits, the highest first.
+fn mask_of(processors: usize) -> String {
+    let group = |first: usize| u32::MAX >> (32 - (processors - first).min(32));
+    let groups: Vec<String> =
+        (0..processors).step_by(32).rev().map(|first| format!("{:08x}", group(first))).collect();
+    groups.join(",")
+}
+
 /// A parameter of the calling thread's network namespace; `None` if this kernel lacks it.
 pub fn parameter(name: &str) -> Option<String> {
     fs::read_to_string(format!("/proc/sys/net/{name}")).ok().map(|text| text.trim().to_owned())
@@ -169,4 +187,17 @@ fn refused(why: &io::Error) -> String {
         }
     }
     text + "\n  skyhop run simulates the same scenario without any of it"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::mask_of;
+
+    #[test]
+    fn a_set_of_processors_is_written_as_the_kernel_reads_it() {
+        let written = [1, 2, 32, 33, 100].map(mask_of);
+        let expected =
+            ["00000001", "00000003", "ffffffff", "00000001,ffffffff", "0000000f,ffffffff,ffffffff,ffffffff"];
+        assert_eq!(written, expected);
+    }
 }
