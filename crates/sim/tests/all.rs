@@ -41,6 +41,7 @@ mod space_warnings;
 mod splices;
 mod stp;
 mod stp_bad_seeds;
+mod stp_beside;
 mod stp_crowd;
 mod stp_ecn;
 mod stp_promise;

@@ -9,8 +9,12 @@ use skyhop_units::Time;
 const C: f64 = 0.4;
 const BETA: f64 = 0.7;
 
-/// Round trips for which a queue must persist, although the rate falls, before other flows are taken for its cause.
+/// Round trips for which a queue must persist, although the rate falls, before other flows are taken for its cause; and as many if this
+/// flow's share of what leaves the queue falls below that part of what it was after the first.
 const STANDS: u32 = 6;
+const TAKEN: (u32, f64) = (3, 0.9);
+/// Number of reductions of which one is followed by a look whether the queue goes with it: others gain by each look.
+const LOOKS: u32 = 4;
 /// Reductions for losses before other flows are taken for their cause, and round trips without a loss after which the count is reset.
 const CUTS: u32 = 3;
 const CALM: u32 = 32;
@@ -18,10 +22,12 @@ const CALM: u32 = 32;
 /// Evidence of other flows that fill the queue.
 #[derive(Debug, Default)]
 pub(super) struct Rival {
-    /// Round trips for which a queue has persisted, the rate when it began, and its delay then, seconds.
+    /// Round trips for which a queue has persisted, the rate when it began, its delay then, seconds, and this flow's share of what left
+    /// it in the first of them.
     stood: u32,
     before: f64,
     queue: f64,
+    share: f64,
     /// Recent reductions for losses, and round trips since the last one.
     cuts: u32,
     calm: u32,
@@ -47,14 +53,15 @@ impl Rival {
         self.cuts >= CUTS
     }
 
-    /// Records a queue at the end of a round trip. Returns the rate when the queue began, if it has persisted for [`STANDS`] round trips
-    /// and has not become shorter.
-    pub fn stands(&mut self, rate: f64, queue: f64) -> Option<f64> {
+    /// Records a queue at the end of a round trip, and the rate at which this flow's packets left it. Returns the flow's rate when the
+    /// queue began, if the queue has persisted for [`STANDS`] round trips, or while others took more of it, and has not become shorter.
+    pub fn stands(&mut self, rate: f64, queue: f64, share: f64) -> Option<f64> {
         if self.stood == 0 {
-            (self.before, self.queue) = (rate, queue);
+            (self.before, self.queue, self.share) = (rate, queue, share);
         }
         self.stood += 1;
-        if self.stood < STANDS {
+        let taken = self.stood >= TAKEN.0 && share < TAKEN.1 * self.share;
+        if self.stood < STANDS && !taken {
             return None;
         }
         self.stood = 0;
@@ -77,6 +84,8 @@ pub(super) struct CubicWindow {
     /// Congestion window, packets.
     pub window: f64,
     pub w_max: f64,
+    /// Reductions so far.
+    cuts: u32,
     estimate: f64,
     epoch: Time,
     k: f64,
@@ -89,7 +98,7 @@ impl CubicWindow {
         let window = window.max(4.0);
         let w_max = window / BETA;
         let k = ((w_max - window) / C).cbrt();
-        Self { window, w_max, estimate: window, epoch: now, k, grown: now }
+        Self { window, w_max, cuts: 0, estimate: window, epoch: now, k, grown: now }
     }
 
     /// Time of the latest reduction.
@@ -97,7 +106,13 @@ impl CubicWindow {
         self.epoch
     }
 
+    /// Returns true if the flow is to look whether the queue goes with the latest reduction.
+    pub fn is_to_look(&self) -> bool {
+        self.cuts.is_multiple_of(LOOKS)
+    }
+
     pub fn cut(&mut self, now: Time) {
+        self.cuts += 1;
         // Fast convergence (RFC 9438 §4.7).
         self.w_max = if self.window < self.w_max { self.window * (1.0 + BETA) / 2.0 } else { self.window };
         self.window = (self.window * BETA).max(4.0);
@@ -117,5 +132,39 @@ impl CubicWindow {
         let alpha = if self.estimate >= self.w_max { 1.0 } else { 3.0 * (1.0 - BETA) / (1.0 + BETA) };
         self.estimate += alpha * part;
         self.window = self.window.max(self.estimate);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Round trips after which others are recognized, by this flow's share of what leaves the queue in each.
+    fn recognized_after(shares: &[f64], queue: impl Fn(usize) -> f64) -> Option<usize> {
+        let mut rival = Rival::default();
+        (0..shares.len()).find(|n| rival.stands(10.0, queue(*n), shares[*n]).is_some()).map(|n| n + 1)
+    }
+
+    #[test]
+    fn others_are_recognized_sooner_if_they_take_a_part_of_the_queue() {
+        let stands = |_| 0.1;
+        assert_eq!(recognized_after(&[8.0; 7], stands), Some(6));
+        assert_eq!(recognized_after(&[8.0, 7.9, 7.3, 7.3, 7.3, 7.3], stands), Some(6));
+        assert_eq!(recognized_after(&[8.0, 7.5, 7.1], stands), Some(3));
+        assert_eq!(recognized_after(&[8.0, 7.5, 7.3, 7.1], stands), Some(4));
+        // A queue that goes was this flow's own.
+        let goes = |n: usize| 0.1 - 0.02 * n as f64;
+        assert_eq!(recognized_after(&[8.0, 7.5, 7.1], goes), None);
+        assert_eq!(recognized_after(&[8.0; 6], goes), None);
+    }
+
+    #[test]
+    fn one_reduction_of_four_is_followed_by_a_look() {
+        let mut cubic = CubicWindow::cut_to(Time::ZERO, 100.0);
+        let looks = [(); 8].map(|()| {
+            cubic.cut(Time::ZERO);
+            cubic.is_to_look()
+        });
+        assert_eq!(looks, [false, false, false, true, false, false, false, true]);
     }
 }

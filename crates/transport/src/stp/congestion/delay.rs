@@ -42,6 +42,11 @@ const STEPS: [f64; 4] = [1.1, 1.3, 1.6, 2.0];
 const LUMPS: f64 = 1.35;
 /// Time for which the highest confirmed rate is remembered.
 const MEMORY: Span = Span::from_secs(30);
+/// Window in packets below which one step of an increase is enough to try the remembered rate: a sample takes a round trip there.
+const FEW: f64 = 16.0;
+/// Factor by which packets leave the queue faster than they came, and by which the remembered rate exceeds the present one, if the path
+/// is taken to carry more than before.
+const WIDER: (f64, f64) = (2.0, 4.0);
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum RatePhase {
@@ -475,8 +480,11 @@ impl Delay {
             }
             let next = (step + 1).min(STEPS.len() - 1);
             let before = self.memory.0;
+            let few = self.rate * floor < FEW * self.mss;
             let (rate, aim) = match aim {
-                None if step >= 1 && before > 2.0 * STEPS[next] * self.rate => (before / 2.0, Some(before)),
+                None if (step >= 1 || few) && before > 2.0 * STEPS[next] * self.rate => {
+                    (before / 2.0, Some(before))
+                }
                 Some(aim) => ((2.0 * self.rate).min(aim), Some(aim)),
                 None => (STEPS[next] * self.rate, None),
             };
@@ -576,7 +584,7 @@ impl Delay {
         }
         self.rival.calm();
         if queue > floor / 8.0 && (queue > 1.5 * target || self.rival.starves(self.rate)) {
-            if let Some(before) = self.rival.stands(self.rate, queue) {
+            if let Some(before) = self.rival.stands(self.rate, queue, self.carried(sample)) {
                 self.rivals(now, 0.7 * before, true);
                 return true;
             }
@@ -628,7 +636,7 @@ impl Delay {
             if lost && sample.sent_from >= cubic.cut_at() {
                 deep |= queue > self.target();
                 cubic.cut(now);
-                look = deep.then(|| now + Span::from_secs_f64(2.0 * rtt));
+                look = (deep && cubic.is_to_look()).then(|| now + Span::from_secs_f64(2.0 * rtt));
             }
         }
         let small = queue < 0.5 * self.target();
@@ -638,9 +646,14 @@ impl Delay {
         let while_alone = Span::from_secs_f64(ALONE * rtt);
         let begun = Time::from_nanos(now.as_nanos().saturating_sub(while_alone.as_nanos()));
         let alone = chance && cubic.cut_at() < begun && self.empty(begun);
-        if free || emptied || alone {
-            let rate = sample.filter(PollSample::full).map_or(self.rate, |sample| sample.arrives());
-            self.cruise(now, rate);
+        // A queue that went much faster than it was fed, and without a loss, has left at a rate that the path did not have before.
+        let widened = small
+            && self.memory.0 > WIDER.1 * self.rate
+            && sample
+                .is_some_and(|sample| sample.arrives() > WIDER.0 * sample.leaves() && sample.lost() == 0);
+        if free || emptied || alone || widened {
+            let arrives = sample.filter(PollSample::full).map_or(self.rate, |sample| sample.arrives());
+            self.cruise(now, if widened { arrives.min(self.rate) } else { arrives });
             return;
         }
         look = look.filter(|until| now < *until);
