@@ -53,14 +53,14 @@ impl Rival {
         self.cuts >= CUTS
     }
 
-    /// Records a queue at the end of a round trip, and the rate at which this flow's packets left it. Returns the flow's rate when the
+    /// Records a queue at the end of a round trip, and the rate at which this flow's packets left it, if that is certain. Returns the flow's rate when the
     /// queue began, if the queue has persisted for [`STANDS`] round trips, or while others took more of it, and has not become shorter.
-    pub fn stands(&mut self, rate: f64, queue: f64, share: f64) -> Option<f64> {
+    pub fn stands(&mut self, rate: f64, queue: f64, share: Option<f64>) -> Option<f64> {
         if self.stood == 0 {
-            (self.before, self.queue, self.share) = (rate, queue, share);
+            (self.before, self.queue, self.share) = (rate, queue, share.unwrap_or(0.0));
         }
         self.stood += 1;
-        let taken = self.stood >= TAKEN.0 && share < TAKEN.1 * self.share;
+        let taken = self.stood >= TAKEN.0 && share.is_some_and(|share| share < TAKEN.1 * self.share);
         if self.stood < STANDS && !taken {
             return None;
         }
@@ -142,7 +142,7 @@ mod tests {
     /// Round trips after which others are recognized, by this flow's share of what leaves the queue in each.
     fn recognized_after(shares: &[f64], queue: impl Fn(usize) -> f64) -> Option<usize> {
         let mut rival = Rival::default();
-        (0..shares.len()).find(|n| rival.stands(10.0, queue(*n), shares[*n]).is_some()).map(|n| n + 1)
+        (0..shares.len()).find(|n| rival.stands(10.0, queue(*n), Some(shares[*n])).is_some()).map(|n| n + 1)
     }
 
     #[test]

@@ -502,6 +502,11 @@ impl Delay {
         }
     }
 
+    /// Returns true if the channel loses packets or lets them pass each other, so that a loss may be due to chance.
+    fn varies_by_chance(&self) -> bool {
+        self.losses.usual() > LOSSY || self.samples.reorders()
+    }
+
     fn prove_rate(&mut self, now: Time, rate: f64) {
         self.proven = (self.proven.0.max(rate), now);
         if rate >= self.memory.0 || now.since(self.memory.1) > MEMORY {
@@ -584,7 +589,9 @@ impl Delay {
         }
         self.rival.calm();
         if queue > floor / 8.0 && (queue > 1.5 * target || self.rival.starves(self.rate)) {
-            if let Some(before) = self.rival.stands(self.rate, queue, self.carried(sample)) {
+            // Where the channel loses packets or lets them pass each other, shares vary by chance.
+            let share = (!self.varies_by_chance()).then(|| self.carried(sample));
+            if let Some(before) = self.rival.stands(self.rate, queue, share) {
                 self.rivals(now, 0.7 * before, true);
                 return true;
             }
@@ -623,7 +630,7 @@ impl Delay {
         let queue = self.queue(Time::ZERO).unwrap_or(0.0);
         let sample = self.samples.latest(Span::from_secs_f64(rtt), Time::ZERO);
         cubic.grow(now, rtt);
-        let chance = self.losses.usual() > LOSSY || self.samples.reorders();
+        let chance = self.varies_by_chance();
         if now.since(self.round).as_secs_f64() >= rtt
             && let Some(sample) = sample
         {
