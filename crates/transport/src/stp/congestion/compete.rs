@@ -53,8 +53,9 @@ impl Rival {
         self.cuts >= CUTS
     }
 
-    /// Records a queue at the end of a round trip, and the rate at which this flow's packets left it, if that is certain. Returns the flow's rate when the
-    /// queue began, if the queue has persisted for [`STANDS`] round trips, or while others took more of it, and has not become shorter.
+    /// Records a queue at the end of a round trip, and the rate at which this flow's packets left it, if that is certain. Returns the
+    /// flow's rate when the queue began, if the queue has persisted for [`STANDS`] round trips, or while others took more of it, and
+    /// has not become shorter.
     pub fn stands(&mut self, rate: f64, queue: f64, share: Option<f64>) -> Option<f64> {
         if self.stood == 0 {
             (self.before, self.queue, self.share) = (rate, queue, share.unwrap_or(0.0));
