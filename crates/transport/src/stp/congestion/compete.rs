@@ -9,9 +9,9 @@ use skyhop_units::Time;
 const C: f64 = 0.4;
 const BETA: f64 = 0.7;
 
-/// Round trips for which a queue must persist, although the rate falls, before other flows are taken for its cause; and as many if this
-/// flow's share of what leaves the queue falls below that part of what it was after the first.
+/// Round trips for which a queue must persist, although the rate falls, before other flows are taken for its cause.
 const STANDS: u32 = 6;
+/// Round trips that are enough if this flow's share of what leaves the queue has fallen below this part of what it was in the first.
 const TAKEN: (u32, f64) = (3, 0.9);
 /// Number of reductions of which one is followed by a look whether the queue goes with it: others gain by each look.
 const LOOKS: u32 = 4;
