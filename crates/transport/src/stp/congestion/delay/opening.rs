@@ -7,7 +7,8 @@
 use super::super::AnswerSignals;
 use super::super::samples::PollSample;
 use super::super::start::{StartTrain, TRAINS, TrainResult};
-use super::{Delay, RatePhase, RateTrial, STEPS};
+use super::climb::STEPS;
+use super::{Delay, RatePhase, RateTrial};
 use skyhop_units::{Span, Time};
 
 /// Factor of a train's length over the preceding train: if the parts of that one agreed, and if not.

@@ -1,0 +1,145 @@
+//! Increases of the rate by delay: the steps, how each is judged, and how it ends.
+//!
+//! Follows docs/stp.md §8.3 rule 6, and RFC 9959 §4.5 for the retreat after losses.
+//! Leaves out the trains before the first increase (`opening`) and when an increase begins (`delay`).
+
+use super::super::AnswerSignals;
+use super::{CARRIED, Delay, NOISE, RatePhase, RateTrial};
+use skyhop_units::{Span, Time};
+
+/// Factors of successive increases of the rate while there is no queue.
+pub(super) const STEPS: [f64; 4] = [1.1, 1.3, 1.6, 2.0];
+/// Window in packets below which one step of an increase is enough to try the remembered rate: a sample takes a round trip there.
+const FEW: f64 = 16.0;
+
+impl Delay {
+    pub(super) fn ramp(&mut self, signals: &AnswerSignals, rate: f64, aim: Option<f64>, step: usize) {
+        self.set_rate(rate);
+        self.phase = RatePhase::Ramp { aim, since: signals.now, step };
+        self.trial = RateTrial { first: signals.next, rate: self.rate, ..RateTrial::default() };
+    }
+
+    /// Queue's delay at the end of an increase, seconds: the smaller measurement of the last two POLLs, or of more if jitter is large.
+    pub(super) fn rising(&self, since: Time) -> f64 {
+        let late = self.samples.last().map_or(Time::ZERO, |last| last.sent_at);
+        let span = Span::from_secs_f64(4.0 * self.samples.unrest());
+        let from = since.max(Time::from_nanos(late.as_nanos().saturating_sub(span.as_nanos())));
+        let least = self.samples.least_rtt(since, 2).min(self.samples.least_rtt(from, 64));
+        let seen = least.zip(self.floor.get());
+        seen.map_or(0.0, |(rtt, floor)| rtt.saturating_sub(floor).as_secs_f64())
+    }
+
+    /// The safe retreat of RFC 9959 §4.5: a trial of a rate ends once reports of loss exceed the bound, even if POLLs were lost as well.
+    pub(super) fn overshoots(&mut self, signals: &AnswerSignals) -> bool {
+        let AnswerSignals { now, feedback, .. } = *signals;
+        // Losses of an outage say nothing about the rate.
+        let (RatePhase::Ramp { .. }, Some(last), false) = (self.phase, feedback.lost_number, self.silent)
+        else {
+            return false;
+        };
+        if last < self.trial.first {
+            return false;
+        }
+        self.trial.lost += feedback.lost_on_trial as f64 / self.mss;
+        self.trial.last = self.trial.last.max(last);
+        let (lost, sent) = (self.trial.lost, (self.trial.last - self.trial.first + 1) as f64);
+        let part = (lost / sent).min(0.9);
+        // If the path reorders packets, reports include packets that are only late.
+        let too_much = !self.samples.reorders()
+            && self.losses.beyond(lost, sent)
+            && part > 1.0 - CARRIED + self.losses.usual();
+        if too_much {
+            self.opening.saved = None;
+            self.proven.0 = self.proven.0.min(self.rate);
+            // The rate may be lower by now, to look at the cause of a longer round trip. The losses tell of a queue, so the rate before is
+            // not restored.
+            let rest = self.trial.rate.max(self.rate) * (1.0 - part);
+            self.cruise(now, rest.min(self.rate));
+            self.held = self.held.map(|held| held.min(rest));
+        }
+        too_much
+    }
+
+    pub(super) fn climb(&mut self, signals: &AnswerSignals, aim: Option<f64>, since: Time, step: usize) {
+        let AnswerSignals { now, busy, .. } = *signals;
+        if self.floor.steps() {
+            return;
+        }
+        let floor = self.floor.seconds();
+        let grain = (floor / 3.0).max(NOISE * self.samples.unrest());
+        let Some(sample) = self.samples.latest(Span::from_secs_f64(grain), since) else {
+            // The increase also ends if a queue persists before packets sent at this rate are acknowledged.
+            let limit = (floor / 4.0).max(self.queue_target.as_secs_f64()).max(2.0 * self.target());
+            if self.queue(self.known).is_some_and(|queue| queue > limit) {
+                match self.samples.latest(Span::from_secs_f64(grain), Time::ZERO) {
+                    Some(sample) if !sample.full() => self.untried(now),
+                    arrives => {
+                        let rate = arrives.map_or(self.rate / 2.0, |sample| sample.arrives().min(self.rate));
+                        self.cruise(now, self.drained(signals, rate));
+                    }
+                }
+            }
+            return;
+        };
+        let (arrives, leaves) = (self.carried(&sample), sample.leaves());
+        let queue = self.rising(since);
+        let limit = 0.5 * self.fair_target() + self.allowance();
+        if self.losses.judge(now, &sample, self.empty(sample.sent_from)) {
+            // The increase caused the losses: the next one waits longer.
+            self.climbs_wait = (2 * self.climbs_wait).clamp(4, 32);
+            // Few arrive for lack of data, too.
+            let least = if sample.full() { 0.0 } else { self.rate / STEPS[step] };
+            let arrives = arrives.max(least).min(self.rate);
+            self.proven.0 = self.proven.0.min(arrives);
+            return self.cruise(now, 0.95 * arrives);
+        }
+        if !sample.full() {
+            if !busy || queue > limit {
+                self.untried(now);
+            }
+            return;
+        }
+        // At least half of the rate added by this step must arrive, unless there is no queue that could hold it.
+        let most = aim.map_or(STEPS[step], |_| 2.0);
+        let added = arrives >= self.rate * (1.0 + most) / (2.0 * most) || queue < 0.25 * limit;
+        if queue > limit || (!(added && arrives >= CARRIED * leaves) && leaves > CARRIED * self.rate) {
+            self.proven = (arrives, now);
+            if aim.is_some() {
+                self.memory = (arrives, now);
+            }
+            self.cruise(now, self.drained(signals, arrives));
+        } else if aim.is_some_and(|aim| self.rate >= 0.99 * aim.min(self.bounds.1)) {
+            self.prove_rate(now, arrives.min(self.rate));
+            if !self.trusts(now) {
+                self.cruise(now, self.rate);
+            }
+        } else if busy && leaves >= CARRIED * self.rate {
+            self.prove_rate(now, arrives.min(self.rate));
+            self.climbs_wait = 0;
+            if self.trusts(now) {
+                return;
+            }
+            let next = (step + 1).min(STEPS.len() - 1);
+            let before = self.memory.0;
+            let few = self.rate * floor < FEW * self.mss;
+            let (rate, aim) = match aim {
+                None if (step >= 1 || few) && before > 2.0 * STEPS[next] * self.rate => {
+                    (before / 2.0, Some(before))
+                }
+                Some(aim) => ((2.0 * self.rate).min(aim), Some(aim)),
+                None => (STEPS[next] * self.rate, None),
+            };
+            // A rate that was confirmed before the path's rate fell is tried again at once.
+            self.ramp(signals, rate, aim, next);
+        } else if !busy {
+            self.cruise(now, self.rate);
+        }
+    }
+
+    /// Ends an increase for which there were too few data: the rate is the last that was confirmed. If none was, the increase goes on.
+    fn untried(&mut self, now: Time) {
+        if self.proven.0 > 0.0 {
+            self.cruise(now, self.rate.min(self.proven.0));
+        }
+    }
+}
