@@ -373,9 +373,18 @@ fn mean(runs: &[Vec<f64>], at: usize) -> f64 {
 }
 
 fn sharing(seeds: u64, word: &str) {
+    shared(STP, "STP", seeds, word);
+}
+
+/// The same with CUBIC in the place of STP: what can be had of the rows.
+fn cubic_instead(seeds: u64, word: &str) {
+    shared(CUBIC, "CUBIC", seeds, word);
+}
+
+fn shared(ours: &str, ours_name: &str, seeds: u64, word: &str) {
     let mbps = 50.0;
     println!(
-        "sharing 50 Mbit/s, means of {seeds} seeds: neighbour and STP (again), beside two of the neighbour's kind; each over its bar"
+        "sharing 50 Mbit/s, means of {seeds} seeds: neighbour and {ours_name} (again), beside two of the neighbour's kind; each over its bar"
     );
     let queues = |rtt_ms: f64| {
         [
@@ -391,8 +400,8 @@ fn sharing(seeds: u64, word: &str) {
     for (name, kind) in [("cubic", CUBIC), ("bbr", BBR), ("reno", RENO), ("bbr1", BBR1)] {
         for rtt_ms in [50.0, 600.0] {
             for (queue_name, queue) in queues(rtt_ms) {
-                for stp_first in [true, false] {
-                    let order = if stp_first { "STP first" } else { "STP late" };
+                for ours_first in [true, false] {
+                    let order = format!("{ours_name} {}", if ours_first { "first" } else { "late" });
                     let label = format!("{name:<5} {rtt_ms:>3} ms {queue_name:<8} {order:<9}");
                     if !label.contains(word) {
                         continue;
@@ -401,23 +410,26 @@ fn sharing(seeds: u64, word: &str) {
                     let late = 10.0 * rtt_ms / 1e3;
                     let (mut mixed, mut own, mut again) = (Vec::new(), Vec::new(), Vec::new());
                     for seed in 1..=seeds {
-                        let flows =
-                            if stp_first { [(STP, 0.0), (kind, late)] } else { [(kind, 0.0), (STP, late)] };
+                        let flows = if ours_first {
+                            [(ours, 0.0), (kind, late)]
+                        } else {
+                            [(kind, 0.0), (ours, late)]
+                        };
                         let (rates, repeats) = shares(mbps, rtt_ms, &queue, &flows, seed);
                         mixed.push(rates);
                         again.push(repeats);
                         own.push(shares(mbps, rtt_ms, &queue, &[(kind, 0.0), (kind, late)], seed).0);
                     }
-                    let (stp, other) = if stp_first { (0, 1) } else { (1, 0) };
+                    let (at, other) = if ours_first { (0, 1) } else { (1, 0) };
                     // The neighbour's goodput beside STP relative to its goodput beside its own kind, and the goodput of that
                     // second flow.
-                    let (n, s) = (mean(&mixed, other), mean(&mixed, stp));
-                    let (n_own, s_own) = (mean(&own, other), mean(&own, stp));
+                    let (n, s) = (mean(&mixed, other), mean(&mixed, at));
+                    let (n_own, s_own) = (mean(&own, other), mean(&own, at));
                     let bad = if n < 0.7 * n_own || s < 0.7 * s_own { "  <--" } else { "" };
                     println!(
                         "{label} | {n:>5.1} + {s:>5.1} = {:>5.1} ({:.2} %), own {n_own:>5.1} + {s_own:>5.1}: {:>5.2} {:>5.2}{bad}",
                         n + s,
-                        100.0 * mean(&again, stp),
+                        100.0 * mean(&again, at),
                         n / n_own.max(0.01),
                         s / s_own.max(0.01)
                     );
@@ -428,12 +440,13 @@ fn sharing(seeds: u64, word: &str) {
     for rtt_ms in [50.0, 600.0] {
         for (queue_name, queue) in queues(rtt_ms) {
             for count in [1, 2, 4, 10] {
-                let label = format!("stp x {count:<2} {rtt_ms:>3} ms {queue_name:<8}");
+                let kind = ours_name.to_lowercase();
+                let label = format!("{kind} x {count:<2} {rtt_ms:>3} ms {queue_name:<8}");
                 if !label.contains(word) {
                     continue;
                 }
                 let flows: Vec<(&str, f64)> =
-                    (0..count).map(|n| (STP, f64::from(n) * 3.0 * rtt_ms / 1e3)).collect();
+                    (0..count).map(|n| (ours, f64::from(n) * 3.0 * rtt_ms / 1e3)).collect();
                 let (mut jains, mut sums, mut worst) = (Vec::new(), Vec::new(), 0.0f64);
                 for seed in 1..=seeds {
                     let (rates, again) = shares(mbps, rtt_ms, &queue, &flows, seed);
@@ -450,6 +463,35 @@ fn sharing(seeds: u64, word: &str) {
                     "{label} | sum {sum:.1} Jain {jain:.3} (least {least:.3}), again at most {worst:.2} %{bad}"
                 );
             }
+        }
+    }
+}
+
+/// Goodput of one flow over the last 60 %, through short and long queues, by the channel's losses.
+fn alone(seeds: u64, word: &str) {
+    println!(
+        "alone: Mbit/s over the last 60 % of a minute or 120 round trips, mean of {seeds} seeds (least)"
+    );
+    for (mbps, rtt_ms) in [(50.0, 50.0), (50.0, 600.0), (100.0, 300.0), (10.0, 600.0)] {
+        let codel = "{ kind = \"codel\", limit = \"10000 packets\" }".to_owned();
+        let queues =
+            [0.1, 1.0, 4.0].map(|products| (format!("{products} BDP"), tail(mbps, rtt_ms, products)));
+        for (queue_name, queue) in queues.into_iter().chain([("codel".into(), codel)]) {
+            let mut row = format!("{mbps:>4} {rtt_ms:>3} ms {queue_name:<7} |");
+            if !row.contains(word) {
+                continue;
+            }
+            for loss in [0.0, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2] {
+                let mut case = Case::new(mbps, rtt_ms).loss(loss).flow("f0", STP, None, 0.0);
+                case.queue = queue.clone();
+                (case.duration_s, case.sample_ms) = ((120.0 * rtt_ms / 1e3).max(60.0), Some(500));
+                let rates: Vec<f64> =
+                    (1..=seeds).map(|seed| rate_of(&case.run(seed), 0, case.duration_s)).collect();
+                let mean = rates.iter().sum::<f64>() / rates.len() as f64;
+                let least = rates.iter().copied().fold(mbps, f64::min);
+                write!(row, " {loss}: {mean:.1} ({least:.1})").unwrap();
+            }
+            println!("{row}");
         }
     }
 }
@@ -610,13 +652,15 @@ fn main() {
     let table = args.first().map_or("all", String::as_str);
     let seeds = args.get(1).and_then(|n| n.parse().ok());
     let word = args.get(2).map_or("", String::as_str);
-    let tables: [Table; 8] = [
+    let tables: [Table; 10] = [
         ("tails", 20, tails),
         ("both", 1, both),
         ("jitter", 5, jitter),
         ("outages", 8, outages),
         ("steps", 16, steps),
         ("sharing", 1, sharing),
+        ("cubic-instead", 1, cubic_instead),
+        ("alone", 4, alone),
         ("crowds", 1, crowds),
         ("promised", 1, promised),
     ];

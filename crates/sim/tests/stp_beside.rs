@@ -22,11 +22,17 @@ fn delivered(result: &RunResult, flow: &str, at: f64) -> f64 {
     series.samples.iter().rfind(|(t, _)| t.as_secs_f64() <= at + 1e-9).map_or(0.0, |(_, value)| *value)
 }
 
+fn drop_tail(limit_b: u32) -> String {
+    format!("{{ kind = \"drop-tail\", limit = \"{limit_b} B\" }}")
+}
+
+const CODEL: &str = "{ kind = \"codel\", limit = \"10000 packets\" }";
+
 /// STP's part of what two flows have of 50 Mbit/s from 24 to 60 s, the neighbour beginning at 0 s and STP at 1 s.
-fn part(neighbour: &str, queue_b: u32, seed: u64) -> f64 {
+fn part(neighbour: &str, queue: &str, seed: u64) -> f64 {
     let text = format!(
         "duration = \"60 s\"\nrecord = {{ sample_interval = \"1 s\" }}\n[links.l]\nrate = \"50 Mbit/s\"\ndelay = \"25 ms\"\n\
-         queue = {{ kind = \"drop-tail\", limit = \"{queue_b} B\" }}\n\
+         queue = {queue}\n\
          [[flows]]\nname = \"a\"\npath = [\"s\", \"l\", \"u\"]\ntraffic = {{ kind = \"bulk\" }}\n\
          transport = {{ kind = \"tcp\", variant = \"{neighbour}\" }}\n\
          [[flows]]\nname = \"b\"\nstart = \"1 s\"\npath = [\"s\", \"l\", \"u\"]\ntraffic = {{ kind = \"bulk\" }}\n\
@@ -44,9 +50,43 @@ fn it_keeps_a_share_beside_flows_that_fill_the_queue() {
     for (neighbour, queue_b, least, most) in
         [("cubic", 312_500, 0.27, 0.55), ("cubic", 1_250_000, 0.27, 0.55), ("reno", 312_500, 0.38, 0.65)]
     {
-        let part = part(neighbour, queue_b, 1);
+        let part = part(neighbour, &drop_tail(queue_b), 1);
         println!("{neighbour}, {queue_b} B: {part:.3}");
         assert!((least..most).contains(&part), "{neighbour}, {queue_b} B: {part}");
+    }
+}
+
+/// Through CoDel and a queue of a tenth of a product, which lose little before they are long: STP had 0.91, 0.86 and 0.88 when such losses
+/// only made its own target shorter.
+#[test]
+fn it_leaves_a_share_where_a_queue_is_kept_short() {
+    for (neighbour, queue) in [("cubic", CODEL), ("reno", CODEL), ("cubic", &drop_tail(31_250))] {
+        let part = part(neighbour, queue, 1);
+        println!("{neighbour}, {queue}: {part:.3}");
+        assert!((0.4..0.75).contains(&part), "{neighbour}, {queue}: {part}");
+    }
+}
+
+/// One flow fills the link through queues that are short or kept short, where the channel loses nothing or one in 1,000. With steps of a
+/// tenth whatever the path, it filled 0.75 of CoDel's at 600 ms and 0.80, and 0.4 to 0.8 of a tenth of a product.
+#[test]
+fn a_flow_that_is_alone_fills_the_link_through_short_queues() {
+    for (rtt_ms, limit_b) in [(50, 31_250), (600, 375_000)] {
+        for queue in [drop_tail(limit_b), CODEL.to_owned()] {
+            for loss in [0.0, 0.001] {
+                let text = format!(
+                    "duration = \"72 s\"\nrecord = {{ sample_interval = \"1 s\" }}\n[links.l]\nrate = \"50 Mbit/s\"\n\
+                     delay = \"{} ms\"\nqueue = {queue}\nloss = {{ kind = \"packets\", probability = {loss} }}\n\
+                     [[flows]]\nname = \"a\"\npath = [\"s\", \"l\", \"u\"]\ntraffic = {{ kind = \"bulk\" }}\n\
+                     transport = {{ kind = \"stp\" }}\n",
+                    rtt_ms / 2
+                );
+                let result = run(&text, 1);
+                let mbps = (delivered(&result, "a", 72.0) - delivered(&result, "a", 24.0)) * 8e-6 / 48.0;
+                println!("{rtt_ms} ms, {queue}, loss {loss}: {mbps:.1}");
+                assert!((46.0..49.3).contains(&mbps), "{rtt_ms} ms, {queue}, loss {loss}: {mbps}");
+            }
+        }
     }
 }
 

@@ -18,6 +18,8 @@ const LOOKS: u32 = 4;
 /// Reductions for losses before other flows are taken for their cause, and round trips without a loss after which the count is reset.
 const CUTS: u32 = 3;
 const CALM: u32 = 32;
+/// Part of the largest of the shares at these reductions that the last must be below: alone, a flow has the path's rate at each.
+const LESS: f64 = 0.97;
 
 /// Evidence of other flows that fill the queue.
 #[derive(Debug, Default)]
@@ -28,8 +30,9 @@ pub(super) struct Rival {
     before: f64,
     queue: f64,
     share: f64,
-    /// Recent reductions for losses, and round trips since the last one.
+    /// Recent reductions for losses, the largest share of the path that this flow had at one of them, and round trips since the last.
     cuts: u32,
+    most: f64,
     calm: u32,
 }
 
@@ -47,10 +50,15 @@ impl Rival {
         self.calm
     }
 
-    /// Records a reduction of the rate for losses. Returns true if there were [`CUTS`] of them.
-    pub fn lost(&mut self) -> bool {
+    /// Records a reduction of the rate for losses, and the rate at which this flow's packets left the queue, if there was one. Returns
+    /// true if there were [`CUTS`] of them, and that rate has fallen.
+    pub fn lost(&mut self, share: Option<f64>) -> bool {
+        if self.cuts == 0 {
+            self.most = 0.0;
+        }
+        self.most = self.most.max(share.unwrap_or(0.0));
         (self.cuts, self.calm) = (self.cuts + 1, 0);
-        self.cuts >= CUTS
+        self.cuts >= CUTS && share.is_some_and(|share| share < LESS * self.most)
     }
 
     /// Records a queue at the end of a round trip, and the rate at which this flow's packets left it, if that is certain. Returns the
@@ -157,6 +165,26 @@ mod tests {
         let goes = |n: usize| 0.1 - 0.02 * n as f64;
         assert_eq!(recognized_after(&[8.0, 7.5, 7.1], goes), None);
         assert_eq!(recognized_after(&[8.0; 6], goes), None);
+    }
+
+    /// A flow that is alone has the path's rate at each reduction, as a measurement shows it; beside others it has less and less.
+    #[test]
+    fn reductions_tell_of_others_if_less_arrives() {
+        let seen = |shares: &[f64]| {
+            let mut rival = Rival::default();
+            shares.iter().position(|share| rival.lost(Some(*share))).map(|n| n + 1)
+        };
+        assert_eq!(seen(&[10.0, 9.8, 10.1, 9.9, 10.0, 9.85]), None);
+        assert_eq!(seen(&[10.0, 9.0, 8.5]), Some(3));
+        assert_eq!(seen(&[10.0, 10.0, 10.0, 9.5]), Some(4));
+        // What arrives without a queue is the flow's own rate.
+        let mut rival = Rival::default();
+        assert!([Some(10.0), None, None, None].iter().all(|share| !rival.lost(*share)));
+        // Long ago counts no more.
+        let mut rival = Rival::default();
+        (0..2).for_each(|_| assert!(!rival.lost(Some(20.0))));
+        (0..=CALM).for_each(|_| rival.calm());
+        assert!((0..3).all(|_| !rival.lost(Some(10.0))));
     }
 
     #[test]

@@ -20,7 +20,6 @@ use super::losses::LossJudge;
 use super::marks::MarkJudge;
 use super::samples::{PollSample, PollSamples};
 use super::start::{OpeningTrains, StartTrain};
-use climb::STEPS;
 use promise::Doubt;
 use skyhop_units::{Span, Time};
 
@@ -71,6 +70,8 @@ struct RateTrial {
     last: u64,
     /// Packets lost from the first one on.
     lost: f64,
+    /// Factor over the rate before.
+    factor: f64,
 }
 
 #[derive(Debug)]
@@ -247,11 +248,15 @@ impl Delay {
         1.5 * self.samples.unrest()
     }
 
+    /// Packets in a round trip without a queue, one at least.
+    fn packets(&self) -> f64 {
+        (self.rate * self.floor.seconds() / self.mss).max(1.0)
+    }
+
     /// Target delay without jitter, seconds: shorter for a faster flow, so that all flows converge to the same rate.
     fn fair_target(&self) -> f64 {
         let floor = self.floor.seconds();
-        let window = (self.rate * floor / self.mss).max(1.0);
-        let fair = (TARGET * floor / window.sqrt()).min(floor / 2.0);
+        let fair = (TARGET * floor / self.packets().sqrt()).min(floor / 2.0);
         (fair * self.losses.scale).max(0.001)
     }
 
@@ -265,13 +270,37 @@ impl Delay {
         Some(self.samples.least_rtt(from, 64)?.saturating_sub(floor).as_secs_f64())
     }
 
+    /// Longest delay that is no sign of a queue, seconds.
+    fn little(&self) -> f64 {
+        // One packet may wait for another. A queue that fills and drains causes jitter too, so only a part of the jitter is subtracted.
+        let packet = self.mss / self.rate.max(self.proven.0).max(self.mss);
+        0.001 + packet + self.floor.seconds() / 256.0 + 0.5 * self.samples.unrest()
+    }
+
     /// Returns true if no POLL sent since `from` has measured a queue.
     fn empty(&self, from: Time) -> bool {
         let seen = self.samples.most_rtt(from, 64).zip(self.floor.get());
-        // One packet may wait for another. A queue that fills and drains causes jitter too, so only a part of the jitter is subtracted.
-        let packet = self.mss / self.rate.max(self.proven.0).max(self.mss);
-        let little = 0.001 + packet + self.floor.seconds() / 256.0 + 0.5 * self.samples.unrest();
-        seen.is_some_and(|(rtt, floor)| rtt.saturating_sub(floor).as_secs_f64() < little)
+        seen.is_some_and(|(rtt, floor)| rtt.saturating_sub(floor).as_secs_f64() < self.little())
+    }
+
+    /// This flow's share of the path, if each POLL of the sample has measured a queue.
+    fn share_of_queue(&self, sample: &PollSample) -> Option<f64> {
+        let (least, floor) = self.samples.least_rtt(sample.sent_from, 64).zip(self.floor.get())?;
+        let stands = least.saturating_sub(floor).as_secs_f64() > self.little();
+        stands.then(|| self.carried(sample))
+    }
+
+    /// Longest queue that POLLs sent since `from` have measured, seconds.
+    fn longest_queue(&self, from: Time) -> f64 {
+        let seen = self.samples.most_rtt(from, 64).zip(self.floor.get());
+        seen.map_or(0.0, |(rtt, floor)| rtt.saturating_sub(floor).as_secs_f64())
+    }
+
+    /// Returns true if a queue is the cause of what a sample lost, as losses come with it: that counts as a mark.
+    fn blames_queue(&mut self, now: Time, sample: &PollSample) -> bool {
+        let queue = self.longest_queue(sample.sent_from);
+        self.losses.count_by_queue(sample, queue);
+        !self.varies_by_chance() && self.losses.blames_queue(now, sample, queue)
     }
 
     pub fn on_feedback(&mut self, signals: &AnswerSignals) -> bool {
@@ -442,7 +471,7 @@ impl Delay {
             // There is no queue: the path carries the present rate, and may carry more.
             self.prove_rate(now, arrives.min(leaves));
             if arrives >= CARRIED * leaves && leaves >= CARRIED * self.rate && !self.trusts(now) {
-                self.ramp(signals, STEPS[0] * self.rate, None, 0);
+                self.step_up(signals, 0);
             }
         }
     }
@@ -454,6 +483,9 @@ impl Delay {
         if self.losses.judge(now, sample, self.empty(sample.sent_from)) {
             self.congested(signals, sample);
             return true;
+        }
+        if self.blames_queue(now, sample) {
+            return self.marked(signals);
         }
         self.rival.calm();
         if queue > floor / 8.0 && (queue > 1.5 * target || self.rival.starves(self.rate)) {
@@ -473,7 +505,7 @@ impl Delay {
     fn congested(&mut self, signals: &AnswerSignals, sample: &PollSample) {
         let arrives = self.carried(sample);
         self.proven.0 = self.proven.0.min(arrives);
-        if self.rival.lost() {
+        if self.rival.lost(self.share_of_queue(sample)) {
             self.rivals(signals.now, 0.7 * self.rate, false);
         } else {
             // At least the share that RFC 9438 keeps, since the arrival rate may be low for lack of data, and the queue's delay may
@@ -505,9 +537,8 @@ impl Delay {
             self.round = now;
             let empty = self.empty(sample.sent_from);
             let _ = self.losses.judge(now, &sample, empty);
-            // Without a queue, on a channel with errors, only losses beyond chance count.
-            let lost = self.losses.any(&sample)
-                && (!(chance && empty) || self.losses.beyond(sample.lost() as f64, sample.sent as f64));
+            // Without a queue a few losses are the channel's.
+            let lost = self.losses.any(&sample) && (!empty || self.losses.is_too_much(&sample));
             if lost && sample.sent_from >= cubic.cut_at() {
                 deep |= queue > self.target();
                 cubic.cut(now);

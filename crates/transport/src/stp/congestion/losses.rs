@@ -5,6 +5,7 @@
 //! rate has the same share of losses, the channel has it.
 //! Leaves out the reaction to losses (`delay`).
 
+use super::by_queue::LossesByQueue;
 use super::samples::PollSample;
 use skyhop_units::Time;
 
@@ -21,13 +22,18 @@ const LEAST_SCALE: f64 = 0.25;
 
 /// Numbers of packets lost and sent, of which older ones weigh less.
 #[derive(Debug, Default, Clone, Copy)]
-struct Counted {
-    lost: f64,
-    sent: f64,
+pub(super) struct Counted {
+    pub lost: f64,
+    pub sent: f64,
 }
 
 impl Counted {
-    fn add(&mut self, lost: f64, sent: f64) {
+    pub fn sum(counted: &[Self]) -> Self {
+        let add = |sum: Self, one: &Self| Self { lost: sum.lost + one.lost, sent: sum.sent + one.sent };
+        counted.iter().fold(Self::default(), add)
+    }
+
+    pub fn add(&mut self, lost: f64, sent: f64) {
         let old = (-sent / HALF).exp2();
         *self = Self { lost: self.lost * old + lost, sent: self.sent * old + sent };
     }
@@ -39,6 +45,7 @@ pub(super) struct LossJudge {
     learnt: Counted,
     /// Packets in samples with a queue.
     queued: Counted,
+    by_queue: LossesByQueue,
     /// True if the last sample without a queue lost more than chance explains.
     many: bool,
     /// Samples beside a queue since the last one without, and the part of the learnt losses that still counts as the channel's.
@@ -55,6 +62,7 @@ impl Default for LossJudge {
         Self {
             learnt: Counted::default(),
             queued: Counted::default(),
+            by_queue: LossesByQueue::default(),
             many: false,
             queues: 0,
             trust: 1.0,
@@ -101,7 +109,7 @@ impl LossJudge {
             false
         } else {
             self.beside_queue(lost, sent);
-            part > self.usual() + BEYOND && self.beyond(lost, sent)
+            self.is_too_much(sample)
         };
         self.scale = (1.02 * self.scale).min(1.0);
         if congested {
@@ -109,6 +117,27 @@ impl LossJudge {
             self.wants_shorter();
         }
         congested
+    }
+
+    /// Returns true if a sample lost so much more than the channel does that the rate must be the cause.
+    pub fn is_too_much(&self, sample: &PollSample) -> bool {
+        let (lost, sent) = (sample.lost() as f64, sample.sent as f64);
+        lost / sent > self.usual() + BEYOND && self.beyond(lost, sent)
+    }
+
+    /// Counts a sample by the longest queue that it met, seconds.
+    pub fn count_by_queue(&mut self, sample: &PollSample, queue: f64) {
+        self.by_queue.add(sample.lost() as f64, sample.sent as f64, queue);
+    }
+
+    /// Returns true if a sample lost anything, and losses come with a queue of its length: the rate is to be reduced.
+    pub fn blames_queue(&mut self, now: Time, sample: &PollSample, queue: f64) -> bool {
+        let judged = self.cut.is_some_and(|at| sample.sent_from < at);
+        let blames = sample.lost() > 0 && !judged && self.by_queue.grow_with_queue(queue);
+        if blames {
+            self.cut = Some(now);
+        }
+        blames
     }
 
     /// A loss without a queue is due to the channel.

@@ -5,6 +5,7 @@
 //! Leaves out the credit, which is the receiver's.
 
 mod answer;
+mod by_queue;
 mod compete;
 mod delay;
 mod floor;

@@ -7,8 +7,10 @@ use super::super::AnswerSignals;
 use super::{CARRIED, Delay, NOISE, RatePhase, RateTrial};
 use skyhop_units::{Span, Time};
 
-/// Factors of successive increases of the rate while there is no queue.
+/// Largest factors of successive increases of the rate while there is no queue. The number of those that are smaller for a faster flow,
+/// and the smallest part that is then added in the first.
 pub(super) const STEPS: [f64; 4] = [1.1, 1.3, 1.6, 2.0];
+const GENTLE: (usize, f64) = (2, 0.015);
 /// Window in packets below which one step of an increase is enough to try the remembered rate: a sample takes a round trip there.
 const FEW: f64 = 16.0;
 
@@ -17,6 +19,25 @@ impl Delay {
         self.set_rate(rate);
         self.phase = RatePhase::Ramp { aim, since: signals.now, step };
         self.trial = RateTrial { first: signals.next, rate: self.rate, ..RateTrial::default() };
+        self.trial.factor = STEPS[step];
+    }
+
+    /// Raises the rate by this step.
+    pub(super) fn step_up(&mut self, signals: &AnswerSignals, step: usize) {
+        let factor = self.factor(step);
+        self.ramp(signals, factor * self.rate, None, step);
+        self.trial.factor = factor;
+    }
+
+    /// Factor of a step. In a round trip the first adds no more to a full path than half of the queue's target, 1/sqrt(w) of a round
+    /// trip: more than that overflows short queues. Where packets pass each other, so little could not be seen to arrive.
+    fn factor(&self, step: usize) -> f64 {
+        let most = STEPS[0] - 1.0;
+        if step >= GENTLE.0 || self.samples.reorders() {
+            return STEPS[step];
+        }
+        let part = self.packets().sqrt().recip().clamp(GENTLE.1, most) / most;
+        1.0 + part * (STEPS[step] - 1.0)
     }
 
     /// Queue's delay at the end of an increase, seconds: the smaller measurement of the last two POLLs, or of more if jitter is large.
@@ -88,10 +109,14 @@ impl Delay {
             // The increase caused the losses: the next one waits longer.
             self.climbs_wait = (2 * self.climbs_wait).clamp(4, 32);
             // Few arrive for lack of data, too.
-            let least = if sample.full() { 0.0 } else { self.rate / STEPS[step] };
+            let least = if sample.full() { 0.0 } else { self.rate / self.trial.factor };
             let arrives = arrives.max(least).min(self.rate);
             self.proven.0 = self.proven.0.min(arrives);
             return self.cruise(now, 0.95 * arrives);
+        }
+        if self.blames_queue(now, &sample) {
+            self.marked(signals);
+            return;
         }
         if !sample.full() {
             if !busy || queue > limit {
@@ -100,7 +125,7 @@ impl Delay {
             return;
         }
         // At least half of the rate added by this step must arrive, unless there is no queue that could hold it.
-        let most = aim.map_or(STEPS[step], |_| 2.0);
+        let most = aim.map_or(self.trial.factor, |_| 2.0);
         let added = arrives >= self.rate * (1.0 + most) / (2.0 * most) || queue < 0.25 * limit;
         if queue > limit || (!(added && arrives >= CARRIED * leaves) && leaves > CARRIED * self.rate) {
             self.proven = (arrives, now);
@@ -122,15 +147,14 @@ impl Delay {
             let next = (step + 1).min(STEPS.len() - 1);
             let before = self.memory.0;
             let few = self.rate * floor < FEW * self.mss;
-            let (rate, aim) = match aim {
-                None if (step >= 1 || few) && before > 2.0 * STEPS[next] * self.rate => {
-                    (before / 2.0, Some(before))
-                }
-                Some(aim) => ((2.0 * self.rate).min(aim), Some(aim)),
-                None => (STEPS[next] * self.rate, None),
-            };
             // A rate that was confirmed before the path's rate fell is tried again at once.
-            self.ramp(signals, rate, aim, next);
+            match aim {
+                None if (step >= 1 || few) && before > 2.0 * STEPS[next] * self.rate => {
+                    self.ramp(signals, before / 2.0, Some(before), next);
+                }
+                Some(aim) => self.ramp(signals, (2.0 * self.rate).min(aim), Some(aim), next),
+                None => self.step_up(signals, next),
+            }
         } else if !busy {
             self.cruise(now, self.rate);
         }

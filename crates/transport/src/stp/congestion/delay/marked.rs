@@ -1,8 +1,8 @@
-//! The reaction of the rate by delay to marks of queues (CE).
+//! The reaction of the rate by delay to marks of queues (CE), and to losses that come with a queue.
 //!
-//! Follows docs/stp.md §8.3 rule 11, and RFC 8511 for the factor of a mark, which an AQM sets before its queue is long.
+//! Follows docs/stp.md §8.3 rules 4 and 11, and RFC 8511 for the factor of a mark, which an AQM sets before its queue is long.
 //! Differs: a mark has no part in what the channel loses, and one is enough.
-//! Leaves out the marks that count (`marks`).
+//! Leaves out the marks that count (`marks`), and the losses that do (`by_queue`).
 
 use super::super::AnswerSignals;
 use super::super::answer::PollAnswer;
@@ -28,13 +28,14 @@ impl Delay {
         self.marks.judge(now, answer, free) && self.held.is_none()
     }
 
-    /// Reduces the rate after a mark. Returns false if the phase goes on.
+    /// Reduces the rate after a mark, or a loss that counts as one. Returns false if the phase goes on.
     pub(super) fn marked(&mut self, signals: &AnswerSignals) -> bool {
         let now = signals.now;
         self.losses.wants_shorter();
         let grain = Span::from_secs_f64(0.4 * self.floor.seconds());
         let sample = self.samples.latest(grain, Time::ZERO).or(self.samples.latest(Span::ZERO, Time::ZERO));
         let arrives = sample.map_or(self.rate, |sample| self.carried(&sample)).min(self.rate);
+        let share = sample.and_then(|sample| self.share_of_queue(&sample));
         let rate = (KEPT.0 * arrives).max(LEAST * self.rate);
         match self.phase {
             // The train still shows the rate, and half of it is used.
@@ -53,7 +54,7 @@ impl Delay {
                 self.climbs_wait = (2 * self.climbs_wait).clamp(WAITS.0, WAITS.1);
                 self.drain(now, rate, arrives);
             }
-            RatePhase::Cruise { .. } if self.rival.lost() => {
+            RatePhase::Cruise { .. } if self.rival.lost(share) => {
                 self.proven.0 = self.proven.0.min(arrives);
                 self.rivals(now, rate, false);
             }
