@@ -384,7 +384,7 @@ fn cubic_instead(seeds: u64, word: &str) {
 fn shared(ours: &str, ours_name: &str, seeds: u64, word: &str) {
     let mbps = 50.0;
     println!(
-        "sharing 50 Mbit/s, means of {seeds} seeds: neighbour and {ours_name} (again), beside two of the neighbour's kind; each over its bar"
+        "sharing 50 Mbit/s, means of {seeds} seeds: neighbour and {ours_name} (again), beside two of its kind; each over its bar"
     );
     let queues = |rtt_ms: f64| {
         [

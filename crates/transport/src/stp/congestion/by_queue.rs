@@ -4,7 +4,7 @@
 //! Differs from a comparison with an empty queue: beside others a queue may never be empty.
 //! Leaves out the channel's share of losses (`losses`) and the reaction (`delay`).
 
-use super::losses::Counted;
+use super::counted::Counted;
 
 /// Delays of the queue are classed by half octaves from this one on, seconds.
 const SHORTEST: f64 = 0.0005;

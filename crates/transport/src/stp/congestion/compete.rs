@@ -61,6 +61,12 @@ impl Rival {
         self.cuts >= CUTS && share.is_some_and(|share| share < LESS * self.most)
     }
 
+    /// Records a reduction of the rate for a mark. Returns true if there were [`CUTS`] of them, whatever the shares.
+    pub fn marked(&mut self) -> bool {
+        (self.cuts, self.calm) = (self.cuts + 1, 0);
+        self.cuts >= CUTS
+    }
+
     /// Records a queue at the end of a round trip, and the rate at which this flow's packets left it, if that is certain. Returns the
     /// flow's rate when the queue began, if the queue has persisted for [`STANDS`] round trips, or while others took more of it, and
     /// has not become shorter.

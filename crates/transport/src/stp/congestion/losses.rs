@@ -6,6 +6,7 @@
 //! Leaves out the reaction to losses (`delay`).
 
 use super::by_queue::LossesByQueue;
+use super::counted::Counted;
 use super::samples::PollSample;
 use skyhop_units::Time;
 
@@ -13,31 +14,10 @@ use skyhop_units::Time;
 pub(super) const ENOUGH: u64 = 20;
 /// Share of losses in addition to the channel's that counts as congestion.
 const BEYOND: f64 = 0.02;
-/// Number of packets after which the weight of an earlier packet is halved.
-const HALF: f64 = 5000.0;
 /// Samples beside a queue, without one that had none, after which half of the channel's losses are forgotten.
 const QUEUES: u32 = 32;
 /// Lower bound of [`LossJudge::scale`].
 const LEAST_SCALE: f64 = 0.25;
-
-/// Numbers of packets lost and sent, of which older ones weigh less.
-#[derive(Debug, Default, Clone, Copy)]
-pub(super) struct Counted {
-    pub lost: f64,
-    pub sent: f64,
-}
-
-impl Counted {
-    pub fn sum(counted: &[Self]) -> Self {
-        let add = |sum: Self, one: &Self| Self { lost: sum.lost + one.lost, sent: sum.sent + one.sent };
-        counted.iter().fold(Self::default(), add)
-    }
-
-    pub fn add(&mut self, lost: f64, sent: f64) {
-        let old = (-sent / HALF).exp2();
-        *self = Self { lost: self.lost * old + lost, sent: self.sent * old + sent };
-    }
-}
 
 #[derive(Debug)]
 pub(super) struct LossJudge {

@@ -7,6 +7,7 @@
 mod answer;
 mod by_queue;
 mod compete;
+mod counted;
 mod delay;
 mod floor;
 mod losses;

@@ -35,7 +35,14 @@ impl Delay {
         let grain = Span::from_secs_f64(0.4 * self.floor.seconds());
         let sample = self.samples.latest(grain, Time::ZERO).or(self.samples.latest(Span::ZERO, Time::ZERO));
         let arrives = sample.map_or(self.rate, |sample| self.carried(&sample)).min(self.rate);
-        let share = sample.and_then(|sample| self.share_of_queue(&sample));
+        let competes = match self.phase {
+            RatePhase::Cruise { .. } if self.marks.any() => self.rival.marked(),
+            RatePhase::Cruise { .. } => {
+                let share = sample.and_then(|sample| self.share_of_queue(&sample));
+                self.rival.lost(share)
+            }
+            _ => false,
+        };
         let rate = (KEPT.0 * arrives).max(LEAST * self.rate);
         match self.phase {
             // The train still shows the rate, and half of it is used.
@@ -54,7 +61,7 @@ impl Delay {
                 self.climbs_wait = (2 * self.climbs_wait).clamp(WAITS.0, WAITS.1);
                 self.drain(now, rate, arrives);
             }
-            RatePhase::Cruise { .. } if self.rival.lost(share) => {
+            RatePhase::Cruise { .. } if competes => {
                 self.proven.0 = self.proven.0.min(arrives);
                 self.rivals(now, rate, false);
             }

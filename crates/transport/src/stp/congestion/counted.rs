@@ -1,0 +1,23 @@
+//! Numbers of packets lost and sent, of which older ones weigh less.
+
+/// Number of packets after which the weight of an earlier packet is halved.
+const HALF: f64 = 5000.0;
+
+/// Numbers of packets lost and sent, of which older ones weigh less.
+#[derive(Debug, Default, Clone, Copy)]
+pub(super) struct Counted {
+    pub lost: f64,
+    pub sent: f64,
+}
+
+impl Counted {
+    pub fn sum(counted: &[Self]) -> Self {
+        let add = |sum: Self, one: &Self| Self { lost: sum.lost + one.lost, sent: sum.sent + one.sent };
+        counted.iter().fold(Self::default(), add)
+    }
+
+    pub fn add(&mut self, lost: f64, sent: f64) {
+        let old = (-sent / HALF).exp2();
+        *self = Self { lost: self.lost * old + lost, sent: self.sent * old + sent };
+    }
+}
