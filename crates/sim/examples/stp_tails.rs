@@ -1,5 +1,5 @@
-//! STP without knowledge of the path: completion tails, load in both directions, jitter, outages, rate steps, sharing, crowds; and
-//! promised rates that are wrong.
+//! STP without knowledge of the path: completion tails, load in both directions, jitter, outages, rate steps, sharing, one flow alone,
+//! crowds; and promised rates that are wrong.
 //!
 //! `cargo run --release --locked -p skyhop-sim --example stp_tails -- [TABLE] [SEEDS] [WORD]`: all tables, or one; with a word,
 //! only the rows that contain it. Differs from a sweep: the worst of the seeds counts, and is named.

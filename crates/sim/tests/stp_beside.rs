@@ -56,8 +56,8 @@ fn it_keeps_a_share_beside_flows_that_fill_the_queue() {
     }
 }
 
-/// Through CoDel and a queue of a tenth of a product, which lose little before they are long: STP had 0.91, 0.86 and 0.88 when such losses
-/// only made its own target shorter.
+/// Through CoDel and a queue of a tenth of a product, which lose little before they are long: beside CUBIC through CoDel STP had 0.89
+/// when such losses only made its own target shorter.
 #[test]
 fn it_leaves_a_share_where_a_queue_is_kept_short() {
     for (neighbour, queue) in [("cubic", CODEL), ("reno", CODEL), ("cubic", &drop_tail(31_250))] {
@@ -68,7 +68,7 @@ fn it_leaves_a_share_where_a_queue_is_kept_short() {
 }
 
 /// One flow fills the link through queues that are short or kept short, where the channel loses nothing or one in 1,000. With steps of a
-/// tenth whatever the path, it filled 0.75 of CoDel's at 600 ms and 0.80, and 0.4 to 0.8 of a tenth of a product.
+/// tenth whatever the path it had 38.2 Mbit/s through a tenth of a product at 50 ms.
 #[test]
 fn a_flow_that_is_alone_fills_the_link_through_short_queues() {
     for (rtt_ms, limit_b) in [(50, 31_250), (600, 375_000)] {

@@ -183,7 +183,7 @@ mod tests {
         assert_eq!(seen(&[10.0, 9.8, 10.1, 9.9, 10.0, 9.85]), None);
         assert_eq!(seen(&[10.0, 9.0, 8.5]), Some(3));
         assert_eq!(seen(&[10.0, 10.0, 10.0, 9.5]), Some(4));
-        // What arrives without a queue is the flow's own rate.
+        // Without a queue the flow's own rate arrives.
         let mut rival = Rival::default();
         assert!([Some(10.0), None, None, None].iter().all(|share| !rival.lost(*share)));
         // Long ago counts no more.

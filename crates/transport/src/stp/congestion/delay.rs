@@ -279,8 +279,7 @@ impl Delay {
 
     /// Returns true if no POLL sent since `from` has measured a queue.
     fn empty(&self, from: Time) -> bool {
-        let seen = self.samples.most_rtt(from, 64).zip(self.floor.get());
-        seen.is_some_and(|(rtt, floor)| rtt.saturating_sub(floor).as_secs_f64() < self.little())
+        self.longest_queue(from).is_some_and(|queue| queue < self.little())
     }
 
     /// This flow's share of the path, if each POLL of the sample has measured a queue.
@@ -291,14 +290,14 @@ impl Delay {
     }
 
     /// Longest queue that POLLs sent since `from` have measured, seconds.
-    fn longest_queue(&self, from: Time) -> f64 {
-        let seen = self.samples.most_rtt(from, 64).zip(self.floor.get());
-        seen.map_or(0.0, |(rtt, floor)| rtt.saturating_sub(floor).as_secs_f64())
+    fn longest_queue(&self, from: Time) -> Option<f64> {
+        let (most, floor) = self.samples.most_rtt(from, 64).zip(self.floor.get())?;
+        Some(most.saturating_sub(floor).as_secs_f64())
     }
 
     /// Returns true if a queue is the cause of what a sample lost, as losses come with it: that counts as a mark.
     fn blames_queue(&mut self, now: Time, sample: &PollSample) -> bool {
-        let queue = self.longest_queue(sample.sent_from);
+        let queue = self.longest_queue(sample.sent_from).unwrap_or(0.0);
         self.losses.count_by_queue(sample, queue);
         !self.varies_by_chance() && self.losses.blames_queue(now, sample, queue)
     }

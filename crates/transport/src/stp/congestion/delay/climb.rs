@@ -18,8 +18,8 @@ impl Delay {
     pub(super) fn ramp(&mut self, signals: &AnswerSignals, rate: f64, aim: Option<f64>, step: usize) {
         self.set_rate(rate);
         self.phase = RatePhase::Ramp { aim, since: signals.now, step };
-        self.trial = RateTrial { first: signals.next, rate: self.rate, ..RateTrial::default() };
-        self.trial.factor = STEPS[step];
+        self.trial =
+            RateTrial { first: signals.next, rate: self.rate, factor: STEPS[step], ..RateTrial::default() };
     }
 
     /// Raises the rate by this step.
