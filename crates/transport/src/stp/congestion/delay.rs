@@ -27,6 +27,8 @@ use skyhop_units::{Span, Time};
 const CARRIED: f64 = 0.85;
 /// Target delay of the queue: this many round trips divided by the square root of the window in packets.
 const TARGET: f64 = 2.0;
+/// Packets of this flow below which losses shorten the target no further.
+const SHORTEST: f64 = 2.0;
 /// Share of the difference from the target delay that the rate corrects in one round trip, for a queue below and above the target.
 const PULL: (f64, f64) = (0.5, 1.0);
 /// Factor that bounds the rate after a check found that round trips have grown because of a queue.
@@ -257,7 +259,9 @@ impl Delay {
     fn fair_target(&self) -> f64 {
         let floor = self.floor.seconds();
         let fair = (TARGET * floor / self.packets().sqrt()).min(floor / 2.0);
-        (fair * self.losses.scale).max(0.001)
+        // A queue shorter than two of this flow's packets cannot be kept: each packet is one.
+        let least = (SHORTEST * floor / self.packets()).min(fair);
+        (fair * self.losses.scale).max(least).max(0.001)
     }
 
     /// Queue's delay as measured by POLLs sent since `from`, seconds.

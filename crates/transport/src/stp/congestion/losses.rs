@@ -76,7 +76,12 @@ impl LossJudge {
 
     /// Judges a sample; `free` if there was no queue at any time. Returns true if its losses are due to congestion.
     pub fn judge(&mut self, now: Time, sample: &PollSample, free: bool) -> bool {
-        if sample.sent < ENOUGH || self.cut.is_some_and(|at| sample.sent_from < at) {
+        if self.cut.is_some_and(|at| sample.sent_from < at) {
+            return false;
+        }
+        // By time, not by packets: a flow that sends few in a round trip would keep the short target, and yield to others for ever.
+        self.scale = (1.02 * self.scale).min(1.0);
+        if sample.sent < ENOUGH {
             return false;
         }
         let (lost, sent) = (sample.lost() as f64, sample.sent as f64);
@@ -91,7 +96,6 @@ impl LossJudge {
             self.beside_queue(lost, sent);
             self.is_too_much(sample)
         };
-        self.scale = (1.02 * self.scale).min(1.0);
         if congested {
             self.cut = Some(now);
             self.wants_shorter();
@@ -202,6 +206,20 @@ mod tests {
         assert!(losses.judge(Time::ZERO, &sample(1000, 120), false));
         assert!((losses.usual() - 0.05).abs() < 0.001, "congestion is not learnt");
         assert!(losses.scale < 1.0, "the queue is to be shorter");
+    }
+
+    /// docs/stp.md §8.3 rule 4: 35 round trips without losses undo what halved the target, however few packets there are in them.
+    #[test]
+    fn the_target_of_a_slow_flow_returns() {
+        for sent in [4, 1000] {
+            let mut losses = LossJudge::default();
+            losses.wants_shorter();
+            let rounds = (1..100).find(|_| {
+                losses.judge(Time::ZERO, &sample(sent, 0), false);
+                losses.scale == 1.0
+            });
+            assert_eq!(rounds, Some(36), "{sent} packets");
+        }
     }
 
     /// docs/stp.md §8.3 rule 4: what a short queue lost between two POLLs is not the channel's; what is lost again is.

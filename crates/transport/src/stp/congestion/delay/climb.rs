@@ -146,10 +146,10 @@ impl Delay {
             }
             let next = (step + 1).min(STEPS.len() - 1);
             let before = self.memory.0;
-            let few = self.rate * floor < FEW * self.mss;
-            // A rate that was confirmed before the path's rate fell is tried again at once.
+            // A rate that was confirmed before the path's rate fell is tried again at once, but where packets arrive as chance has it.
+            let sure = step >= 1 || !self.varies_by_chance() || self.rate * floor < FEW * self.mss;
             match aim {
-                None if (step >= 1 || few) && before > 2.0 * STEPS[next] * self.rate => {
+                None if sure && before > 2.0 * STEPS[next] * self.rate => {
                     self.ramp(signals, before / 2.0, Some(before), next);
                 }
                 Some(aim) => self.ramp(signals, (2.0 * self.rate).min(aim), Some(aim), next),
