@@ -3,7 +3,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help tools build demo test tests-built test-rust test-hosts test-simulated test-others test-python wheel test-programs check bench bench-instructions bench-emulate bench-gateway bench-transports compare stp-tails stp-promises papers papers-gallery papers-mutate papers-seeds site properties fuzz mutants schema clean
+.PHONY: help tools build demo test tests-built test-rust test-hosts test-simulated test-others test-python wheel test-programs check bench bench-instructions bench-emulate bench-gateway bench-transports bench-beside compare stp-tails stp-promises papers papers-gallery papers-mutate papers-seeds site properties fuzz mutants schema clean
 
 CARGO := cargo
 SKYHOP := target/release/skyhop
@@ -105,6 +105,9 @@ bench-gateway: build  ## What a gateway does behind 600 ms, with the kernel's TC
 
 bench-transports: build  ## STP, QUIC (quinn) and the kernel's TCP over the same emulated satellites: seconds, return bytes (root, half an hour)
 	python3 bench/transports.py
+
+bench-beside: build  ## STP beside the kernel's CUBIC and BBR over emulated satellites: what each keeps (root, four minutes)
+	python3 bench/beside.py
 
 compare: build  ## The simulator beside this machine's kernel: 16 paths, three TCPs, STP; writes docs/fidelity.md (root, three quarters of an hour)
 	python3 bench/fidelity.py

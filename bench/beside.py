@@ -4,7 +4,7 @@ The path has a queue of one product of rate and RTT. The second flow begins ten 
 arrive in the last 60 % of 60 s, or of 120 round trips if that is longer. These are the rows of one product of `stp_tails sharing`
 (docs/stp.md §8.3), with the kernel's TCP and the hosts of STP. Four paths are emulated at a time.
 
-    python3 bench/beside.py              all rows (root or user namespaces; five minutes)
+    python3 bench/beside.py              all rows (root or user namespaces; four minutes)
     python3 bench/beside.py 600          rows of this RTT alone
 """
 
@@ -59,8 +59,10 @@ for port, words in ((9001, sys.argv[3]), (9002, sys.argv[4])):
         commands.append(subprocess.Popen(words.split(), stdin=open("/dev/zero")))
     time.sleep(gap if port == 9001 else 0)
 time.sleep(max(0, seconds - (time.monotonic() - began)))
+ended = [command.args[2] for command in commands if command.poll() is not None]
 for command in commands:
     command.kill()
+sys.exit(f"{ended} ended before its time" if ended else 0)
 """
 
 
@@ -93,9 +95,10 @@ def run(folder, rtt_ms, law, kinds):
     if done.returncode:
         sys.exit(f"{here.name}: {done.returncode}\n{done.stderr}")
     rows = json.loads(counts.read_text())
-    at = lambda when: next(row for row in rows if row[0] >= when)  # noqa: E731
-    (one, before), (two, after) = at(0.4 * seconds), at(seconds)
+    (one, before), (two, after) = (next(row for row in rows if row[0] >= when) for when in (0.4 * seconds, seconds))
     rates = [(after[flow] - before[flow]) * 8e-6 / (two - one) for flow in ("first", "second")]
+    if min(rates) <= 0:
+        sys.exit(f"{here.name}: a flow delivered nothing: {rates}\n{done.stderr}")
     return rates, json.loads((here / "out/summary.json").read_text())["emulation"]["objections"]
 
 
