@@ -91,11 +91,11 @@ fn a_flow_that_is_alone_fills_the_link_through_short_queues() {
 }
 
 /// A rate of 20 Mbit/s that falls to a tenth for some 12 s and returns is used again within 6 round trips of 40 ms, and 6.5 of 600 ms. With
-/// two steps before the remembered rate is tried it takes 7.4 in the first phase of 600 ms. If losses may shorten the queue's target below
-/// two packets, the flow takes its own queue for another's in the last phase of 40 ms: 46.8.
+/// two steps before the remembered rate is tried it takes 7.5 in the first phase of 600 ms. If losses may shorten the queue's target below
+/// two packets, the flow takes its own queue for another's in phases 8, 13 and 15 of 40 ms, and uses the rate after 12 or more.
 #[test]
 fn a_rate_that_returns_is_used_soon() {
-    let phases = [(40, 0), (40, 1), (40, 2), (40, 3), (40, 4), (40, 5), (40, 10), (600, 4), (600, 9)];
+    let phases = [(40, 0), (40, 1), (40, 2), (40, 3), (40, 4), (40, 5), (40, 8), (40, 13), (40, 15), (600, 4), (600, 9)];
     for (rtt_ms, phase) in phases {
         let (down, up) = (8.0 + 0.17 * f64::from(phase), 20.0 + 0.47 * f64::from(phase));
         // One product.

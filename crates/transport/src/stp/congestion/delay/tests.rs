@@ -167,6 +167,26 @@ fn the_target_falls_as_the_root_of_the_rate() {
     assert!((slow / fast - 2.0).abs() < 0.01 && fast > 0.01, "{slow} {fast}");
 }
 
+/// docs/stp.md §8.3 rule 4: losses shorten the target to a quarter, but to no less than two packets.
+#[test]
+fn losses_shorten_the_target_to_two_packets_at_least() {
+    let shortened = |packets: f64| {
+        let mut delay = cruising(1e6);
+        delay.on_feedback(&answer(0, 600, 1000, 1000));
+        delay.rate = packets * delay.mss / 0.6;
+        let whole = delay.fair_target();
+        (0..10).for_each(|_| delay.losses.wants_shorter());
+        (delay.fair_target() / whole, delay.fair_target() * packets / 0.6)
+    };
+    let (part, _) = shortened(400.0);
+    assert!((part - 0.25).abs() < 1e-9, "{part}");
+    let (part, in_packets) = shortened(12.0);
+    assert!(part > 0.25 && (in_packets - 2.0).abs() < 1e-9, "{part} {in_packets}");
+    // A target that is shorter without losses stays as it is.
+    let (part, _) = shortened(3.0);
+    assert!((part - 1.0).abs() < 1e-9, "{part}");
+}
+
 /// docs/stp.md §8.3: flows through one fluid queue, each with its share of the output and its own target, and feedback delayed by a
 /// round trip.
 #[test]
