@@ -24,12 +24,12 @@ const LESS: f64 = 0.97;
 /// Evidence of other flows that fill the queue.
 #[derive(Debug, Default)]
 pub(super) struct Rival {
-    /// Round trips for which a queue has persisted, the rate when it began, its delay then, seconds, and this flow's share of what left
-    /// it in the first of them.
+    /// Round trips for which a queue has persisted, its delay in the first of them, seconds, this flow's share of what left it then, and
+    /// the most that it had, which is at least its rate when the queue began.
     stood: u32,
-    before: f64,
     queue: f64,
     share: f64,
+    before: f64,
     /// Recent reductions for losses, the largest share of the path that this flow had at one of them, and round trips since the last.
     cuts: u32,
     most: f64,
@@ -67,15 +67,17 @@ impl Rival {
         self.cuts >= CUTS
     }
 
-    /// Records a queue at the end of a round trip, and the rate at which this flow's packets left it, if that is certain. Returns the
-    /// flow's rate when the queue began, if the queue has persisted for [`STANDS`] round trips, or while others took more of it, and
-    /// has not become shorter.
-    pub fn stands(&mut self, rate: f64, queue: f64, share: Option<f64>) -> Option<f64> {
+    /// Records a queue at the end of a round trip, and the rate at which this flow's packets left it, which may vary by `chance`. Returns
+    /// the most that the flow had, if the queue has persisted for [`STANDS`] round trips, or while others took more of it, and has not
+    /// become shorter.
+    pub fn stands(&mut self, rate: f64, queue: f64, share: f64, chance: bool) -> Option<f64> {
         if self.stood == 0 {
-            (self.before, self.queue, self.share) = (rate, queue, share.unwrap_or(0.0));
+            (self.before, self.queue, self.share) = (rate, queue, share);
         }
+        // The rate swings while the queue does not go with it, so that a single value may be far below what the flow had.
+        self.before = self.before.max(share);
         self.stood += 1;
-        let taken = self.stood >= TAKEN.0 && share.is_some_and(|share| share < TAKEN.1 * self.share);
+        let taken = self.stood >= TAKEN.0 && !chance && share < TAKEN.1 * self.share;
         if self.stood < STANDS && !taken {
             return None;
         }
@@ -157,7 +159,7 @@ mod tests {
     /// Round trips after which others are recognized, by this flow's share of what leaves the queue in each.
     fn recognized_after(shares: &[f64], queue: impl Fn(usize) -> f64) -> Option<usize> {
         let mut rival = Rival::default();
-        (0..shares.len()).find(|n| rival.stands(10.0, queue(*n), Some(shares[*n])).is_some()).map(|n| n + 1)
+        (0..shares.len()).find(|n| rival.stands(10.0, queue(*n), shares[*n], false).is_some()).map(|n| n + 1)
     }
 
     #[test]
@@ -171,6 +173,19 @@ mod tests {
         let goes = |n: usize| 0.1 - 0.02 * n as f64;
         assert_eq!(recognized_after(&[8.0, 7.5, 7.1], goes), None);
         assert_eq!(recognized_after(&[8.0; 6], goes), None);
+    }
+
+    /// The rate swings beside others: what counts is the most that the flow had while the queue stood.
+    #[test]
+    fn the_most_that_left_the_queue_is_kept() {
+        let mut rival = Rival::default();
+        let shares = [8.0, 20.0, 3.0];
+        let kept = shares.map(|share| rival.stands(5.0, 0.1, share, false));
+        assert_eq!(kept, [None, None, Some(20.0)]);
+        let mut rival = Rival::default();
+        let kept = [(); 6].map(|()| rival.stands(10.0, 0.1, 9.0, true));
+        assert_eq!(kept[5], Some(10.0));
+        assert!(kept[..5].iter().all(Option::is_none));
     }
 
     /// A flow that is alone has the path's rate at each reduction, as a measurement shows it; beside others it has less and less.

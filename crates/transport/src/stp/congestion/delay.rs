@@ -322,7 +322,8 @@ impl Delay {
         let Some(answer) = feedback.answer else { return false };
         self.floor.shift(self.samples.add(answer));
         let rtt = self.samples.rtt(&answer);
-        let risen = self.floor.add(now, answer.sent_at, rtt, &self.samples);
+        let filled = matches!(self.phase, RatePhase::Compete { .. }) && !self.varies_by_chance();
+        let risen = self.floor.add(now, answer.sent_at, rtt, &self.samples, filled);
         if risen {
             self.samples.restart();
             self.floor.restart(now, answer.rtt);
@@ -492,9 +493,8 @@ impl Delay {
         }
         self.rival.calm();
         if queue > floor / 8.0 && (queue > 1.5 * target || self.rival.starves(self.rate)) {
-            // Where the channel loses packets or lets them pass each other, shares vary by chance.
-            let share = (!self.varies_by_chance()).then(|| self.carried(sample));
-            if let Some(before) = self.rival.stands(self.rate, queue, share) {
+            let carried = self.carried(sample);
+            if let Some(before) = self.rival.stands(self.rate, queue, carried, self.varies_by_chance()) {
                 self.rivals(now, 0.7 * before, true);
                 return true;
             }

@@ -17,6 +17,10 @@ const STEPS: u32 = 1;
 /// Round trips before the floor expires in which the queue is drained, so that the floor can be measured again.
 const LOOK: u64 = 6;
 
+/// Number of lives for which the floor is used while others fill the queue, which would otherwise become a part of the path, and the
+/// least round trip, relative to the floor, that shows their queue.
+const FILLED: (u64, f64) = (10, 1.125);
+
 /// Round trips after a queue was found in which a jump is attributed to that queue.
 const APART: f64 = 20.0;
 
@@ -81,15 +85,17 @@ impl Floor {
         (self.step, self.grows, self.queued) = (None, true, Some(now));
     }
 
-    /// Adds the round trip of a POLL that was sent at `sent_at`, whose answer is the last of `samples`. Returns true if the floor has risen
-    /// because the path is longer.
-    pub fn add(&mut self, now: Time, sent_at: Time, rtt: Span, samples: &PollSamples) -> bool {
+    /// Adds the round trip of a POLL that was sent at `sent_at`, whose answer is the last of `samples`; `filled` if other flows fill the
+    /// queue and hardly anything is lost by chance. Returns true if the floor has risen because the path is longer.
+    pub fn add(&mut self, now: Time, sent_at: Time, rtt: Span, samples: &PollSamples, filled: bool) -> bool {
         let before = self.last.replace(rtt).unwrap_or(rtt).as_secs_f64();
         let Some((least, at)) = self.least else {
             self.least = Some((rtt, now));
             return false;
         };
-        if rtt <= least || now.since(at) > life(least) {
+        let stands = filled && rtt.as_secs_f64() > FILLED.1 * least.as_secs_f64();
+        let lives = if stands { FILLED.0 } else { 1 };
+        if rtt <= least || now.since(at).as_nanos() > life(least).as_nanos().saturating_mul(lives) {
             (self.least, self.step, self.grows) = (Some((rtt, now)), None, false);
             return false;
         }
@@ -111,7 +117,7 @@ impl Floor {
                 self.queued = self.grows.then_some(now).or(self.queued);
                 self.step = (!self.grows).then_some((sent_at, often + 1));
             }
-            Some((since, _)) => return self.confirm(now, since, samples),
+            Some((since, _)) => return self.confirm(now, since, samples, filled),
             None => {}
         }
         false
@@ -123,8 +129,8 @@ impl Floor {
     }
 
     /// Raises the floor if the path is longer: for half of a new round trip the round trips were even, and packets arrived at the rate
-    /// at which they were sent. Returns true if it did.
-    fn confirm(&mut self, now: Time, since: Time, samples: &PollSamples) -> bool {
+    /// at which they were sent. That is true of a full queue, too, but such a queue loses packets. Returns true if it did.
+    fn confirm(&mut self, now: Time, since: Time, samples: &PollSamples, filled: bool) -> bool {
         let (Some(low), Some(high)) = (samples.least_rtt(since, 64), samples.most_rtt(since, 64)) else {
             return false;
         };
@@ -133,7 +139,7 @@ impl Floor {
             let even = high.saturating_sub(low).as_secs_f64() < 0.1 * low.as_secs_f64() + 0.002;
             let as_sent = sample.arrived_in < 1.1 * sample.left_in + 0.002;
             self.step = None;
-            self.grows = !(even && as_sent);
+            self.grows = !(even && as_sent) || (filled && sample.lost() > 0);
             if !self.grows {
                 (self.least, self.queued) = (Some((low, now)), None);
                 return true;
@@ -151,6 +157,11 @@ mod tests {
 
     /// Adds round trips of POLLs that are sent every `every` ms; returns the floor, and the number of round trips before it rose.
     fn feed(rtts: &[(u64, usize)], every: u64) -> (f64, Option<usize>) {
+        feed_beside(rtts, every, false, 1.0)
+    }
+
+    /// The same if others fill the queue or not, and a part of the packets arrives.
+    fn feed_beside(rtts: &[(u64, usize)], every: u64, filled: bool, part: f64) -> (f64, Option<usize>) {
         let (mut floor, mut samples) = (Floor::default(), PollSamples::default());
         let (mut at, mut risen, mut count) = (0u64, None, 0);
         for &(rtt, often) in rtts {
@@ -162,7 +173,7 @@ mod tests {
                     sent_at,
                     rtt,
                     sent,
-                    arrived: sent,
+                    arrived: (part * sent as f64) as u64,
                     clock_us,
                     needless: 0,
                     unused: Span::ZERO,
@@ -171,7 +182,7 @@ mod tests {
                     marked: 0,
                 });
                 count += 1;
-                if floor.add(sent_at + rtt, sent_at, rtt, &samples) {
+                if floor.add(sent_at + rtt, sent_at, rtt, &samples, filled) {
                     risen = Some(count);
                 }
                 at += every;
@@ -189,5 +200,20 @@ mod tests {
         assert_eq!(feed(&[(600, 10), (40, 2)], 20).0, 0.04);
         let queue: Vec<(u64, usize)> = (0..60).map(|n| (40 + 20 * n, 1)).collect();
         assert_eq!(feed(&queue, 20), (0.04, None));
+    }
+
+    /// docs/stp.md §8.3 rule 2: while others fill the queue, their queue is no part of the path after 30 s, nor because it is full.
+    #[test]
+    fn the_queue_of_others_does_not_become_a_part_of_the_path() {
+        let stands = |often| [(40, 50), (45, 1), (50, 1), (56, 1), (62, 1), (68, 1), (75, 1), (80, often)];
+        assert_eq!(feed_beside(&stands(2000), 20, true, 1.0), (0.04, None));
+        assert_eq!(feed(&stands(2000), 20).0, 0.08);
+        let full = [(40, 50), (80, 60)];
+        assert_eq!(feed_beside(&full, 20, true, 0.97), (0.04, None));
+        // A path that is longer loses nothing.
+        assert_eq!(feed_beside(&full, 20, true, 1.0).0, 0.08);
+        assert_eq!(feed_beside(&full, 20, false, 0.97).0, 0.08);
+        // 300 s later the path is taken to be longer.
+        assert_eq!(feed_beside(&stands(16_000), 20, true, 1.0).0, 0.08);
     }
 }
