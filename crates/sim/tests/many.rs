@@ -106,16 +106,13 @@ fn members_are_sampled_on_request() {
     assert_eq!(result.listed().count(), 3);
 }
 
-/// The smallest of three times for loading a scenario until it could run.
+/// The time for loading a scenario until it could run.
 #[expect(clippy::disallowed_methods, reason = "two times of one run are compared; no result hangs on them")]
 fn loads_in(text: &str) -> Duration {
-    let once = || {
-        let began = Instant::now();
-        let loaded = load(text);
-        Simulation::new(&loaded.scenario, &loaded.files, 1).unwrap();
-        began.elapsed()
-    };
-    (0..3).map(|_| once()).min().unwrap()
+    let began = Instant::now();
+    let loaded = load(text);
+    Simulation::new(&loaded.scenario, &loaded.files, 1).unwrap();
+    began.elapsed()
 }
 
 #[test]
@@ -144,10 +141,16 @@ fn loading_grows_with_the_number_and_not_with_its_square() {
         ("links", links(2000), links(2000 * TIMES)),
         ("satellites", satellites(300), satellites(300 * TIMES)),
     ] {
-        let [few, many] = [loads_in(&few), loads_in(&many)];
-        let ratio = many.as_secs_f64() / few.as_secs_f64();
-        println!("{what}: {few:?}, {many:?}, {ratio:.1} times");
-        // With quadratic time it would be 64 times.
-        assert!(ratio < 3.0 * TIMES as f64, "{what}: {ratio:.1} times as long for {TIMES} times as many");
+        // With quadratic time it would be 64 times in each attempt, and not only while other processes keep the processors.
+        let ratios = (0..10).map(|_| {
+            let [few, many] = [loads_in(&few), loads_in(&many)];
+            println!("{what}: {few:?}, {many:?}");
+            many.as_secs_f64() / few.as_secs_f64()
+        });
+        let most = 3.0 * TIMES as f64;
+        assert!(
+            ratios.into_iter().any(|ratio| ratio < most),
+            "{what}: more than {most} times as long for {TIMES} times as many"
+        );
     }
 }
