@@ -553,6 +553,7 @@ fn crowd(kind: &str, count: u32, within_s: f64) -> Case {
     case
 }
 
+/// The same 100 MB by 1 to 1,000 connections of STP, and of CUBIC if the word has it.
 fn crowds(_: u64, word: &str) {
     println!(
         "crowds: 100 MB in equal parts over 250/3 Mbit/s, 600 ms; at once, and with starts within 0.1 to 1.2 s (bars: 1.3 times \

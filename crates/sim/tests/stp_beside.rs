@@ -98,7 +98,7 @@ fn two_cubic_flows_share_as_the_kernels_do() {
     assert!((rates[0] - 41.5).abs() < 2.5 && (rates[1] - 7.2).abs() < 2.5, "{rates:?}");
 }
 
-/// Among flows that fill the queue for longer than 30 s, their queue does not become a part of the path.
+/// Beside a flow that fills the queue for longer than 30 s, its queue does not become a part of the path: STP had 4.2 Mbit/s when it did.
 #[test]
 fn a_long_queue_of_others_does_not_become_a_part_of_the_path() {
     let rates = long_path(4, &[(0.0, WIDE), (6.0, "{ kind = \"stp\" }")], 1);
