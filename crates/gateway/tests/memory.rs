@@ -22,8 +22,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// The hub's patience, in seconds.
-const PATIENCE: u64 = 8;
+/// The hub's patience, in seconds: far less than the 10 s for which its memory may be used up.
+const PATIENCE: u64 = 4;
 /// Places of one user among the first windows that are a quarter of 2 MB: half of them.
 const PLACES: usize = 15;
 
@@ -130,10 +130,24 @@ impl<C: Fn() -> Time + Copy> World<C> {
                 None => return id,
                 answer => assert_eq!(answer, Some(Answer::Connected)),
             }
-            // Until the kernel has taken as much as it does.
-            self.steps(Duration::from_millis(200), |_| false);
+            self.wait_for_stop(id);
         }
         panic!("the memory is never used up");
+    }
+
+    /// Waits until the kernel and the hub have taken as much of a stream's data as they do.
+    fn wait_for_stop(&mut self, id: u64) {
+        let trunk = self.terminal.link.unwrap();
+        let mut before = u64::MAX;
+        for _ in 0..100 {
+            let left = self.terminal.engine.trunk(trunk).unwrap().unacknowledged(id);
+            if left == before {
+                return;
+            }
+            before = left;
+            self.steps(Duration::from_millis(200), |_| false);
+        }
+        panic!("the data of stream {id} are all taken");
     }
 }
 
