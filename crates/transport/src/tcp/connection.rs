@@ -9,11 +9,12 @@
 use super::agreed::Agreed;
 use super::config::Config;
 use super::events::{Event, PendingEvents};
+use super::flight::NextSegment;
 use super::marks::MarkEcho;
 use super::memory::Memory;
 use super::opening::Beginning;
 use super::receiver::Receiver;
-use super::sender::{NextSegment, Sender, SenderStats};
+use super::sender::{Sender, SenderStats};
 use super::socket_pair::SocketPair;
 use super::state::{ConnectionState, Parting, State};
 use super::timestamps::Timestamping;

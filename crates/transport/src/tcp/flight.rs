@@ -7,9 +7,49 @@
 use super::config::LossRecovery;
 use super::scoreboard::Ranges;
 use super::segments::{Keep, Segments};
+use super::send_buffer::SendBuffer;
+use skyhop_units::Time;
 
 /// Largest duplicate threshold reached by adaptation, as in Linux.
 const MOST_DUPLICATES: u32 = 300;
+
+/// A segment to send: [seq, seq + len), and true if a FIN follows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct NextSegment {
+    pub seq: u64,
+    pub len: u32,
+    pub fin: bool,
+}
+
+impl NextSegment {
+    pub const NOTHING: Self = Self { seq: 1, len: 0, fin: false };
+
+    /// One past its last sequence number.
+    #[inline]
+    pub fn end(&self) -> u64 {
+        self.seq + self.len as u64 + self.fin as u64
+    }
+
+    /// One past its last byte.
+    #[inline]
+    pub fn data_end(&self) -> u64 {
+        self.seq + self.len as u64
+    }
+
+    /// Returns true if the congestion window, which ends at `limit`, has room for this segment: for all of it, or, if it need not be
+    /// `whole`, for a part, to which it is cut.
+    #[inline]
+    pub fn fit(&mut self, limit: u64, whole: bool) -> bool {
+        if self.data_end() <= limit {
+            return true;
+        }
+        if whole || limit <= self.seq {
+            return false;
+        }
+        (self.len, self.fin) = ((limit - self.seq) as u32, false);
+        true
+    }
+}
 
 /// The send sequence space. Offsets count from the initial sequence number: the SYN is 0, data begin at 1.
 #[derive(Debug)]
@@ -66,6 +106,32 @@ impl Flight {
         self.segments.take_back();
     }
 
+    /// The segment that begins at `seq`: at most a full one, and not beyond data that are selectively acknowledged. With
+    /// `repeat_whole` sent data are not mixed with new data.
+    #[inline]
+    pub fn segment_at(&self, seq: u64, buffer: &SendBuffer, repeat_whole: bool) -> NextSegment {
+        let mut end = (seq + self.mss as u64).min(buffer.data_end);
+        if !self.scoreboard.is_empty()
+            && let Some(start) = self.scoreboard.next_start(seq)
+        {
+            end = end.min(start);
+        }
+        if repeat_whole && seq < self.snd_max {
+            end = end.min(self.snd_max);
+        }
+        NextSegment { seq, len: (end.max(seq) - seq) as u32, fin: buffer.fin && end == buffer.data_end }
+    }
+
+    /// Records the sending of a segment among those tracked individually.
+    #[inline]
+    pub fn track(&mut self, now: Time, segment: NextSegment) {
+        if segment.seq >= self.snd_max {
+            self.segments.push(now, segment.seq, segment.end(), true);
+        } else if let Some(index) = self.segments.starting_at(segment.seq) {
+            self.segments.sent_again(now, index, self.snd_max);
+        }
+    }
+
     /// Sequence numbers outstanding.
     #[inline]
     pub fn len(&self) -> u64 {
@@ -95,7 +161,6 @@ impl Flight {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use skyhop_units::Time;
 
     #[test]
     fn what_is_taken_back_was_never_sent_and_the_way_of_repair_stays() {

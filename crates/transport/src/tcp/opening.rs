@@ -7,8 +7,8 @@
 use super::config::Open;
 use super::connection::Connection;
 use super::events::Event;
+use super::flight::NextSegment;
 use super::memory::{Memory, cookie};
-use super::sender::NextSegment;
 use super::state::State;
 use super::timestamps::clock;
 use skyhop_units::Time;

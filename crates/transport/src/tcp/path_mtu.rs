@@ -6,8 +6,9 @@
 
 use super::config::{Config, PathMtu};
 use super::connection::Connection;
+use super::flight::NextSegment;
 use super::recovery::pipe::RecoveryPhase;
-use super::sender::{NextSegment, Sender};
+use super::sender::Sender;
 use super::state::State;
 use skyhop_units::{Span, Time};
 use skyhop_wire::{TooLarge, Version, expand};

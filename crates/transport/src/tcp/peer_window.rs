@@ -4,7 +4,7 @@
 //! Differs: the right edge never moves back, even if the peer shrinks its window.
 //! Leaves out the override timeout of §3.8.6.2.1: a window below half of the largest waits for the peer or the persist timer.
 
-use super::sender::NextSegment;
+use super::flight::NextSegment;
 use skyhop_units::{Span, Time};
 
 #[derive(Debug)]

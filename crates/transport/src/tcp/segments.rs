@@ -156,6 +156,12 @@ impl Segments {
         self.ring.get(index)
     }
 
+    /// Returns true if all is delivered, and the application had nothing more: then the path has been idle.
+    #[inline]
+    pub fn idle(&self) -> bool {
+        self.pipe == 0 && self.delivered > 0 && self.app_limited > 0
+    }
+
     pub fn front(&self) -> Option<&SentSegment> {
         self.ring.front()
     }

@@ -10,7 +10,7 @@
 
 use super::config::{Config, LossRecovery, PathMtu, Variant};
 use super::congestion::CongestionControl;
-use super::flight::Flight;
+use super::flight::{Flight, NextSegment};
 use super::marks::Marks;
 use super::memory::PathMemory;
 use super::pacing::Pacer;
@@ -47,22 +47,6 @@ pub struct SenderStats {
     pub duplicates_reported: u64,
     /// RTT samples.
     pub rtt: RttSamples,
-}
-
-/// A segment to send: [seq, seq + len), and true if a FIN follows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct NextSegment {
-    pub seq: u64,
-    pub len: u32,
-    pub fin: bool,
-}
-
-impl NextSegment {
-    pub const NOTHING: Self = Self { seq: 1, len: 0, fin: false };
-
-    fn end(&self) -> u64 {
-        self.seq + self.len as u64 + self.fin as u64
-    }
 }
 
 /// The machines of the sending half, and the state that they share.
@@ -324,11 +308,11 @@ impl Sender {
             }
         }
         let limit = self.flight.snd_una.max(1) + allowed;
-        if !self.fit(&mut segment, limit) || self.counting.burst_spent(&self.config) {
+        let fits = segment.fit(limit, self.config.silly_window_avoidance);
+        if !fits || self.counting.burst_spent(&self.config) {
             return None;
         }
-        let segment_end = segment.seq + segment.len as u64;
-        if segment_end > self.peer.edge {
+        if segment.data_end() > self.peer.edge {
             self.ask_for_window(now);
             return None;
         }
@@ -358,26 +342,13 @@ impl Sender {
         let mut segment = self.peer.cut(self.segment_at(self.flight.snd_nxt), self.flight.snd_max);
         if !self.config.silly_window_avoidance {
             let limit = segment.seq + self.room_for_new();
-            self.fit(&mut segment, limit);
+            segment.fit(limit, false);
         }
-        if segment.seq + segment.len as u64 > self.peer.edge {
+        if segment.data_end() > self.peer.edge {
             self.ask_for_window(now);
             return None;
         }
         Some(self.sent(now, segment))
-    }
-
-    /// Returns true if the congestion window, which ends at `limit`, has room for this segment: for all of it, or, without
-    /// avoidance of silly windows, for a part, to which it is cut.
-    fn fit(&self, segment: &mut NextSegment, limit: u64) -> bool {
-        if segment.seq + segment.len as u64 <= limit {
-            return true;
-        }
-        if self.config.silly_window_avoidance || limit <= segment.seq {
-            return false;
-        }
-        (segment.len, segment.fin) = ((limit - segment.seq) as u32, false);
-        true
     }
 
     /// §3.8.6.1: starts the persist timer if nothing in flight could bring a new window.
@@ -408,38 +379,18 @@ impl Sender {
         self.pipe.rack.on_timeout();
     }
 
-    /// The segment that begins at `seq`: at most a full one, and not beyond data that are selectively acknowledged.
     pub(super) fn segment_at(&self, seq: u64) -> NextSegment {
-        let mut end = (seq + self.flight.mss as u64).min(self.buffer.data_end);
-        if !self.flight.scoreboard.is_empty()
-            && let Some(start) = self.flight.scoreboard.next_start(seq)
-        {
-            end = end.min(start);
-        }
         // A retransmission of another size than the original would bring nothing new.
-        if self.path.limit < u32::MAX && seq < self.flight.snd_max {
-            end = end.min(self.flight.snd_max);
-        }
-        NextSegment {
-            seq,
-            len: (end.max(seq) - seq) as u32,
-            fin: self.buffer.fin && end == self.buffer.data_end,
-        }
+        let repeat_whole = self.path.limit < u32::MAX;
+        self.flight.segment_at(seq, &self.buffer, repeat_whole)
     }
 
     fn sent(&mut self, now: Time, segment: NextSegment) -> NextSegment {
         if self.flight.tracked {
-            if segment.seq >= self.flight.snd_max {
-                if self.flight.segments.pipe == 0
-                    && self.flight.segments.delivered > 0
-                    && self.flight.segments.app_limited > 0
-                {
-                    self.congestion.on_idle_restart(now);
-                }
-                self.flight.segments.push(now, segment.seq, segment.end(), true);
-            } else if let Some(index) = self.flight.segments.starting_at(segment.seq) {
-                self.flight.segments.sent_again(now, index, self.flight.snd_max);
+            if segment.seq >= self.flight.snd_max && self.flight.segments.idle() {
+                self.congestion.on_idle_restart(now);
             }
+            self.flight.track(now, segment);
         }
         self.note_sent(now, segment);
         segment

@@ -5,7 +5,8 @@
 //! Leaves out FACK's overdamping and rampdown, which are options of ns-2 that are off by default.
 
 use super::super::config::LossRecovery;
-use super::super::sender::{NextSegment, Sender};
+use super::super::flight::NextSegment;
+use super::super::sender::Sender;
 use super::prr::Prr;
 use super::rack::Rack;
 use skyhop_units::Time;

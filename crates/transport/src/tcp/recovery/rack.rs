@@ -4,9 +4,9 @@
 //! Differs: segments are kept in the order of their sending, so that an acknowledgment examines only those that may be lost.
 //! Leaves out the adaptation of the reordering window without DSACK, for which the RFC needs timestamps.
 
-use super::super::flight::Flight;
+use super::super::flight::{Flight, NextSegment};
 use super::super::segments::Segments;
-use super::super::sender::{NextSegment, Sender};
+use super::super::sender::Sender;
 use super::pipe::RecoveryPhase;
 use skyhop_units::{Span, Time};
 

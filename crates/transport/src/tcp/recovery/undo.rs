@@ -8,8 +8,8 @@
 
 use super::super::config::LossRecovery;
 use super::super::congestion::Before;
-use super::super::flight::Flight;
-use super::super::sender::{NextSegment, Sender};
+use super::super::flight::{Flight, NextSegment};
+use super::super::sender::Sender;
 use super::super::timestamps::clock;
 use super::pipe::RecoveryPhase;
 use skyhop_units::{Span, Time};
