@@ -5,8 +5,8 @@
 //! Leaves out the estimate from the samples (`rtt`).
 
 use super::config::{Config, LossRecovery};
+use super::flight::Flight;
 use super::rtt::RttEstimator;
-use super::sender::Sender;
 use skyhop_units::{Span, Time};
 
 /// The timer, and the segment that is timed.
@@ -78,6 +78,12 @@ impl RetransmissionTimer {
             .map(|timed| Timed { in_repair: true, ..timed });
     }
 
+    /// Defers the expiry until after `at`, if the timer runs: in Linux one timer also serves RACK's wait for late segments, which
+    /// this one therefore does not shorten.
+    pub fn defer(&mut self, at: Time) {
+        self.at = self.at.map(|rto| rto.max(at + self.rtt.granularity));
+    }
+
     /// The timed segment, if the arrival of all below `ack` ends its timing.
     #[inline]
     fn take_timed(&mut self, ack: u64) -> Option<Timed> {
@@ -86,6 +92,49 @@ impl RetransmissionTimer {
             self.timed = None;
         }
         timed
+    }
+
+    /// Measures by an acknowledgment of everything below `ack`, before it moves `snd_una`; `sample` is the RTT by a timestamp, if
+    /// there is one.
+    pub fn measure(&mut self, now: Time, ack: u64, sample: Option<Span>, flight: &mut Flight) {
+        let timed = self.take_timed(ack);
+        let rack = flight.how == LossRecovery::Rack;
+        if rack && flight.snd_una > 0 {
+            return;
+        }
+        // Linux times the handshake by its own clock, of microseconds, unless the SYN was sent again (`tcp_synack_rtt_meas`). By
+        // timestamps of milliseconds it would be shorter than any later RTT, which BBR's smallest RTT would keep for ten seconds.
+        let own = timed.filter(|timed| rack && !timed.in_repair).map(|timed| now.since(timed.at));
+        match (own.or(sample), timed) {
+            (None, Some(Timed { at, in_repair: true, .. })) => {
+                // For the timer only, and not reported as an RTT.
+                self.rtt.smooth(now.since(at));
+                self.rtt.reset_backoff();
+            }
+            _ => {
+                let Some(rtt) = own.or(sample).or(timed.map(|timed| now.since(timed.at))) else { return };
+                if flight.snd_una == 0 {
+                    flight.segments.min_rtt = Some(rtt);
+                }
+                self.rtt.sample(rtt);
+            }
+        }
+    }
+
+    /// Adds the RTT of delivered data; for retransmitted data that of a timestamp, if one was `echoed`. In Linux the latter also
+    /// counts for the smallest RTT and for congestion control (`tcp_ack_update_rtt`). Returns true if it was a sample.
+    pub fn measure_delivery(&mut self, echoed: Option<Span>, flight: &mut Flight) -> bool {
+        let rack = flight.how == LossRecovery::Rack;
+        let segments = &mut flight.segments;
+        segments.progress.echoed = echoed.filter(|_| rack && segments.progress.rtt().is_none());
+        let measured = segments.progress.rtt().or(segments.progress.echoed);
+        if let Some(rtt) = measured {
+            segments.min_rtt = Some(segments.min_rtt.map_or(rtt, |min| min.min(rtt)));
+        }
+        let Some(rtt) = measured.filter(|_| rack) else { return false };
+        // Each segment is timed: with one at a time, each retransmission would spoil the sample while the queue grows.
+        self.rtt.sample(rtt);
+        true
     }
 }
 
@@ -107,54 +156,6 @@ impl Timed {
     /// The segment, unless [start, end), sent again, is part of it.
     pub fn unless_sent_again(self, start: u64, end: u64) -> Option<Self> {
         (self.end <= start || self.end > end).then_some(self)
-    }
-}
-
-impl Sender {
-    /// Handles an acknowledgment of everything below `ack`; `sample` is the RTT by a timestamp, if there is one.
-    pub(super) fn measure(&mut self, now: Time, ack: u64, sample: Option<Span>) {
-        if self.flight.how == LossRecovery::Fack && self.fack_ages(now, ack) {
-            return;
-        }
-        let timed = self.timer.take_timed(ack);
-        let rack = self.flight.how == LossRecovery::Rack;
-        if rack && self.flight.snd_una > 0 {
-            return;
-        }
-        // Linux times the handshake by its own clock, of microseconds, unless the SYN was sent again (`tcp_synack_rtt_meas`). By
-        // timestamps of milliseconds it would be shorter than any later RTT, which BBR's smallest RTT would keep for ten seconds.
-        let own = timed.filter(|timed| rack && !timed.in_repair).map(|timed| now.since(timed.at));
-        match (own.or(sample), timed) {
-            (None, Some(Timed { at, in_repair: true, .. })) => {
-                // For the timer only, and not reported as an RTT.
-                self.timer.rtt.smooth(now.since(at));
-                self.timer.rtt.reset_backoff();
-            }
-            _ => {
-                let Some(rtt) = own.or(sample).or(timed.map(|timed| now.since(timed.at))) else { return };
-                if self.flight.snd_una == 0 {
-                    self.flight.segments.min_rtt = Some(rtt);
-                }
-                self.timer.rtt.sample(rtt);
-            }
-        }
-    }
-
-    /// Adds the RTT of delivered data; for retransmitted data that of a timestamp, if one was `echoed`. In Linux the latter also
-    /// counts for the smallest RTT and for congestion control (`tcp_ack_update_rtt`).
-    pub(super) fn note_rtt(&mut self, echoed: Option<Span>) {
-        let segments = &mut self.flight.segments;
-        let rack = self.flight.how == LossRecovery::Rack;
-        segments.progress.echoed = echoed.filter(|_| rack && segments.progress.rtt().is_none());
-        let measured = segments.progress.rtt().or(segments.progress.echoed);
-        if let Some(rtt) = measured {
-            segments.min_rtt = Some(segments.min_rtt.map_or(rtt, |min| min.min(rtt)));
-        }
-        if let Some(rtt) = measured.filter(|_| rack) {
-            // Each segment is timed: with one at a time, each retransmission would spoil the sample while the queue grows.
-            self.timer.rtt.sample(rtt);
-            self.pipe.rack.measured = true;
-        }
     }
 }
 

@@ -92,7 +92,7 @@ pub(crate) struct RttEstimator {
     initial: Span,
     min: Span,
     max: Span,
-    granularity: Span,
+    pub granularity: Span,
     pub samples: RttSamples,
 }
 

@@ -162,6 +162,11 @@ impl Segments {
         self.pipe == 0 && self.delivered > 0 && self.app_limited > 0
     }
 
+    /// Records that data delivered from now on say nothing about the path, until those in flight are delivered.
+    pub fn limit_by_application(&mut self) {
+        self.app_limited = (self.delivered + self.pipe).max(1);
+    }
+
     pub fn front(&self) -> Option<&SentSegment> {
         self.ring.front()
     }

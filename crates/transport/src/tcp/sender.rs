@@ -8,7 +8,7 @@
 //! at once, so each recovery is a file of methods of this type (`recovery`), next to machines that are handed what they need
 //! (`flight`, `peer_window`, `pacing`, `retransmission_timer`, `marks`, `recovery/rack`, `recovery/undo`).
 
-use super::config::{Config, LossRecovery, PathMtu, Variant};
+use super::config::{AfterIdle, Config, Law, LossRecovery, PathMtu, Variant};
 use super::congestion::CongestionControl;
 use super::flight::{Flight, NextSegment};
 use super::marks::Marks;
@@ -22,7 +22,7 @@ use super::recovery::undo::Undo;
 use super::retransmission_timer::RetransmissionTimer;
 use super::rtt::RttSamples;
 use super::send_buffer::SendBuffer;
-use super::window_use::WindowUse;
+use super::window_use::{OpeningAck, WindowUse};
 use skyhop_chance::Stream;
 use skyhop_units::{Span, Time};
 
@@ -77,7 +77,7 @@ impl Sender {
             peer: PeerWindow::default(),
             path: Path::new(&config),
             congestion: CongestionControl::new(&config, mss, None),
-            usage: WindowUse::default(),
+            usage: WindowUse::new(&config),
             counting: Counting::default(),
             pipe: Pipe::default(),
             undo: None,
@@ -249,7 +249,7 @@ impl Sender {
     pub fn poll(&mut self, now: Time) -> Option<NextSegment> {
         let next = self.poll_next(now);
         if next.is_none() && self.config.validate_window {
-            self.note_use();
+            self.usage.check(self.stats.segments_sent, self.congestion.cwnd(), &self.flight);
         }
         next
     }
@@ -326,8 +326,7 @@ impl Sender {
         if self.flight.snd_nxt >= self.buffer.end() {
             if self.flight.segments.pipe < self.congestion.cwnd() {
                 // draft-ietf-ccwg-bbr-06 §4.1.2.4: data delivered now say nothing about the path.
-                self.flight.segments.app_limited =
-                    (self.flight.segments.delivered + self.flight.segments.pipe).max(1);
+                self.flight.segments.limit_by_application();
             }
             return None;
         }
@@ -379,6 +378,72 @@ impl Sender {
         self.pipe.rack.on_timeout();
     }
 
+    /// Returns true if the pace allows a packet now; otherwise sets the timer.
+    fn pace_allows(&mut self, now: Time) -> bool {
+        // Only a host with something to send needs the timer.
+        if !self.pacer.waits(now) || !self.would_send() {
+            return true;
+        }
+        self.pacer.hold();
+        false
+    }
+
+    /// Returns true if the host may send now, after the window's change for an idle time that ends here.
+    fn ready(&mut self, now: Time) -> bool {
+        if self.held_up(now) {
+            return false;
+        }
+        if self.config.after_idle != AfterIdle::Keep {
+            self.note_idle(now);
+        }
+        true
+    }
+
+    /// Notices the end of an idle time, which goes on while the windows let no data out: calls in between change nothing.
+    fn note_idle(&mut self, now: Time) {
+        self.pacer.acknowledged(self.flight.snd_una);
+        let silent = self.flight.snd_una == self.flight.snd_max
+            && self.stats.bytes_sent > 0
+            && self.buffer.unsent(self.flight.snd_max) > 0
+            && self.would_send();
+        if silent {
+            let rto = self.timer.rtt.rto();
+            self.pacer.end_silence(now, rto, self.flight.snd_max, &self.config, &mut self.congestion);
+        }
+    }
+
+    /// Returns true if the host's own random delay must still pass before a packet is sent.
+    fn held_up(&mut self, now: Time) -> bool {
+        if self.config.overhead == Span::ZERO || self.pacer.released || !self.would_send() {
+            return false;
+        }
+        // As in ns-2, whose agents answer duplicates at once.
+        if self.answers_duplicate() {
+            return false;
+        }
+        self.pacer.begin_overhead(now, self.config.overhead);
+        true
+    }
+
+    /// Returns true if the windows would allow a packet.
+    pub(super) fn would_send(&self) -> bool {
+        if self.flight.how.pipe() {
+            return self.pipe_would_send();
+        }
+        if self.counting.due.is_some() {
+            return true;
+        }
+        let mut next = self.flight.snd_nxt.max(self.flight.snd_una);
+        if next < self.flight.snd_max {
+            next = self.flight.scoreboard.next_gap(next).min(self.flight.snd_max);
+        }
+        let segment = self.peer.cut(self.segment_at(next), self.flight.snd_max);
+        let end = segment.data_end();
+        let allowed = self.congestion.cwnd()
+            + self.counting.limited_transmit(&self.config, self.flight.threshold, self.flight.mss);
+        next < self.buffer.end() && end <= self.flight.snd_una.max(1) + allowed && end <= self.peer.edge
+    }
+
     pub(super) fn segment_at(&self, seq: u64) -> NextSegment {
         // A retransmission of another size than the original would bring nothing new.
         let repeat_whole = self.path.limit < u32::MAX;
@@ -423,7 +488,11 @@ impl Sender {
             }
         }
         if self.config.pacing_possible() {
-            self.pace(now, end - segment.seq);
+            // BBR version 1 paces the measured quantity, which is payload, as Linux does.
+            let payload_only = self.config.variant.law() == Law::Bbr1;
+            let headers = if payload_only { 0 } else { u64::from(self.config.headers()) };
+            let srtt = self.timer.rtt.smoothed();
+            self.pacer.pace(now, end - segment.seq + headers, srtt, &self.congestion);
         }
     }
 
@@ -451,6 +520,31 @@ impl Sender {
         } else {
             self.flight.scoreboard.insert(start, end);
         }
+    }
+
+    /// Measures the RTT by an acknowledgment of everything below `ack`; `sample` is that by a timestamp, if there is one.
+    fn measure(&mut self, now: Time, ack: u64, sample: Option<Span>) {
+        if self.flight.how == LossRecovery::Fack && self.fack_ages(now, ack) {
+            return;
+        }
+        self.timer.measure(now, ack, sample, &mut self.flight);
+    }
+
+    fn note_rtt(&mut self, echoed: Option<Span>) {
+        self.pipe.rack.measured |= self.timer.measure_delivery(echoed, &mut self.flight);
+    }
+
+    /// Grows the window by an acknowledgment of `newly` bytes.
+    pub(super) fn grow(&mut self, now: Time, newly: u64) {
+        let ack = OpeningAck {
+            now,
+            newly,
+            srtt: self.timer.rtt.smoothed(),
+            in_recovery: self.pipe.phase == RecoveryPhase::Fast,
+            prior: self.pipe.prior,
+            peer_window: self.peer.window,
+        };
+        self.usage.grow(ack, &mut self.flight, &mut self.congestion);
     }
 
     /// Handles a cumulative acknowledgment of new data.

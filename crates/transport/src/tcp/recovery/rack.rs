@@ -202,8 +202,7 @@ impl Sender {
         let patience = self.rack_patience();
         let found = self.pipe.rack.detect(now, patience, &mut self.flight.segments);
         if let Some(lost_at) = self.pipe.rack.reorder_at {
-            // In Linux one timer serves both, so that the retransmission timer does not shorten this wait.
-            self.timer.at = self.timer.at.map(|rto| rto.max(lost_at + self.config.rto_granularity));
+            self.timer.defer(lost_at);
         }
         found
     }
