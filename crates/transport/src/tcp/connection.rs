@@ -21,7 +21,7 @@ use super::timestamps::Timestamping;
 use crate::limits::{self, Cause, Limits};
 use skyhop_chance::Stream;
 use skyhop_units::{Span, Time};
-use skyhop_wire::{Ecn, Flags, Packet, TcpHeader, Transport, expand, wire_number};
+use skyhop_wire::{Ecn, Flags, Packet, TcpHeader, TooLarge, Transport, expand, wire_number};
 use std::net::SocketAddrV4;
 
 /// One end of a connection.
@@ -97,14 +97,20 @@ impl Connection {
             self.sender.begin_with(path);
         }
         if let Some(size) = memory.path_mtu {
-            self.sender.begin_with_size(size);
+            self.sender.path.begin_with(size);
         }
+        self
+    }
+
+    /// Sets the MTU of this end's own link, bytes.
+    pub fn over_link(mut self, mtu: Option<u32>) -> Self {
+        self.sender.over_link(mtu);
         self
     }
 
     /// State that this end leaves for a later connection between the two hosts.
     pub fn memory(&self) -> Memory {
-        let path_mtu = self.sender.size_found().or(self.beginning.memory.path_mtu);
+        let path_mtu = self.sender.path.found().or(self.beginning.memory.path_mtu);
         Memory { path: self.sender.learnt(), path_mtu, ..self.beginning.memory }
     }
 
@@ -245,6 +251,20 @@ impl Connection {
                 self.take_mark(packet, tcp);
                 self.handle_segment(now, tcp, packet.payload_len as u64);
             }
+        }
+    }
+
+    /// Handles a router's message that a packet was too large.
+    fn handle_too_large(&mut self, now: Time, message: &TooLarge) {
+        let Some(seq) = self.sockets.quoted_by(message) else { return };
+        if matches!(self.state(), State::Closed | State::Listen | State::TimeWait) {
+            return;
+        }
+        // RFC 5927 §4.1: only an outstanding packet can have been too large.
+        let outstanding = self.sender.flight.snd_una..self.sender.flight.snd_max;
+        let seq = expand(self.iss, seq, self.sender.flight.snd_una).filter(|s| outstanding.contains(s));
+        if let Some(seq) = seq {
+            self.sender.handle_too_large(now, seq, message.next_hop_mtu.into(), message.total_len.into());
         }
     }
 
@@ -572,7 +592,7 @@ impl Connection {
         if self.agreed.sack {
             let mut room = (40 - header.options_len() as usize - 2) / 8;
             let path = &self.sender.path;
-            if path.limit < u32::MAX {
+            if path.limited() {
                 // Blocks, the two bytes of their option and padding must fit the path and the peer's limit together with the
                 // payload.
                 let size = 4 + self.sender.config.headers() + header.options_len() + len;

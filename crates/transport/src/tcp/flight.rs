@@ -64,6 +64,8 @@ pub(crate) struct Flight {
     pub snd_nxt: u64,
     /// One past the highest byte sent.
     pub snd_max: u64,
+    /// Sequence number of the FIN, once it has been sent.
+    fin_at: Option<u64>,
     /// Payload of a full segment.
     pub mss: u32,
     pub scoreboard: Ranges,
@@ -80,6 +82,7 @@ impl Flight {
             snd_una: 0,
             snd_nxt: 0,
             snd_max: 0,
+            fin_at: None,
             mss,
             scoreboard: Ranges::default(),
             segments: Segments::default(),
@@ -120,6 +123,45 @@ impl Flight {
             end = end.min(self.snd_max);
         }
         NextSegment { seq, len: (end.max(seq) - seq) as u32, fin: buffer.fin && end == buffer.data_end }
+    }
+
+    /// Updates the sequence numbers for a segment that has been sent.
+    #[inline]
+    pub fn sent(&mut self, segment: NextSegment) {
+        let end = segment.end();
+        if segment.fin {
+            self.fin_at = Some(segment.data_end());
+        }
+        if segment.seq <= self.snd_nxt {
+            self.snd_nxt = self.snd_nxt.max(end);
+        }
+        self.snd_max = self.snd_max.max(end);
+    }
+
+    /// Updates the sequence numbers for a probe of a closed window, of one byte or the FIN: it is sent again from `snd_nxt`.
+    pub fn probed(&mut self, segment: NextSegment) {
+        if segment.fin {
+            self.fin_at = Some(segment.data_end());
+        }
+        self.snd_max = self.snd_max.max(segment.seq + 1);
+    }
+
+    /// The segment with the sequence numbers [start, end).
+    #[inline]
+    pub fn segment_of(&self, start: u64, end: u64) -> NextSegment {
+        let fin = self.fin_at.is_some_and(|at| end > at);
+        NextSegment { seq: start, len: (end - start) as u32 - fin as u32, fin }
+    }
+
+    /// One past the last byte below `end`, which may include the FIN.
+    #[inline]
+    pub fn data_end(&self, end: u64) -> u64 {
+        self.fin_at.map_or(end, |fin| end.min(fin))
+    }
+
+    /// Cuts the segments tracked individually to the present size. With `lose`, larger ones are known not to have passed.
+    pub fn cut(&mut self, lose: bool) {
+        self.segments.cut(self.mss.into(), self.fin_at, lose);
     }
 
     /// Records the sending of a segment among those tracked individually.

@@ -249,7 +249,7 @@ impl Connection {
     /// The part of the data, and of the FIN, that fits a SYN.
     fn data_on_syn(&mut self, now: Time, header: &TcpHeader) -> NextSegment {
         let mss = self.beginning.memory.mss.unwrap_or(536).min(self.sender.config.mss);
-        let mss = mss.min(self.sender.path.limit.saturating_sub(self.sender.config.headers()));
+        let mss = mss.min(self.sender.path.size_of_syn().saturating_sub(self.sender.config.headers()));
         let fin = matches!(self.sender.config.open, Open::Transactions { .. });
         self.sender.sent_with_syn(now, mss.saturating_sub(header.options_len()), fin)
     }

@@ -5,13 +5,10 @@
 //! certain. Leaves out fragmentation, and the ageing of routers' messages (RFC 1191 §6.3).
 
 use super::config::{Config, PathMtu};
-use super::connection::Connection;
-use super::flight::NextSegment;
-use super::recovery::pipe::RecoveryPhase;
-use super::sender::Sender;
-use super::state::State;
+use super::congestion::CongestionControl;
+use super::flight::{Flight, NextSegment};
 use skyhop_units::{Span, Time};
-use skyhop_wire::{TooLarge, Version, expand};
+use skyhop_wire::Version;
 
 /// Size at which the search begins, bytes, unless every link carries more (RFC 8899 §5.1.2, BASE_PLPMTU).
 const BASE: u32 = 1200;
@@ -34,8 +31,12 @@ const SIZES: [u32; 22] = [
 /// An end's knowledge of its path's MTU. Sizes are of whole packets, bytes.
 #[derive(Debug, Clone)]
 pub(crate) struct Path {
+    how: PathMtu,
+    ip: Version,
+    /// MTU of this end's own link.
+    own: u32,
     /// Largest packet sent, except for probes; `u32::MAX` while nothing is known.
-    pub limit: u32,
+    limit: u32,
     /// Size that every link carries.
     least: u32,
     /// Largest packet that both ends accept.
@@ -55,7 +56,7 @@ pub(crate) struct Path {
     /// The outstanding probe: beginning, end and size.
     pub probe: Option<(u64, u64, u32)>,
     /// Range of a lost probe, to be sent again: beginning and end. Unused if segments are tracked individually.
-    pub repeat: Option<(u64, u64)>,
+    repeat: Option<(u64, u64)>,
     /// Time at which larger sizes are probed again.
     raise_at: Option<Time>,
     /// Timeouts since the last acknowledgment, and ssthresh before the first of them.
@@ -63,6 +64,30 @@ pub(crate) struct Path {
     before: u64,
     /// Slow-start threshold to be restored once it is certain that a black hole caused the losses.
     ssthresh: Option<u64>,
+}
+
+/// The space in which a probe must fit, bytes.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ProbeRoom {
+    /// Space left in the congestion window.
+    pub left: u64,
+    /// The windows' allowance.
+    pub window: u64,
+    /// One past the last byte that the peer allows.
+    pub edge: u64,
+    /// Data written and not sent.
+    pub unsent: u64,
+}
+
+/// The consequence of a router's message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum PathReport {
+    /// None: the message is no news, or not credible.
+    Ignored,
+    /// The outstanding probe was too large.
+    ProbeTooLarge,
+    /// Every segment has to be smaller.
+    Smaller,
 }
 
 /// The search's use of the next new data.
@@ -78,6 +103,9 @@ pub(super) enum ProbeTurn {
 impl Path {
     pub fn new(config: &Config) -> Self {
         Self {
+            how: config.path_mtu,
+            ip: config.ip,
+            own: config.link_mtu.unwrap_or(u32::MAX),
             limit: config.link_mtu.unwrap_or(u32::MAX),
             least: config.ip.least_mtu(),
             most: config.mss + config.headers(),
@@ -123,288 +151,242 @@ impl Path {
     fn plateau(len: u32) -> u32 {
         PLATEAUS.iter().copied().find(|size| *size < len).unwrap_or(68)
     }
-}
 
-impl Connection {
-    /// Sets the MTU of this end's own link, bytes.
-    pub fn over_link(mut self, mtu: Option<u32>) -> Self {
-        self.sender.config.link_mtu = mtu;
-        self.sender.path = Path::new(&self.sender.config);
-        self
+    /// Largest packet before both ends have announced theirs; `u32::MAX` while nothing is known.
+    pub fn size_of_syn(&self) -> u32 {
+        self.limit
     }
 
-    /// Handles a router's message that a packet was too large.
-    pub(super) fn handle_too_large(&mut self, now: Time, message: &TooLarge) {
-        let Some(seq) = self.sockets.quoted_by(message) else { return };
-        if matches!(self.state(), State::Closed | State::Listen | State::TimeWait) {
-            return;
-        }
-        // RFC 5927 §4.1: only an outstanding packet can have been too large.
-        let outstanding = self.sender.flight.snd_una..self.sender.flight.snd_max;
-        let Some(seq) = expand(self.iss, seq, self.sender.flight.snd_una).filter(|s| outstanding.contains(s))
-        else {
-            return;
-        };
-        self.sender.handle_too_large(now, seq, message.next_hop_mtu.into(), message.total_len.into());
+    /// Returns true if packets of some size are known not to pass, or may not.
+    #[inline]
+    pub fn limited(&self) -> bool {
+        self.limit < u32::MAX
     }
-}
 
-impl Sender {
-    /// Sets the size of a full segment, once both ends have announced theirs: `most` bytes without the IP and TCP headers, of which
-    /// `options` are taken from each segment (RFC 6691).
-    pub(super) fn settle_size(&mut self, most: u32, options: u32) {
-        let path = &mut self.path;
-        let own = self.config.link_mtu.unwrap_or(u32::MAX);
-        let headers = self.config.headers();
-        (path.most, path.headers) = ((most + headers).min(own), headers + options);
-        if self.config.path_mtu == PathMtu::Probe {
+    /// Returns true if the path is searched by probes.
+    pub fn probes(&self) -> bool {
+        self.how == PathMtu::Probe
+    }
+
+    /// Settles the largest packet once both ends have announced theirs: `most` bytes without the IP and TCP headers, of which
+    /// `options` are taken from each segment (RFC 6691). Returns the payload of a full segment.
+    pub fn settle(&mut self, most: u32, options: u32, headers: u32) -> u32 {
+        (self.most, self.headers) = ((most + headers).min(self.own), headers + options);
+        if self.probes() {
             // A remembered MTU was found by a search.
-            let known = path.confirmed;
-            path.seeking = !known && path.most > path.least;
+            let known = self.confirmed;
+            self.seeking = !known && self.most > self.least;
             if !known {
-                path.limit = path.limit.min(BASE.max(path.least));
-                path.fresh = path.most > path.limit;
+                self.limit = self.limit.min(BASE.max(self.least));
+                self.fresh = self.most > self.limit;
             }
         }
-        let mss = path.mss();
-        self.set_mss(mss);
+        self.mss()
     }
 
     /// Starts with the size found by another connection.
-    pub(super) fn begin_with_size(&mut self, size: u32) {
-        self.path.limit = self.path.limit.min(size.max(self.path.least));
-        self.path.confirmed = true;
+    pub fn begin_with(&mut self, size: u32) {
+        self.limit = self.limit.min(size.max(self.least));
+        self.confirmed = true;
     }
 
     /// MTU from which another connection may start.
-    pub(super) fn size_found(&self) -> Option<u32> {
-        let path = &self.path;
-        match self.config.path_mtu {
+    pub fn found(&self) -> Option<u32> {
+        match self.how {
             PathMtu::None => None,
-            PathMtu::Icmp => Some(path.limit).filter(|limit| *limit < path.most),
-            PathMtu::Probe => Some(path.size()).filter(|_| path.confirmed && !path.seeking),
+            PathMtu::Icmp => Some(self.limit).filter(|limit| *limit < self.most),
+            PathMtu::Probe => Some(self.size()).filter(|_| self.confirmed && !self.seeking),
         }
     }
 
-    fn handle_too_large(&mut self, now: Time, seq: u64, next_hop_mtu: u32, total_len: u32) {
+    /// Handles a router's message that the outstanding packet of `total_len` bytes with sequence number `seq` was too large.
+    pub fn report(&mut self, seq: u64, next_hop_mtu: u32, total_len: u32) -> PathReport {
         // RFC 8201 §4: no IPv6 router reports less than every link carries. IPv4 routers are believed down to the minimum.
-        let nonsense = self.config.ip == Version::V6 && next_hop_mtu < self.path.least;
-        if self.config.path_mtu == PathMtu::None || nonsense {
-            return;
+        let nonsense = self.ip == Version::V6 && next_hop_mtu < self.least;
+        if self.how == PathMtu::None || nonsense {
+            return PathReport::Ignored;
         }
         let mtu = if next_hop_mtu == 0 { Path::plateau(total_len) } else { next_hop_mtu };
         // RFC 8899 §4.6.2: a size that is not below the packet's is ignored.
         if mtu >= total_len {
-            return;
+            return PathReport::Ignored;
         }
-        let mtu = mtu.max(self.path.least);
-        if self.path.probe.is_some_and(|(start, _, _)| start == seq) && mtu >= self.path.size() {
+        let mtu = mtu.max(self.least);
+        if self.probe_begins_at(seq) && mtu >= self.size() {
             // Only the probe was too large; the next one has the router's size.
-            (self.path.high, self.path.fresh) = (mtu + 1, true);
-            self.path.most = self.path.most.min(mtu);
-            self.probe_failed(now, true);
-            return;
+            (self.high, self.fresh) = (mtu + 1, true);
+            self.most = self.most.min(mtu);
+            return PathReport::ProbeTooLarge;
         }
-        if mtu >= self.path.limit {
-            return;
+        if mtu >= self.limit {
+            return PathReport::Ignored;
         }
-        let before = self.flight.mss;
-        self.path.limit = mtu;
-        self.path.high = self.path.high.min(mtu + 1);
-        if self.config.path_mtu == PathMtu::Probe {
-            self.path.confirmed = false;
+        self.limit = mtu;
+        self.high = self.high.min(mtu + 1);
+        if self.probes() {
+            self.confirmed = false;
         }
-        self.apply_size();
-        if self.flight.snd_una == 0 {
-            // Data sent with the SYN wait for the SYN's own timer.
-            self.flight.segments.cut(self.flight.mss.into(), self.buffer.fin_at(), true);
-        } else if self.flight.mss < before && self.flight.snd_max > self.flight.snd_una {
-            self.send_smaller(now);
-        }
+        PathReport::Smaller
     }
 
     /// Applies a new size: windows stay the same in bytes (RFC 4821 §6.1).
-    fn apply_size(&mut self) {
-        self.flight.mss = self.path.mss();
-        self.congestion.set_mss(self.flight.mss);
+    pub fn apply(&self, flight: &mut Flight, congestion: &mut CongestionControl) {
+        flight.mss = self.mss();
+        congestion.set_mss(flight.mss);
     }
 
-    /// Sends outstanding data that are too large again at once, in smaller segments. The window is not reduced, since nothing was
-    /// lost to congestion (RFC 1191 §6.5).
-    fn send_smaller(&mut self, now: Time) {
-        self.path.probe = None;
-        self.path.repeat = None;
-        if self.flight.how.pipe() {
-            self.flight.segments.cut(self.flight.mss.into(), self.buffer.fin_at(), true);
-            self.repair_without_signal();
-        } else {
-            self.flight.segments.cut(self.flight.mss.into(), self.buffer.fin_at(), true);
-            self.recover_timeout();
-        }
-        self.timer.timed = None;
-        self.timer.restart(now);
+    /// Forgets the probe: all outstanding data are sent again in smaller segments.
+    pub fn begin_smaller(&mut self) {
+        (self.probe, self.repeat) = (None, None);
     }
 
-    /// Repairs segments marked as lost, as after a timeout but without a congestion signal.
-    fn repair_without_signal(&mut self) {
-        let mss = u64::from(self.flight.mss);
-        self.pipe.without_signal((self.flight.segments.pipe / mss) as i64, self.flight.snd_max);
-    }
-
-    /// Handles an acknowledgment that moves snd_una by `newly` to `ack`.
-    pub(super) fn note_size(&mut self, now: Time, ack: u64, newly: u64) {
-        let path = &mut self.path;
-        path.timeouts = 0;
-        if newly >= self.flight.mss.into() && !path.confirmed {
-            path.confirmed = true;
-            if let Some(ssthresh) = path.ssthresh.take() {
-                self.congestion.set_ssthresh(ssthresh);
+    /// Handles an acknowledgment that has moved snd_una by `newly`.
+    pub fn acknowledged(
+        &mut self,
+        now: Time,
+        newly: u64,
+        flight: &mut Flight,
+        congestion: &mut CongestionControl,
+    ) {
+        let ack = flight.snd_una;
+        self.timeouts = 0;
+        if newly >= flight.mss.into() && !self.confirmed {
+            self.confirmed = true;
+            if let Some(ssthresh) = self.ssthresh.take() {
+                congestion.set_ssthresh(ssthresh);
             }
         }
-        let path = &mut self.path;
-        if path.repeat.is_some_and(|(_, end)| ack >= end) {
-            path.repeat = None;
+        if self.repeat.is_some_and(|(_, end)| ack >= end) {
+            self.repeat = None;
         }
-        if let Some((_, end, size)) = path.probe
+        if let Some((_, end, size)) = self.probe
             && ack >= end
         {
-            path.probe = None;
-            (path.limit, path.tries, path.fresh) = (size, 0, false);
-            self.apply_size();
+            self.probe = None;
+            (self.limit, self.tries, self.fresh) = (size, 0, false);
+            self.apply(flight, congestion);
         }
-        if self.path.raise_at.is_some_and(|at| at <= now) {
-            let path = &mut self.path;
-            (path.raise_at, path.seeking, path.fresh, path.high) = (None, true, true, u32::MAX);
+        if self.raise_at.is_some_and(|at| at <= now) {
+            (self.raise_at, self.seeking, self.fresh, self.high) = (None, true, true, u32::MAX);
         }
     }
 
-    /// Decides on the search's use of the next new data, from `snd_max` on. `room` is the space left in the congestion window.
-    pub(super) fn probe_turn(&mut self, now: Time, room: u64) -> ProbeTurn {
-        let repairing = self.counting.active || self.pipe.phase != RecoveryPhase::Open;
-        let path = &mut self.path;
-        if path.probe.is_some() || path.repeat.is_some() || !path.confirmed || repairing {
+    /// Decides on the search's use of the next new data, from `snd_max` on; no losses are being repaired.
+    pub fn probe_turn(&mut self, now: Time, room: ProbeRoom, flight: &Flight) -> ProbeTurn {
+        if self.probe.is_some() || self.repeat.is_some() || !self.confirmed {
             return ProbeTurn::Pass;
         }
-        let Some(size) = path.candidate() else {
-            path.seeking = false;
-            if path.size() < path.most || path.high <= path.most {
-                path.raise_at = Some(now + RAISE_AFTER);
+        let Some(size) = self.candidate() else {
+            self.seeking = false;
+            if self.size() < self.most || self.high <= self.most {
+                self.raise_at = Some(now + RAISE_AFTER);
             }
             return ProbeTurn::Pass;
         };
-        let len = u64::from(size.saturating_sub(path.headers));
+        let len = u64::from(size.saturating_sub(self.headers));
         // RFC 4821 §7.4: enough data after it that its loss would be noticed without the timer.
-        let needed = len + u64::from(self.flight.threshold + 1) * u64::from(self.flight.mss);
-        if self.buffer.unsent(self.flight.snd_max) < needed || self.window() < needed {
+        let needed = len + u64::from(flight.threshold + 1) * u64::from(flight.mss);
+        if room.unsent < needed || room.window < needed {
             return ProbeTurn::Pass;
         }
-        if room < len || self.peer.edge < self.flight.snd_max + len {
-            return if self.flight.len() > 0 { ProbeTurn::Wait } else { ProbeTurn::Pass };
+        if room.left < len || room.edge < flight.snd_max + len {
+            return if flight.len() > 0 { ProbeTurn::Wait } else { ProbeTurn::Pass };
         }
-        self.path.probe = Some((self.flight.snd_max, self.flight.snd_max + len, size));
-        ProbeTurn::Probe(NextSegment { seq: self.flight.snd_max, len: len as u32, fin: false })
+        self.probe = Some((flight.snd_max, flight.snd_max + len, size));
+        ProbeTurn::Probe(NextSegment { seq: flight.snd_max, len: len as u32, fin: false })
     }
 
-    /// Returns true if only a probe is lost: then it was too large, and its loss is no congestion signal (RFC 4821 §7.6.1).
-    pub(super) fn only_probe_lost(&mut self, now: Time) -> bool {
-        let Some((start, _, _)) = self.path.probe else { return false };
-        let index = self.flight.segments.starting_at(start);
-        let probe = index.and_then(|i| self.flight.segments.get(i)).filter(|s| s.lost && !s.in_pipe);
-        let alone = probe.is_some_and(|s| s.len() == self.flight.segments.lost_waiting);
-        if alone {
-            self.probe_failed(now, false);
-        }
-        alone
+    /// Returns true if the outstanding probe begins at `seq`.
+    pub fn probe_begins_at(&self, seq: u64) -> bool {
+        self.probe.is_some_and(|(start, _, _)| start == seq)
     }
 
-    /// Handles a duplicate. Returns true if it is the third that asks for a probe: then that was too large, and the duplicates are
-    /// no signal.
-    pub(super) fn duplicates_ask_for_probe(&mut self, now: Time) -> bool {
-        // Vegas does not wait for the third.
-        let enough = self.counting.duplicates == self.flight.threshold || self.vegas_expired(now);
-        let asks = enough && self.path.probe.is_some_and(|(start, _, _)| start == self.flight.snd_una);
-        if asks {
-            self.probe_failed(now, false);
-        }
-        asks
+    /// Returns true if of the segments tracked individually only the probe is lost.
+    pub fn only_probe_lost(&self, flight: &Flight) -> bool {
+        let Some((start, _, _)) = self.probe else { return false };
+        let index = flight.segments.starting_at(start);
+        let probe = index.and_then(|i| flight.segments.get(i)).filter(|s| s.lost && !s.in_pipe);
+        probe.is_some_and(|s| s.len() == flight.segments.lost_waiting)
     }
 
-    /// Handles the failure of a probe, reported by a router (`told`) or inferred from its loss.
-    fn probe_failed(&mut self, now: Time, told: bool) {
-        let Some((start, end, size)) = self.path.probe.take() else { return };
+    /// Handles the failure of a probe, reported by a router (`told`) or inferred from its loss: its data are cut to size, and unless
+    /// a pipe limits sending they are sent again from here. Returns their range.
+    pub fn fail(&mut self, told: bool, flight: &mut Flight) -> Option<(u64, u64)> {
+        let (start, end, size) = self.probe.take()?;
         self.count_failure(size, told);
-        if self.flight.how.pipe() {
-            self.flight.segments.cut(self.flight.mss.into(), self.buffer.fin_at(), true);
-            self.repair_without_signal();
-        } else {
-            self.flight.segments.cut(self.flight.mss.into(), self.buffer.fin_at(), false);
-            self.path.repeat = Some((start, end));
-            self.counting.probe_repaired = true;
+        let by_pipe = flight.how.pipe();
+        flight.cut(by_pipe);
+        if !by_pipe {
+            self.repeat = Some((start, end));
         }
-        // Karn's rule for the probe itself; the sample of a later segment includes the repair, which lengthens the timeout.
-        self.timer.timed = self.timer.timed.and_then(|timed| timed.unless_sent_again(start, end));
-        self.timer.restart(now);
+        Some((start, end))
     }
 
     fn count_failure(&mut self, size: u32, told: bool) {
-        let path = &mut self.path;
         if told {
-            path.tries = 0;
+            self.tries = 0;
             return;
         }
-        path.tries += 1;
-        if path.tries >= MOST_TRIES {
-            (path.high, path.tries, path.fresh) = (size, 0, false);
+        self.tries += 1;
+        if self.tries >= MOST_TRIES {
+            (self.high, self.tries, self.fresh) = (size, 0, false);
         }
     }
 
     /// Abandons a probe while losses are repaired or after a retransmission, since its fate then shows nothing (RFC 4821 §7.6.3).
-    pub(super) fn abandon_probe(&mut self) {
-        if self.path.probe.take().is_some() && self.flight.how.pipe() {
-            self.flight.segments.cut(self.flight.mss.into(), self.buffer.fin_at(), false);
+    pub fn abandon(&mut self, flight: &mut Flight) {
+        if self.probe.take().is_some() && flight.how.pipe() {
+            flight.cut(false);
+        }
+    }
+
+    /// Records that [start, end) is sent again.
+    #[inline]
+    pub fn sent_again(&mut self, start: u64, end: u64, flight: &mut Flight) {
+        if self.probe.is_some_and(|(from, to, _)| start < to && end > from) {
+            self.abandon(flight);
         }
     }
 
     /// The next segment of a lost probe's data.
-    pub(super) fn poll_probe_repeat(&mut self) -> Option<NextSegment> {
-        let (start, end) = self.path.repeat?;
-        let start = start.max(self.flight.snd_una);
-        let len = end.saturating_sub(start).min(self.flight.mss.into()) as u32;
-        self.path.repeat = Some((start + u64::from(len), end)).filter(|(next, _)| *next < end);
-        if len == 0 || self.flight.snd_una >= end {
+    pub fn poll_repeat(&mut self, flight: &Flight) -> Option<NextSegment> {
+        let (start, end) = self.repeat?;
+        let start = start.max(flight.snd_una);
+        let len = end.saturating_sub(start).min(flight.mss.into()) as u32;
+        self.repeat = Some((start + u64::from(len), end)).filter(|(next, _)| *next < end);
+        if len == 0 || flight.snd_una >= end {
             return None;
         }
         Some(NextSegment { seq: start, len, fin: false })
     }
 
     /// Handles a retransmission timeout.
-    pub(super) fn suspect_size(&mut self) {
-        let tail = self.path.probe.take();
-        self.path.repeat = None;
+    pub fn timed_out(&mut self, flight: &mut Flight, congestion: &mut CongestionControl) {
+        let tail = self.probe.take();
+        self.repeat = None;
         if let Some((start, _, size)) = tail {
-            if start == self.flight.snd_una {
+            if start == flight.snd_una {
                 self.count_failure(size, false);
             }
-            self.flight.segments.cut(self.flight.mss.into(), self.buffer.fin_at(), true);
+            flight.cut(true);
             return;
         }
-        let ssthresh = self.congestion.ssthresh();
-        let outstanding = self.flight.len().min(u32::MAX.into()) as u32;
-        let path = &mut self.path;
-        path.timeouts += 1;
-        if path.timeouts == 1 {
-            path.before = ssthresh;
+        let ssthresh = congestion.ssthresh();
+        let outstanding = flight.len().min(u32::MAX.into()) as u32;
+        self.timeouts += 1;
+        if self.timeouts == 1 {
+            self.before = ssthresh;
         }
-        let largest = path.size().min(outstanding.saturating_add(path.headers));
-        let steps = if path.least > BASE { &STEPS[..1] } else { &STEPS[1..] };
+        let largest = self.size().min(outstanding.saturating_add(self.headers));
+        let steps = if self.least > BASE { &STEPS[..1] } else { &STEPS[1..] };
         let below = steps.iter().copied().find(|step| *step < largest);
-        if let Some(step) = below.filter(|_| path.timeouts >= BLACK_HOLE) {
+        if let Some(step) = below.filter(|_| self.timeouts >= BLACK_HOLE) {
             // The search restarts here.
-            (path.limit, path.confirmed, path.seeking) = (step, false, true);
-            path.ssthresh = Some(path.before);
-            (path.high, path.fresh, path.tries) = (u32::MAX, false, 0);
-            self.apply_size();
-            self.flight.segments.cut(self.flight.mss.into(), self.buffer.fin_at(), true);
+            (self.limit, self.confirmed, self.seeking) = (step, false, true);
+            self.ssthresh = Some(self.before);
+            (self.high, self.fresh, self.tries) = (u32::MAX, false, 0);
+            self.apply(flight, congestion);
+            flight.cut(true);
         }
     }
 }

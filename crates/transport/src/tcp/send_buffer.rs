@@ -94,11 +94,6 @@ impl SendBuffer {
         self.data_end + self.fin as u64
     }
 
-    /// Sequence number of the FIN, if there is one.
-    pub fn fin_at(&self) -> Option<u64> {
-        self.fin.then_some(self.data_end)
-    }
-
     pub fn fin_queued(&self) -> bool {
         self.fin || self.closed
     }

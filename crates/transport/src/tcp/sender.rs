@@ -8,13 +8,13 @@
 //! at once, so each recovery is a file of methods of this type (`recovery`), next to machines that are handed what they need
 //! (`flight`, `peer_window`, `pacing`, `retransmission_timer`, `marks`, `recovery/rack`, `recovery/undo`).
 
-use super::config::{AfterIdle, Config, Law, LossRecovery, PathMtu, Variant};
+use super::config::{AfterIdle, Config, Law, LossRecovery, Variant};
 use super::congestion::CongestionControl;
 use super::flight::{Flight, NextSegment};
 use super::marks::Marks;
 use super::memory::PathMemory;
 use super::pacing::Pacer;
-use super::path_mtu::{Path, ProbeTurn};
+use super::path_mtu::{Path, PathReport, ProbeRoom, ProbeTurn};
 use super::peer_window::PeerWindow;
 use super::recovery::counting::Counting;
 use super::recovery::pipe::{Pipe, RecoveryPhase};
@@ -119,6 +119,100 @@ impl Sender {
         }
         self.flight.repair_by(how);
         self.prepare_undo();
+    }
+
+    /// Settles the size of a full segment, once both ends have announced theirs (RFC 6691).
+    pub fn settle_size(&mut self, most: u32, options: u32) {
+        let mss = self.path.settle(most, options, self.config.headers());
+        self.set_mss(mss);
+    }
+
+    /// Sets the MTU of this end's own link, bytes.
+    pub fn over_link(&mut self, mtu: Option<u32>) {
+        self.config.link_mtu = mtu;
+        self.path = Path::new(&self.config);
+    }
+
+    /// Handles a router's message that a packet was too large.
+    pub fn handle_too_large(&mut self, now: Time, seq: u64, next_hop_mtu: u32, total_len: u32) {
+        match self.path.report(seq, next_hop_mtu, total_len) {
+            PathReport::Ignored => {}
+            PathReport::ProbeTooLarge => self.probe_failed(now, true),
+            PathReport::Smaller => {
+                let before = self.flight.mss;
+                self.path.apply(&mut self.flight, &mut self.congestion);
+                if self.flight.snd_una == 0 {
+                    // Data sent with the SYN wait for the SYN's own timer.
+                    self.flight.cut(true);
+                } else if self.flight.mss < before && self.flight.len() > 0 {
+                    self.send_smaller(now);
+                }
+            }
+        }
+    }
+
+    /// Sends outstanding data that are too large again at once, in smaller segments. The window is not reduced, since nothing was
+    /// lost to congestion (RFC 1191 §6.5).
+    fn send_smaller(&mut self, now: Time) {
+        self.path.begin_smaller();
+        self.flight.cut(true);
+        if self.flight.how.pipe() {
+            self.repair_without_signal();
+        } else {
+            self.recover_timeout();
+        }
+        self.timer.timed = None;
+        self.timer.restart(now);
+    }
+
+    /// Repairs segments marked as lost, as after a timeout but without a congestion signal.
+    fn repair_without_signal(&mut self) {
+        let mss = u64::from(self.flight.mss);
+        self.pipe.without_signal((self.flight.segments.pipe / mss) as i64, self.flight.snd_max);
+    }
+
+    /// Handles the failure of a probe, reported by a router (`told`) or inferred from its loss.
+    fn probe_failed(&mut self, now: Time, told: bool) {
+        let Some((start, end)) = self.path.fail(told, &mut self.flight) else { return };
+        if self.flight.how.pipe() {
+            self.repair_without_signal();
+        } else {
+            self.counting.probe_repaired = true;
+        }
+        // Karn's rule for the probe itself; the sample of a later segment includes the repair, which lengthens the timeout.
+        self.timer.timed = self.timer.timed.and_then(|timed| timed.unless_sent_again(start, end));
+        self.timer.restart(now);
+    }
+
+    /// Returns true if only a probe is lost: then it was too large, and its loss is no congestion signal (RFC 4821 §7.6.1).
+    pub(super) fn only_probe_lost(&mut self, now: Time) -> bool {
+        let alone = self.path.only_probe_lost(&self.flight);
+        if alone {
+            self.probe_failed(now, false);
+        }
+        alone
+    }
+
+    /// Handles a duplicate. Returns true if it is the third that asks for a probe: then that was too large, and the duplicates are
+    /// no signal.
+    pub(super) fn duplicates_ask_for_probe(&mut self, now: Time) -> bool {
+        // Vegas does not wait for the third.
+        let enough = self.counting.duplicates == self.flight.threshold || self.vegas_expired(now);
+        let asks = enough && self.path.probe_begins_at(self.flight.snd_una);
+        if asks {
+            self.probe_failed(now, false);
+        }
+        asks
+    }
+
+    /// Decides on the use of the next new data for the search of the path; `left` is the space left in the congestion window.
+    fn probe_turn(&mut self, now: Time, left: u64) -> ProbeTurn {
+        if self.counting.active || self.pipe.phase != RecoveryPhase::Open {
+            return ProbeTurn::Pass;
+        }
+        let unsent = self.buffer.unsent(self.flight.snd_max);
+        let room = ProbeRoom { left, window: self.window(), edge: self.peer.edge, unsent };
+        self.path.probe_turn(now, room, &self.flight)
     }
 
     pub fn write(&mut self, bytes: u64) {
@@ -276,9 +370,7 @@ impl Sender {
             self.counting.retransmitted_to = segment.end();
             return Some(self.sent(now, segment));
         }
-        if self.path.repeat.is_some()
-            && let Some(segment) = self.poll_probe_repeat()
-        {
+        if let Some(segment) = self.path.poll_repeat(&self.flight) {
             return Some(self.sent(now, segment));
         }
         if self.ready(now) { self.poll_counting(now) } else { None }
@@ -368,7 +460,7 @@ impl Sender {
             // Not in flight: it is sent again when there is room.
             self.flight.segments.push(now, segment.seq, segment.seq + 1, false);
         }
-        self.flight.snd_max = self.flight.snd_max.max(segment.seq + 1);
+        self.flight.probed(segment);
         segment
     }
 
@@ -446,8 +538,7 @@ impl Sender {
 
     pub(super) fn segment_at(&self, seq: u64) -> NextSegment {
         // A retransmission of another size than the original would bring nothing new.
-        let repeat_whole = self.path.limit < u32::MAX;
-        self.flight.segment_at(seq, &self.buffer, repeat_whole)
+        self.flight.segment_at(seq, &self.buffer, self.path.limited())
     }
 
     fn sent(&mut self, now: Time, segment: NextSegment) -> NextSegment {
@@ -470,16 +561,11 @@ impl Sender {
         if segment.seq < self.flight.snd_max {
             self.stats.segments_retransmitted += 1;
             self.timer.time_no_repeat(self.flight.how, segment.seq, end);
-            if self.path.probe.is_some_and(|(start, to, _)| segment.seq < to && end > start) {
-                self.abandon_probe();
-            }
+            self.path.sent_again(segment.seq, end, &mut self.flight);
         } else if !self.config.timestamps {
             self.timer.time(now, end);
         }
-        if segment.seq <= self.flight.snd_nxt {
-            self.flight.snd_nxt = self.flight.snd_nxt.max(end);
-        }
-        self.flight.snd_max = self.flight.snd_max.max(end);
+        self.flight.sent(segment);
         self.timer.start(now);
         if self.flight.how.pipe() {
             self.pipe_sent(end, end - segment.seq);
@@ -571,8 +657,8 @@ impl Sender {
         self.timer.rtt.acknowledged(self.flight.snd_una, self.flight.snd_nxt);
         let restart_timer =
             if self.flight.how.pipe() { self.pipe_ack(now, newly) } else { self.recover_ack(now, newly) };
-        if self.config.path_mtu == PathMtu::Probe {
-            self.note_size(now, ack, newly);
+        if self.path.probes() {
+            self.path.acknowledged(now, newly, &mut self.flight, &mut self.congestion);
         }
         // RFC 6298 (5.2), (5.3).
         if self.flight.snd_una == self.flight.snd_max {
@@ -630,7 +716,7 @@ impl Sender {
     /// Signals a loss to the window; `in_use` is the allowance of the windows.
     pub(super) fn signal_loss(&mut self, now: Time, in_use: u64) {
         let in_flight = if self.flight.how.pipe() { self.pipe.prior } else { self.flight.len() };
-        self.abandon_probe();
+        self.path.abandon(&mut self.flight);
         self.congestion.on_loss(now, in_use, in_flight);
         if self.flight.how == LossRecovery::Rack {
             self.pipe.rack.recovered();
@@ -683,8 +769,8 @@ impl Sender {
             self.flight.snd_nxt = 0;
             return;
         }
-        if self.config.path_mtu == PathMtu::Probe {
-            self.suspect_size();
+        if self.path.probes() {
+            self.path.timed_out(&mut self.flight, &mut self.congestion);
         }
         // Bytes by which recovery has inflated the window stand for packets that have left the network.
         let inflated = self.counting.active;

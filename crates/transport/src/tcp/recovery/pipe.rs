@@ -364,7 +364,7 @@ impl Sender {
         {
             let segment = *self.flight.segments.get(index)?;
             // A probe of a closed window is sent again when the window is open. A FIN takes no room in it.
-            let data_end = self.buffer.fin_at().map_or(segment.end, |fin| segment.end.min(fin));
+            let data_end = self.flight.data_end(segment.end);
             if data_end <= self.peer.edge && (forced || self.has_room(segment.len())) {
                 self.pipe.force = false;
                 return Some(self.send_again(now, index));
@@ -511,8 +511,7 @@ impl Sender {
         {
             undo.on_repeat(now);
         }
-        let fin = self.buffer.fin_at().is_some_and(|at| end > at);
-        let outgoing = NextSegment { seq: start, len: (end - start) as u32 - fin as u32, fin };
+        let outgoing = self.flight.segment_of(start, end);
         self.note_sent(now, outgoing);
         // RACK detects retransmissions that are lost again; the timer gives each of them its time, as Linux does for the oldest.
         if index == 0 && self.flight.how == LossRecovery::Rack {
