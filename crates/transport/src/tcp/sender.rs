@@ -16,9 +16,10 @@ use super::memory::PathMemory;
 use super::pacing::Pacer;
 use super::path_mtu::{Path, PathReport, ProbeRoom, ProbeTurn};
 use super::peer_window::PeerWindow;
-use super::recovery::counting::Counting;
+use super::recovery::counting::{CountedAck, Counting};
 use super::recovery::pipe::{Pipe, RecoveryPhase};
 use super::recovery::undo::Undo;
+use super::recovery::vegas;
 use super::retransmission_timer::RetransmissionTimer;
 use super::rtt::RttSamples;
 use super::send_buffer::SendBuffer;
@@ -78,7 +79,7 @@ impl Sender {
             path: Path::new(&config),
             congestion: CongestionControl::new(&config, mss, None),
             usage: WindowUse::new(&config),
-            counting: Counting::default(),
+            counting: Counting::new(&config),
             pipe: Pipe::default(),
             undo: None,
             timer: RetransmissionTimer::new(&config),
@@ -159,7 +160,7 @@ impl Sender {
         if self.flight.how.pipe() {
             self.repair_without_signal();
         } else {
-            self.recover_timeout();
+            self.counting.on_timeout(&mut self.flight);
         }
         self.timer.timed = None;
         self.timer.restart(now);
@@ -197,7 +198,8 @@ impl Sender {
     /// no signal.
     pub(super) fn duplicates_ask_for_probe(&mut self, now: Time) -> bool {
         // Vegas does not wait for the third.
-        let enough = self.counting.duplicates == self.flight.threshold || self.vegas_expired(now);
+        let enough = self.counting.duplicates == self.flight.threshold
+            || vegas::expired(now, &self.flight, &mut self.congestion);
         let asks = enough && self.path.probe_begins_at(self.flight.snd_una);
         if asks {
             self.probe_failed(now, false);
@@ -335,7 +337,7 @@ impl Sender {
         if self.flight.how.pipe() {
             self.pipe_timeout(now);
         } else {
-            self.recover_timeout();
+            self.counting.on_timeout(&mut self.flight);
         }
     }
 
@@ -382,13 +384,12 @@ impl Sender {
             self.flight.snd_nxt =
                 self.flight.scoreboard.next_gap(self.flight.snd_nxt).min(self.flight.snd_max);
         }
-        if self.flight.snd_nxt >= self.buffer.end()
-            || (self.flight.how == LossRecovery::Vegas && self.vegas_waits())
+        let timer_runs = self.timer.at.is_some();
+        if self.flight.snd_nxt >= self.buffer.end() || vegas::waits(&self.counting, &self.flight, timer_runs)
         {
             return None;
         }
-        let allowed = self.congestion.cwnd()
-            + self.counting.limited_transmit(&self.config, self.flight.threshold, self.flight.mss);
+        let allowed = self.congestion.cwnd() + self.counting.limited_transmit(&self.flight);
         let mut segment = self.peer.cut(self.segment_at(self.flight.snd_nxt), self.flight.snd_max);
         if self.path.seeking && self.flight.snd_nxt == self.flight.snd_max {
             match self
@@ -401,7 +402,7 @@ impl Sender {
         }
         let limit = self.flight.snd_una.max(1) + allowed;
         let fits = segment.fit(limit, self.config.silly_window_avoidance);
-        if !fits || self.counting.burst_spent(&self.config) {
+        if !fits || self.counting.burst_spent() {
             return None;
         }
         if segment.data_end() > self.peer.edge {
@@ -531,8 +532,7 @@ impl Sender {
         }
         let segment = self.peer.cut(self.segment_at(next), self.flight.snd_max);
         let end = segment.data_end();
-        let allowed = self.congestion.cwnd()
-            + self.counting.limited_transmit(&self.config, self.flight.threshold, self.flight.mss);
+        let allowed = self.congestion.cwnd() + self.counting.limited_transmit(&self.flight);
         next < self.buffer.end() && end <= self.flight.snd_una.max(1) + allowed && end <= self.peer.edge
     }
 
@@ -656,7 +656,7 @@ impl Sender {
         }
         self.timer.rtt.acknowledged(self.flight.snd_una, self.flight.snd_nxt);
         let restart_timer =
-            if self.flight.how.pipe() { self.pipe_ack(now, newly) } else { self.recover_ack(now, newly) };
+            if self.flight.how.pipe() { self.pipe_ack(now, newly) } else { self.counted_ack(now, newly) };
         if self.path.probes() {
             self.path.acknowledged(now, newly, &mut self.flight, &mut self.congestion);
         }
@@ -676,6 +676,54 @@ impl Sender {
         }
     }
 
+    /// Handles an acknowledgment of `newly` bytes by a recovery that counts duplicates. Returns true if the timer is to be restarted.
+    fn counted_ack(&mut self, now: Time, newly: u64) -> bool {
+        let duplicates = std::mem::take(&mut self.counting.duplicates);
+        self.counting.probe_repaired = false;
+        if self.flight.how == LossRecovery::Vegas {
+            vegas::deflate(duplicates, &self.flight, &mut self.congestion);
+            self.grow(now, newly);
+            vegas::check(now, &mut self.counting, &self.flight, &mut self.congestion);
+            return true;
+        }
+        match self.counting.on_ack(newly, &self.flight, &mut self.congestion) {
+            CountedAck::Open => self.grow(now, newly),
+            CountedAck::Recovered => {
+                self.congestion.on_recovery_exit(now);
+                // In ns-2 the acknowledgment that ends a recovery opens the window like any other.
+                if self.config.precise_halving {
+                    self.grow(now, newly);
+                }
+            }
+            CountedAck::Partial { restart } => return restart,
+        }
+        true
+    }
+
+    /// Handles a duplicate by a recovery that counts them. Returns true if it started a recovery.
+    fn counted_duplicate(&mut self, now: Time) -> bool {
+        self.counting.duplicates += 1;
+        if self.counting.probe_repaired || (self.path.probe.is_some() && self.duplicates_ask_for_probe(now)) {
+            return false;
+        }
+        if self.flight.how == LossRecovery::Vegas {
+            if !vegas::signals_loss(now, &self.counting, &self.flight, &mut self.congestion) {
+                return false;
+            }
+            // ns-2's Vegas doubles its coarse timer, too.
+            self.timer.rtt.back_off();
+            let window = self.window();
+            return vegas::begin(now, window, &mut self.counting, &self.flight, &mut self.congestion);
+        }
+        if !self.counting.on_duplicate(&self.flight, &mut self.congestion) {
+            return false;
+        }
+        let in_use = self.halved();
+        self.signal_loss(now, in_use);
+        self.counting.begin(&mut self.flight, &mut self.congestion);
+        true
+    }
+
     /// Handles an acknowledgment without new cumulative data: a duplicate by RFC 5681, or one with new SACK blocks.
     pub fn handle_duplicate(&mut self, now: Time, duplicate: bool, dsack: bool) {
         self.counting.released = 0;
@@ -693,7 +741,7 @@ impl Sender {
             if self.flight.how == LossRecovery::Rack {
                 self.after_rack(now, dsack, duplicate);
             }
-        } else if duplicate && self.recover_duplicate(now) {
+        } else if duplicate && self.counted_duplicate(now) {
             self.stats.fast_retransmits += 1;
             self.timer.timed = None;
             self.timer.restart(now);
@@ -783,7 +831,7 @@ impl Sender {
         if self.flight.how.pipe() {
             self.pipe_timeout(now);
         } else {
-            self.recover_timeout();
+            self.counting.on_timeout(&mut self.flight);
         }
     }
 

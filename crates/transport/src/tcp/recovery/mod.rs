@@ -10,4 +10,4 @@ pub(crate) mod pipe;
 pub(crate) mod prr;
 pub(crate) mod rack;
 pub(crate) mod undo;
-mod vegas;
+pub(crate) mod vegas;

@@ -427,8 +427,7 @@ impl Sender {
     /// Returns true if the next segment is sent for a duplicate: limited transmit, or the retransmission that starts a recovery.
     pub(in crate::tcp) fn answers_duplicate(&self) -> bool {
         if !self.flight.how.pipe() {
-            let more = self.counting.limited_transmit(&self.config, self.flight.threshold, self.flight.mss);
-            return more > 0 && self.flight.len() + self.flight.mss as u64 > self.congestion.cwnd();
+            return self.counting.answers_duplicate(self.congestion.cwnd(), &self.flight);
         }
         match self.pipe.phase {
             RecoveryPhase::Fast => self.pipe.force,
