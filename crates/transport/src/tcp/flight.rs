@@ -180,6 +180,11 @@ impl Flight {
         self.snd_max - self.snd_una
     }
 
+    /// RFC 9937 §6.1, RecoverFS: data in the network when the latest acknowledgment arrived.
+    pub fn in_network(&self) -> u64 {
+        self.len() - self.segments.sacked + self.segments.progress.delivered
+    }
+
     /// Bytes that count against the congestion window: the outstanding ones, or the pipe if it is known.
     #[inline]
     pub fn in_window(&self) -> u64 {

@@ -35,11 +35,7 @@ impl Sender {
     /// The present limit, apart from the handshake, at a time when `poll` returns nothing.
     #[inline]
     pub(super) fn held_by(&self) -> HoldState {
-        // Until all data outstanding at the signal are acknowledged, even if a variant ends its recovery earlier.
-        let repairing = match self.flight.how.pipe() {
-            true => self.pipe.phase != RecoveryPhase::Open,
-            false => self.flight.snd_una < self.counting.recover,
-        };
+        let repairing = self.recovery.unfinished(&self.flight);
         // Set whenever the pace or the host's delay has held something back.
         if repairing || self.pacer.hold_at.is_some() {
             return self.held_in_between(repairing);
@@ -71,7 +67,7 @@ impl Sender {
             return self.held_by_windows();
         }
         // A model of the path that losses do not reduce is paced during repairs, too.
-        let by_model = self.congestion.owns_recovery() && self.pipe.phase != RecoveryPhase::Timeout;
+        let by_model = self.congestion.owns_recovery() && self.recovery.pipe.phase != RecoveryPhase::Timeout;
         if repairing && !by_model {
             return HoldState::Held(Cause::Recovery);
         }

@@ -16,10 +16,9 @@ use super::memory::PathMemory;
 use super::pacing::Pacer;
 use super::path_mtu::{Path, PathReport, ProbeRoom, ProbeTurn};
 use super::peer_window::PeerWindow;
-use super::recovery::counting::{CountedAck, Counting};
-use super::recovery::pipe::{Pipe, RecoveryPhase};
-use super::recovery::undo::Undo;
-use super::recovery::vegas;
+use super::recovery::counting::CountedAck;
+use super::recovery::pipe::{PipeLimits, PipeTurn, RecoveryPhase};
+use super::recovery::{Recovery, vegas};
 use super::retransmission_timer::RetransmissionTimer;
 use super::rtt::RttSamples;
 use super::send_buffer::SendBuffer;
@@ -60,9 +59,7 @@ pub(crate) struct Sender {
     pub(super) path: Path,
     pub(super) congestion: CongestionControl,
     pub(super) usage: WindowUse,
-    pub(super) counting: Counting,
-    pub(super) pipe: Pipe,
-    pub(super) undo: Option<Box<Undo>>,
+    pub(super) recovery: Recovery,
     pub timer: RetransmissionTimer,
     pub(super) pacer: Pacer,
     pub marks: Marks,
@@ -72,24 +69,20 @@ pub(crate) struct Sender {
 impl Sender {
     pub fn new(config: Config) -> Self {
         let mss = config.mss;
-        let mut sender = Self {
+        Self {
             flight: Flight::new(config.recovery(), config.dupack_threshold, mss),
             buffer: SendBuffer::new(&config),
             peer: PeerWindow::default(),
             path: Path::new(&config),
             congestion: CongestionControl::new(&config, mss, None),
             usage: WindowUse::new(&config),
-            counting: Counting::new(&config),
-            pipe: Pipe::default(),
-            undo: None,
+            recovery: Recovery::new(&config, config.recovery()),
             timer: RetransmissionTimer::new(&config),
             pacer: Pacer::default(),
             marks: Marks::default(),
             stats: SenderStats::default(),
             config,
-        };
-        sender.prepare_undo();
-        sender
+        }
     }
 
     /// Sets the source of random delays and waits.
@@ -119,7 +112,7 @@ impl Sender {
             self.config.variant = Variant::NewReno;
         }
         self.flight.repair_by(how);
-        self.prepare_undo();
+        self.recovery.prepare_undo(self.flight.how);
     }
 
     /// Settles the size of a full segment, once both ends have announced theirs (RFC 6691).
@@ -157,29 +150,15 @@ impl Sender {
     fn send_smaller(&mut self, now: Time) {
         self.path.begin_smaller();
         self.flight.cut(true);
-        if self.flight.how.pipe() {
-            self.repair_without_signal();
-        } else {
-            self.counting.on_timeout(&mut self.flight);
-        }
+        self.recovery.repair_without_signal(&mut self.flight);
         self.timer.timed = None;
         self.timer.restart(now);
-    }
-
-    /// Repairs segments marked as lost, as after a timeout but without a congestion signal.
-    fn repair_without_signal(&mut self) {
-        let mss = u64::from(self.flight.mss);
-        self.pipe.without_signal((self.flight.segments.pipe / mss) as i64, self.flight.snd_max);
     }
 
     /// Handles the failure of a probe, reported by a router (`told`) or inferred from its loss.
     fn probe_failed(&mut self, now: Time, told: bool) {
         let Some((start, end)) = self.path.fail(told, &mut self.flight) else { return };
-        if self.flight.how.pipe() {
-            self.repair_without_signal();
-        } else {
-            self.counting.probe_repaired = true;
-        }
+        self.recovery.repair_probe(&mut self.flight);
         // Karn's rule for the probe itself; the sample of a later segment includes the repair, which lengthens the timeout.
         self.timer.timed = self.timer.timed.and_then(|timed| timed.unless_sent_again(start, end));
         self.timer.restart(now);
@@ -198,7 +177,7 @@ impl Sender {
     /// no signal.
     pub(super) fn duplicates_ask_for_probe(&mut self, now: Time) -> bool {
         // Vegas does not wait for the third.
-        let enough = self.counting.duplicates == self.flight.threshold
+        let enough = self.recovery.counting.duplicates == self.flight.threshold
             || vegas::expired(now, &self.flight, &mut self.congestion);
         let asks = enough && self.path.probe_begins_at(self.flight.snd_una);
         if asks {
@@ -209,7 +188,7 @@ impl Sender {
 
     /// Decides on the use of the next new data for the search of the path; `left` is the space left in the congestion window.
     fn probe_turn(&mut self, now: Time, left: u64) -> ProbeTurn {
-        if self.counting.active || self.pipe.phase != RecoveryPhase::Open {
+        if self.recovery.repairing() {
             return ProbeTurn::Pass;
         }
         let unsent = self.buffer.unsent(self.flight.snd_max);
@@ -250,12 +229,9 @@ impl Sender {
         outstanding - outstanding.saturating_sub(self.window()).min(most as u64 * self.flight.mss as u64)
     }
 
-    pub(super) fn min_rtt(&self) -> Option<Span> {
-        self.timer.rtt.samples.min.into_iter().chain(self.flight.segments.min_rtt).min()
-    }
-
     pub fn stats(&self) -> SenderStats {
-        SenderStats { rtt: self.timer.rtt.samples, ..self.stats }
+        let undone = self.recovery.undo.as_ref().map_or(0, |undo| undo.undone);
+        SenderStats { rtt: self.timer.rtt.samples, undone, ..self.stats }
     }
 
     /// Sets the peer's window, from a segment that acknowledged up to `ack`.
@@ -327,18 +303,9 @@ impl Sender {
     /// Marks data that were sent with the SYN and refused as not sent.
     pub fn take_back(&mut self) {
         self.flight.take_back();
-        self.prepare_undo();
+        self.recovery.prepare_undo(self.flight.how);
         self.stats.segments_retransmitted += 1;
         self.stop_timers();
-    }
-
-    /// Sends outstanding data again from the beginning, without counting losses: the SYN before them was lost.
-    fn send_all_again(&mut self, now: Time) {
-        if self.flight.how.pipe() {
-            self.pipe_timeout(now);
-        } else {
-            self.counting.on_timeout(&mut self.flight);
-        }
     }
 
     /// The next segment that recovery, windows, pace and data allow.
@@ -359,17 +326,17 @@ impl Sender {
             return None;
         }
         if self.flight.tracked && self.flight.how.pipe() {
-            if self.pipe.rack.probe_due {
+            if self.recovery.rack.probe_due {
                 return self.poll_probe(now);
             }
             // Copied from `poll_pipe`, which is called only if the host is ready.
             return if self.ready(now) { self.poll_pipe(now) } else { None };
         }
-        if let Some(seq) = self.counting.due.take()
+        if let Some(seq) = self.recovery.counting.due.take()
             && seq < self.flight.snd_max
         {
             let segment = self.peer.cut(self.segment_at(seq.max(self.flight.snd_una)), self.flight.snd_max);
-            self.counting.retransmitted_to = segment.end();
+            self.recovery.counting.retransmitted_to = segment.end();
             return Some(self.sent(now, segment));
         }
         if let Some(segment) = self.path.poll_repeat(&self.flight) {
@@ -385,11 +352,12 @@ impl Sender {
                 self.flight.scoreboard.next_gap(self.flight.snd_nxt).min(self.flight.snd_max);
         }
         let timer_runs = self.timer.at.is_some();
-        if self.flight.snd_nxt >= self.buffer.end() || vegas::waits(&self.counting, &self.flight, timer_runs)
+        if self.flight.snd_nxt >= self.buffer.end()
+            || vegas::waits(&self.recovery.counting, &self.flight, timer_runs)
         {
             return None;
         }
-        let allowed = self.congestion.cwnd() + self.counting.limited_transmit(&self.flight);
+        let allowed = self.congestion.cwnd() + self.recovery.counting.limited_transmit(&self.flight);
         let mut segment = self.peer.cut(self.segment_at(self.flight.snd_nxt), self.flight.snd_max);
         if self.path.seeking && self.flight.snd_nxt == self.flight.snd_max {
             match self
@@ -402,15 +370,77 @@ impl Sender {
         }
         let limit = self.flight.snd_una.max(1) + allowed;
         let fits = segment.fit(limit, self.config.silly_window_avoidance);
-        if !fits || self.counting.burst_spent() {
+        if !fits || self.recovery.counting.burst_spent() {
             return None;
         }
         if segment.data_end() > self.peer.edge {
             self.ask_for_window(now);
             return None;
         }
-        self.counting.released += 1;
+        self.recovery.counting.released += 1;
         Some(self.sent(now, segment))
+    }
+
+    fn pipe_limits(&self) -> PipeLimits {
+        let timer_runs = self.timer.at.is_some();
+        PipeLimits { cwnd: self.congestion.cwnd(), edge: self.peer.edge, timer_runs }
+    }
+
+    /// Next transmission of a recovery with a pipe: lost segments, then new data, within the windows.
+    fn poll_pipe(&mut self, now: Time) -> Option<NextSegment> {
+        let limits = self.pipe_limits();
+        if self.recovery.pipe.waits(limits.timer_runs, &self.flight) {
+            return None;
+        }
+        if self.recovery.asks_for_new() {
+            let mss = self.flight.mss as u64;
+            if self.recovery.pipe.has_room(mss, limits, &self.flight)
+                && let Some(segment) = self.poll_new(now)
+            {
+                return Some(segment);
+            }
+            if self.recovery.awaits_new(self.flight.snd_max) {
+                return None;
+            }
+        }
+        let turn = self.recovery.pipe.next(limits, &mut self.flight);
+        if let PipeTurn::Again(index) = turn {
+            return Some(self.send_again(now, index));
+        }
+        if turn == PipeTurn::Nothing {
+            return None;
+        }
+        if turn == PipeTurn::New
+            && let Some(segment) = self.poll_new(now)
+        {
+            return Some(segment);
+        }
+        let index = self.recovery.pipe.last_resort(&self.flight)?;
+        Some(self.send_again(now, index))
+    }
+
+    /// A retransmission of the segment with this index.
+    fn send_again(&mut self, now: Time, index: usize) -> NextSegment {
+        let segment = self.recovery.send_again(now, index, &mut self.flight);
+        self.note_sent(now, segment);
+        // RACK detects retransmissions that are lost again; the timer gives each of them its time, as Linux does for the oldest.
+        if index == 0 && self.flight.how == LossRecovery::Rack {
+            self.timer.restart(now);
+        }
+        segment
+    }
+
+    /// RFC 8985 §7.3: the probe of the tail: new data if the peer's window has room, else the last segment again.
+    fn poll_probe(&mut self, now: Time) -> Option<NextSegment> {
+        self.recovery.rack.probe_due = false;
+        let end = self.flight.snd_max;
+        let (probe, repeat) = match self.poll_new(now) {
+            Some(segment) => (segment, false),
+            None if self.flight.segments.back().is_none_or(|s| s.sacked) => return None,
+            None => (self.send_again(now, self.flight.segments.len() - 1), true),
+        };
+        self.recovery.rack.sent_probe(if repeat { end } else { self.flight.snd_max }, repeat);
+        Some(probe)
     }
 
     /// New data, if there are any and the peer's window has room; the congestion window has been checked.
@@ -433,7 +463,7 @@ impl Sender {
         }
         let mut segment = self.peer.cut(self.segment_at(self.flight.snd_nxt), self.flight.snd_max);
         if !self.config.silly_window_avoidance {
-            let limit = segment.seq + self.room_for_new();
+            let limit = segment.seq + self.recovery.pipe.room_for_new(self.pipe_limits(), &self.flight);
             segment.fit(limit, false);
         }
         if segment.data_end() > self.peer.edge {
@@ -468,7 +498,7 @@ impl Sender {
     /// Stops the timers, since nothing more is sent.
     pub fn stop_timers(&mut self) {
         (self.timer.at, self.peer.persist_at, self.pacer.hold_at) = (None, None, None);
-        self.pipe.rack.on_timeout();
+        self.recovery.rack.on_timeout();
     }
 
     /// Returns true if the pace allows a packet now; otherwise sets the timer.
@@ -511,7 +541,7 @@ impl Sender {
             return false;
         }
         // As in ns-2, whose agents answer duplicates at once.
-        if self.answers_duplicate() {
+        if self.recovery.answers_duplicate(self.congestion.cwnd(), &self.flight) {
             return false;
         }
         self.pacer.begin_overhead(now, self.config.overhead);
@@ -521,9 +551,10 @@ impl Sender {
     /// Returns true if the windows would allow a packet.
     pub(super) fn would_send(&self) -> bool {
         if self.flight.how.pipe() {
-            return self.pipe_would_send();
+            let unsent = self.buffer.unsent(self.flight.snd_max);
+            return self.recovery.pipe.would_send(unsent, self.pipe_limits(), &self.flight);
         }
-        if self.counting.due.is_some() {
+        if self.recovery.counting.due.is_some() {
             return true;
         }
         let mut next = self.flight.snd_nxt.max(self.flight.snd_una);
@@ -532,7 +563,7 @@ impl Sender {
         }
         let segment = self.peer.cut(self.segment_at(next), self.flight.snd_max);
         let end = segment.data_end();
-        let allowed = self.congestion.cwnd() + self.counting.limited_transmit(&self.flight);
+        let allowed = self.congestion.cwnd() + self.recovery.counting.limited_transmit(&self.flight);
         next < self.buffer.end() && end <= self.flight.snd_una.max(1) + allowed && end <= self.peer.edge
     }
 
@@ -567,12 +598,7 @@ impl Sender {
         }
         self.flight.sent(segment);
         self.timer.start(now);
-        if self.flight.how.pipe() {
-            self.pipe_sent(end, end - segment.seq);
-            if self.flight.how == LossRecovery::Rack {
-                self.plan_probe(now);
-            }
-        }
+        self.recovery.sent(now, end, end - segment.seq, &self.flight, &self.timer);
         if self.config.pacing_possible() {
             // BBR version 1 paces the measured quantity, which is payload, as Linux does.
             let payload_only = self.config.variant.law() == Law::Bbr1;
@@ -587,7 +613,7 @@ impl Sender {
         self.pacer.released = false;
         if self.flight.tracked {
             self.flight.segments.progress = Default::default();
-            self.pipe.prior = self.flight.segments.pipe;
+            self.recovery.pipe.prior = self.flight.segments.pipe;
         }
     }
 
@@ -597,12 +623,8 @@ impl Sender {
         {
             return;
         }
-        if self.sends_all_again() {
-            let known = self.flight.scoreboard.total();
-            self.flight.scoreboard.insert(start, end);
-            self.pipe.sacked_new |= self.flight.scoreboard.total() > known;
-        } else if self.flight.how.pipe() {
-            self.pipe.sacked_new |= self.flight.segments.sack(now, start, end);
+        if self.flight.how.pipe() {
+            self.recovery.pipe.selectively_acknowledged(now, start, end, &mut self.flight);
         } else {
             self.flight.scoreboard.insert(start, end);
         }
@@ -610,14 +632,16 @@ impl Sender {
 
     /// Measures the RTT by an acknowledgment of everything below `ack`; `sample` is that by a timestamp, if there is one.
     fn measure(&mut self, now: Time, ack: u64, sample: Option<Span>) {
-        if self.flight.how == LossRecovery::Fack && self.fack_ages(now, ack) {
+        if self.flight.how == LossRecovery::Fack
+            && self.recovery.pipe.fack_ages(now, ack, &self.flight, &mut self.timer)
+        {
             return;
         }
         self.timer.measure(now, ack, sample, &mut self.flight);
     }
 
     fn note_rtt(&mut self, echoed: Option<Span>) {
-        self.pipe.rack.measured |= self.timer.measure_delivery(echoed, &mut self.flight);
+        self.recovery.rack.measured |= self.timer.measure_delivery(echoed, &mut self.flight);
     }
 
     /// Grows the window by an acknowledgment of `newly` bytes.
@@ -626,8 +650,8 @@ impl Sender {
             now,
             newly,
             srtt: self.timer.rtt.smoothed(),
-            in_recovery: self.pipe.phase == RecoveryPhase::Fast,
-            prior: self.pipe.prior,
+            in_recovery: self.recovery.pipe.phase == RecoveryPhase::Fast,
+            prior: self.recovery.pipe.prior,
             peer_window: self.peer.window,
         };
         self.usage.grow(ack, &mut self.flight, &mut self.congestion);
@@ -636,8 +660,8 @@ impl Sender {
     /// Handles a cumulative acknowledgment of new data.
     pub fn handle_ack(&mut self, now: Time, ack: u64, sample: Option<Span>, dsack: bool) {
         let newly = ack - self.flight.snd_una;
-        self.counting.released = 0;
-        if let Some(undo) = &mut self.undo {
+        self.recovery.counting.released = 0;
+        if let Some(undo) = &mut self.recovery.undo {
             undo.echoed = sample;
         }
         // With one timed segment per RTT most acknowledgments measure nothing.
@@ -678,15 +702,15 @@ impl Sender {
 
     /// Handles an acknowledgment of `newly` bytes by a recovery that counts duplicates. Returns true if the timer is to be restarted.
     fn counted_ack(&mut self, now: Time, newly: u64) -> bool {
-        let duplicates = std::mem::take(&mut self.counting.duplicates);
-        self.counting.probe_repaired = false;
+        let duplicates = std::mem::take(&mut self.recovery.counting.duplicates);
+        self.recovery.counting.probe_repaired = false;
         if self.flight.how == LossRecovery::Vegas {
             vegas::deflate(duplicates, &self.flight, &mut self.congestion);
             self.grow(now, newly);
-            vegas::check(now, &mut self.counting, &self.flight, &mut self.congestion);
+            vegas::check(now, &mut self.recovery.counting, &self.flight, &mut self.congestion);
             return true;
         }
-        match self.counting.on_ack(newly, &self.flight, &mut self.congestion) {
+        match self.recovery.counting.on_ack(newly, &self.flight, &mut self.congestion) {
             CountedAck::Open => self.grow(now, newly),
             CountedAck::Recovered => {
                 self.congestion.on_recovery_exit(now);
@@ -702,34 +726,42 @@ impl Sender {
 
     /// Handles a duplicate by a recovery that counts them. Returns true if it started a recovery.
     fn counted_duplicate(&mut self, now: Time) -> bool {
-        self.counting.duplicates += 1;
-        if self.counting.probe_repaired || (self.path.probe.is_some() && self.duplicates_ask_for_probe(now)) {
+        self.recovery.counting.duplicates += 1;
+        if self.recovery.counting.probe_repaired
+            || (self.path.probe.is_some() && self.duplicates_ask_for_probe(now))
+        {
             return false;
         }
         if self.flight.how == LossRecovery::Vegas {
-            if !vegas::signals_loss(now, &self.counting, &self.flight, &mut self.congestion) {
+            if !vegas::signals_loss(now, &self.recovery.counting, &self.flight, &mut self.congestion) {
                 return false;
             }
             // ns-2's Vegas doubles its coarse timer, too.
             self.timer.rtt.back_off();
             let window = self.window();
-            return vegas::begin(now, window, &mut self.counting, &self.flight, &mut self.congestion);
+            return vegas::begin(
+                now,
+                window,
+                &mut self.recovery.counting,
+                &self.flight,
+                &mut self.congestion,
+            );
         }
-        if !self.counting.on_duplicate(&self.flight, &mut self.congestion) {
+        if !self.recovery.counting.on_duplicate(&self.flight, &mut self.congestion) {
             return false;
         }
         let in_use = self.halved();
         self.signal_loss(now, in_use);
-        self.counting.begin(&mut self.flight, &mut self.congestion);
+        self.recovery.counting.begin(&mut self.flight, &mut self.congestion);
         true
     }
 
     /// Handles an acknowledgment without new cumulative data: a duplicate by RFC 5681, or one with new SACK blocks.
     pub fn handle_duplicate(&mut self, now: Time, duplicate: bool, dsack: bool) {
-        self.counting.released = 0;
+        self.recovery.counting.released = 0;
         if self.flight.how.pipe() {
             if self.flight.how == LossRecovery::Fack {
-                self.fack_ages(now, self.flight.snd_una);
+                self.recovery.pipe.fack_ages(now, self.flight.snd_una, &self.flight, &mut self.timer);
             }
             self.note_rtt(None);
             // Linux (`tcp_clean_rtx_queue`): nothing is known of the oldest segment before an answer to one sent later.
@@ -748,9 +780,61 @@ impl Sender {
         }
     }
 
+    /// Handles an acknowledgment of `newly` bytes by a recovery with a pipe, after its SACK blocks. Returns true if the timer is to be
+    /// restarted.
+    fn pipe_ack(&mut self, now: Time, newly: u64) -> bool {
+        let Self { recovery, flight, timer, congestion, .. } = self;
+        let Some(found) = recovery.examine(now, newly, flight, timer, congestion) else { return newly > 0 };
+        let newly_lost = found.signal && !self.only_probe_lost(now);
+        let began = newly_lost && self.recovery.pipe.may_begin(&self.flight);
+        if began {
+            self.enter_recovery(now);
+        }
+        let turns = (began, found.repaired);
+        let timer_runs = self.timer.at.is_some();
+        let (flight, congestion) = (&self.flight, &mut self.congestion);
+        if let Some(bytes) = self.recovery.pipe.adjust_window(newly, turns, timer_runs, flight, congestion) {
+            self.grow(now, bytes);
+        }
+        self.recovery.pipe.restarts_timer(newly, &self.flight)
+    }
+
+    fn enter_recovery(&mut self, now: Time) {
+        let in_use = self.halved();
+        let in_network = self.flight.in_network();
+        self.recovery.begin_undo(&self.flight, &self.congestion);
+        self.signal_loss(now, in_use);
+        self.stats.fast_retransmits += 1;
+        self.timer.timed = None;
+        self.timer.restart(now);
+        self.recovery.pipe.begin(in_network, &self.flight, &mut self.congestion);
+    }
+
+    /// Handles the expiry of the reordering timer (RFC 8985 §6.3).
+    pub fn handle_reorder_timer(&mut self, now: Time) {
+        // The progress of the latest acknowledgment belongs to no recovery that starts now.
+        self.flight.segments.progress = Default::default();
+        let late = self.recovery.find_late(now, &mut self.flight, &mut self.timer);
+        let found = late && !self.only_probe_lost(now);
+        if found && self.timer.at.is_some() {
+            // The losses found are repaired as the window allows, with a full timeout (Linux's `tcp_rearm_rto`).
+            self.timer.restart(now);
+        }
+        let pipe = &self.recovery.pipe;
+        if found && !pipe.repairing() && self.flight.snd_una >= pipe.recover {
+            self.enter_recovery(now);
+        }
+    }
+
+    /// RFC 8985 §7.3: handles the expiry of the probe timer.
+    pub fn handle_probe_timer(&mut self, now: Time) {
+        self.recovery.rack.handle_probe_timer();
+        self.timer.restart(now);
+    }
+
     fn after_rack(&mut self, now: Time, dsack: bool, duplicate: bool) {
-        let repaired = self.pipe.rack.resolve(self.flight.snd_una, dsack, duplicate);
-        if repaired && self.pipe.phase == RecoveryPhase::Open {
+        let repaired = self.recovery.rack.resolve(self.flight.snd_una, dsack, duplicate);
+        if repaired && self.recovery.pipe.phase == RecoveryPhase::Open {
             let in_use = self.halved();
             self.signal_loss(now, in_use);
             if !self.congestion.owns_recovery() {
@@ -758,26 +842,25 @@ impl Sender {
             }
             self.congestion.on_recovery_exit(now);
         }
-        self.plan_probe(now);
+        self.recovery.plan_probe(now, &self.flight, &self.timer);
     }
 
     /// Signals a loss to the window; `in_use` is the allowance of the windows.
     pub(super) fn signal_loss(&mut self, now: Time, in_use: u64) {
-        let in_flight = if self.flight.how.pipe() { self.pipe.prior } else { self.flight.len() };
+        let in_flight = if self.flight.how.pipe() { self.recovery.pipe.prior } else { self.flight.len() };
         self.path.abandon(&mut self.flight);
         self.congestion.on_loss(now, in_use, in_flight);
         if self.flight.how == LossRecovery::Rack {
-            self.pipe.rack.recovered();
+            self.recovery.rack.recovered();
         }
     }
 
     /// RFC 3168 §6.1.2: handles the echo of a mark. The window is reduced as for a loss, once per RTT, without a retransmission.
     pub fn handle_mark(&mut self, now: Time) {
-        if let Some(undo) = &mut self.undo {
+        if let Some(undo) = &mut self.recovery.undo {
             undo.on_mark();
         }
-        let repairing = self.counting.active || self.pipe.phase != RecoveryPhase::Open;
-        if !self.marks.ask(self.flight.snd_una) || repairing {
+        if !self.marks.ask(self.flight.snd_una) || self.recovery.repairing() {
             return;
         }
         let in_use = self.halved();
@@ -793,15 +876,8 @@ impl Sender {
     /// RFC 2883: handles a report that the receiver got [start, end) twice.
     pub fn duplicate_reported(&mut self, start: u64, end: u64) {
         self.stats.duplicates_reported += 1;
-        if let Some(undo) = &mut self.undo {
-            undo.on_duplicate(end, (end - start).div_ceil(self.flight.mss as u64) as u32);
-        }
-        self.flight.segments.progress.answers_repeat();
-        if self.flight.how == LossRecovery::Rack {
-            self.pipe.rack.on_dsack(self.flight.snd_max);
-        } else if self.config.adaptive_reordering {
-            self.flight.adapt_to_duplicate();
-        }
+        let segments = (end - start).div_ceil(self.flight.mss as u64) as u32;
+        self.recovery.duplicate_reported(end, segments, &mut self.flight);
     }
 
     /// Handles a retransmission timeout.
@@ -812,7 +888,8 @@ impl Sender {
         if self.flight.snd_una == 0 {
             // The SYN is sent again; a lost SYN says little about the path's capacity.
             if self.flight.snd_max > 1 {
-                self.send_all_again(now);
+                // Outstanding data are sent again from the beginning, without counting losses.
+                self.recovery.on_timeout(now, &mut self.flight, &self.timer);
             }
             self.flight.snd_nxt = 0;
             return;
@@ -821,18 +898,15 @@ impl Sender {
             self.path.timed_out(&mut self.flight, &mut self.congestion);
         }
         // Bytes by which recovery has inflated the window stand for packets that have left the network.
-        let inflated = self.counting.active;
+        let inflated = self.recovery.counting.active;
         let in_use = if inflated { self.halved().min(self.congestion.reduced()) } else { self.halved() };
-        if self.undo.is_none() || self.timeout_reduces() {
+        let probing = self.path.probe.is_some();
+        if self.recovery.timeout_reduces(probing, &self.flight, &self.congestion) {
             self.congestion.on_timeout(now, in_use);
         } else {
             self.congestion.begin_again(now);
         }
-        if self.flight.how.pipe() {
-            self.pipe_timeout(now);
-        } else {
-            self.counting.on_timeout(&mut self.flight);
-        }
+        self.recovery.on_timeout(now, &mut self.flight, &self.timer);
     }
 
     /// Handles the expiry of the persist timer: a byte probes the window.

@@ -44,11 +44,11 @@ impl Connection {
     #[inline(always)]
     fn timer(&self, timer: Timer) -> Option<Time> {
         match timer {
-            Timer::TailLossProbe => self.sender.pipe.rack.probe_at,
+            Timer::TailLossProbe => self.sender.recovery.rack.probe_at,
             Timer::Retransmission => self.sender.timer.at,
             Timer::Persist => self.sender.peer.persist_at,
             Timer::Pace => self.sender.pacer.hold_at,
-            Timer::Reordering => self.sender.pipe.rack.reorder_at,
+            Timer::Reordering => self.sender.recovery.rack.reorder_at,
             Timer::DelayedAck => self.receiver.acks.at,
             Timer::TimeWait => self.state.time_wait_until(),
         }
@@ -119,11 +119,11 @@ mod tests {
         for (n, timer) in Timer::ALL.into_iter().enumerate().rev() {
             let expiry = at(10 + n as u64);
             let slot = match timer {
-                Timer::TailLossProbe => &mut end.sender.pipe.rack.probe_at,
+                Timer::TailLossProbe => &mut end.sender.recovery.rack.probe_at,
                 Timer::Retransmission => &mut end.sender.timer.at,
                 Timer::Persist => &mut end.sender.peer.persist_at,
                 Timer::Pace => &mut end.sender.pacer.hold_at,
-                Timer::Reordering => &mut end.sender.pipe.rack.reorder_at,
+                Timer::Reordering => &mut end.sender.recovery.rack.reorder_at,
                 Timer::DelayedAck => &mut end.receiver.acks.at,
                 Timer::TimeWait => {
                     end.state.wait(expiry);

@@ -4,10 +4,9 @@
 //! Differs: segments are kept in the order of their sending, so that an acknowledgment examines only those that may be lost.
 //! Leaves out the adaptation of the reordering window without DSACK, for which the RFC needs timestamps.
 
-use super::super::flight::{Flight, NextSegment};
+use super::super::flight::Flight;
+use super::super::retransmission_timer::RetransmissionTimer;
 use super::super::segments::Segments;
-use super::super::sender::Sender;
-use super::pipe::RecoveryPhase;
 use skyhop_units::{Span, Time};
 
 /// §7.2: largest delay of the acknowledgment of a single segment.
@@ -67,7 +66,7 @@ impl Rack {
     }
 
     /// §6.2 steps 1 to 3, for the data delivered by an acknowledgment.
-    fn update(&mut self, now: Time, flight: &Flight) {
+    pub fn update(&mut self, now: Time, flight: &Flight) {
         // Steps 1 and 2; `Segments` has excluded samples that may be a retransmission's (§6.2 step 2).
         if let Some((sent_at, _, end)) = flight.segments.progress.newest {
             if self.newest.is_none_or(|newest| (sent_at, end) > newest) {
@@ -133,7 +132,7 @@ impl Rack {
 
     /// §7.2: after new data or an acknowledgment, plans a probe if losses at the tail would go unnoticed: not later than the
     /// retransmission timer, which the probe postpones.
-    fn plan(
+    pub fn plan(
         &mut self,
         now: Time,
         flight: &Flight,
@@ -170,6 +169,44 @@ impl Rack {
         repaired
     }
 
+    /// Age at which a segment is lost, once one sent later has arrived or the timer has expired.
+    pub fn patience(&self, repairing: bool, flight: &Flight, timer: &RetransmissionTimer) -> Span {
+        let srtt = timer.rtt.smoothed();
+        // Before the first sample of data, the RTT is that of the handshake.
+        let rtt = Some(self.rtt).filter(|rtt| *rtt > Span::ZERO).or(srtt);
+        let min = timer.rtt.samples.min.into_iter().chain(flight.segments.min_rtt).min();
+        rtt.unwrap_or(Span::ZERO) + self.reordering_window(flight, repairing, min, srtt)
+    }
+
+    /// §6.2 step 5. Returns true if segments are newly lost.
+    pub fn find_losses(
+        &mut self,
+        now: Time,
+        repairing: bool,
+        flight: &mut Flight,
+        timer: &mut RetransmissionTimer,
+    ) -> bool {
+        let patience = self.patience(repairing, flight, timer);
+        let found = self.detect(now, patience, &mut flight.segments);
+        if let Some(lost_at) = self.reorder_at {
+            timer.defer(lost_at);
+        }
+        found
+    }
+
+    /// §7.3: handles the expiry of the probe timer.
+    pub fn handle_probe_timer(&mut self) {
+        (self.probe_at, self.probe_due) = (None, true);
+    }
+
+    /// Records the probe, with all below `end` sent; `repeat` if it was a retransmission.
+    pub fn sent_probe(&mut self, end: u64, repeat: bool) {
+        self.probe = Some((end, repeat));
+        self.measured = false;
+        // Sending it has planned another, which would be a second one in flight.
+        self.probe_at = None;
+    }
+
     /// Records the end of a recovery (§6.2 step 4): the wider reordering window lasts for sixteen of them.
     pub fn recovered(&mut self) {
         if self.persist > 0 {
@@ -178,76 +215,6 @@ impl Rack {
                 self.multiplier = 1;
             }
         }
-    }
-}
-
-impl Sender {
-    /// §6.2 steps 1 to 5, for the data delivered by an acknowledgment. Returns true if any are newly lost.
-    pub(super) fn rack_losses(&mut self, now: Time) -> bool {
-        self.pipe.rack.update(now, &self.flight);
-        self.detect_by_time(now)
-    }
-
-    /// Age at which a segment is lost, once one sent later has arrived or the timer has expired.
-    pub(super) fn rack_patience(&self) -> Span {
-        let (rack, srtt) = (&self.pipe.rack, self.timer.rtt.smoothed());
-        // Before the first sample of data, the RTT is that of the handshake.
-        let rtt = Some(rack.rtt).filter(|rtt| *rtt > Span::ZERO).or(srtt);
-        let repairing = self.pipe.phase != RecoveryPhase::Open;
-        rtt.unwrap_or(Span::ZERO) + rack.reordering_window(&self.flight, repairing, self.min_rtt(), srtt)
-    }
-
-    /// Detection of losses by time (RFC 8985 §6.2 step 5).
-    pub(in crate::tcp) fn detect_by_time(&mut self, now: Time) -> bool {
-        let patience = self.rack_patience();
-        let found = self.pipe.rack.detect(now, patience, &mut self.flight.segments);
-        if let Some(lost_at) = self.pipe.rack.reorder_at {
-            self.timer.defer(lost_at);
-        }
-        found
-    }
-
-    /// Handles the expiry of the reordering timer (§6.3).
-    pub(in crate::tcp) fn handle_reorder_timer(&mut self, now: Time) {
-        // The progress of the latest acknowledgment belongs to no recovery that starts now.
-        self.flight.segments.progress = Default::default();
-        let found = self.detect_by_time(now) && !self.only_probe_lost(now);
-        if found && self.timer.at.is_some() {
-            // The losses found are repaired as the window allows, with a full timeout (Linux's `tcp_rearm_rto`).
-            self.timer.restart(now);
-        }
-        if found && self.pipe.phase == RecoveryPhase::Open && self.flight.snd_una >= self.pipe.recover {
-            self.enter_recovery(now);
-        }
-    }
-
-    /// §7.2: plans a probe after data were sent or acknowledged.
-    pub(in crate::tcp) fn plan_probe(&mut self, now: Time) {
-        let (repairing, srtt) = (self.pipe.phase != RecoveryPhase::Open, self.timer.rtt.smoothed());
-        self.pipe.rack.plan(now, &self.flight, repairing, srtt, self.timer.at);
-    }
-
-    /// §7.3: handles the expiry of the probe timer.
-    pub(in crate::tcp) fn handle_probe_timer(&mut self, now: Time) {
-        self.pipe.rack.probe_at = None;
-        self.pipe.rack.probe_due = true;
-        self.timer.restart(now);
-    }
-
-    /// The probe itself: new data if the peer's window has room, else the last segment again.
-    pub(in crate::tcp) fn poll_probe(&mut self, now: Time) -> Option<NextSegment> {
-        self.pipe.rack.probe_due = false;
-        let end = self.flight.snd_max;
-        let (probe, repeat) = match self.poll_new(now) {
-            Some(segment) => (segment, false),
-            None if self.flight.segments.back().is_none_or(|s| s.sacked) => return None,
-            None => (self.send_again(now, self.flight.segments.len() - 1), true),
-        };
-        self.pipe.rack.probe = Some((if repeat { end } else { self.flight.snd_max }, repeat));
-        self.pipe.rack.measured = false;
-        // Sending it has planned another, which would be a second one in flight.
-        self.pipe.rack.probe_at = None;
-        Some(probe)
     }
 }
 

@@ -6,12 +6,10 @@
 //! Differs from RFC 9438 §4.9: CUBIC's plateau is the restored window and not the one before, as in Linux.
 //! Leaves out recoveries that count duplicates, and those of ns-2.
 
-use super::super::config::LossRecovery;
-use super::super::congestion::Before;
-use super::super::flight::{Flight, NextSegment};
-use super::super::sender::Sender;
+use super::super::congestion::{Before, CongestionControl};
+use super::super::flight::Flight;
 use super::super::timestamps::clock;
-use super::pipe::RecoveryPhase;
+use super::pipe::{Pipe, PipeAck, RecoveryPhase};
 use skyhop_units::{Span, Time};
 
 #[derive(Debug, Default)]
@@ -32,6 +30,8 @@ pub(crate) struct Undo {
     asking: bool,
     /// Oldest byte outstanding at the latest timeout.
     timed_out_at: u64,
+    /// Number of reductions undone.
+    pub undone: u64,
 }
 
 impl Undo {
@@ -55,29 +55,72 @@ impl Undo {
         }
     }
 
-    /// Records a reduction of the window `before`, with `una` the oldest outstanding byte and `repeats` retransmissions in flight.
-    fn begin(&mut self, una: u64, repeats: u32, before: Before) {
-        (self.marker, self.before) = (Some(una), Some(before));
-        self.repeats = Some(repeats).filter(|n| *n > 0);
+    /// Records a reduction of the window that is about to be made.
+    pub fn begin(&mut self, flight: &Flight, congestion: &CongestionControl) {
+        (self.marker, self.before) = (Some(flight.snd_una), Some(congestion.before()));
+        self.repeats = Some(flight.segments.repeats_in_flight()).filter(|n| *n > 0);
         (self.repeated_at, self.frto) = (None, false);
     }
 
-    /// Verdict on the latest reduction by an acknowledgment that has moved `snd_una` by `newly`, in a recovery of this phase that
-    /// ends at
-    /// `recover`.
-    fn judge(
+    /// Handles a timeout, while a probe of the path's MTU is outstanding or not. Returns true if it reduces the window: not if it or
+    /// a recovery has done so for the same data (`tcp_enter_loss`; RFC 5681 §3.1 keeps ssthresh, too).
+    pub fn on_timeout(
+        &mut self,
+        probing: bool,
+        pipe: &Pipe,
+        flight: &Flight,
+        congestion: &CongestionControl,
+    ) -> bool {
+        let (phase, una) = (pipe.phase, flight.snd_una);
+        let again = phase == RecoveryPhase::Timeout && una == self.timed_out_at;
+        let reduces = phase == RecoveryPhase::Open
+            || una >= pipe.recover
+            || (phase == RecoveryPhase::Timeout && !again);
+        if reduces {
+            self.begin(flight, congestion);
+        }
+        self.frto = (phase == RecoveryPhase::Open || again) && !probing;
+        (self.asking, self.timed_out_at) = (false, una);
+        reduces
+    }
+
+    /// Handles an acknowledgment with its SACK blocks. Returns true if losses are not to be searched for yet.
+    pub(super) fn on_ack(
         &mut self,
         now: Time,
-        newly: u64,
-        sacked_new: bool,
-        phase: RecoveryPhase,
-        recover: u64,
-        flight: &Flight,
-    ) -> UndoVerdict {
-        let una = flight.snd_una;
+        ack: PipeAck,
+        pipe: &mut Pipe,
+        flight: &mut Flight,
+        congestion: &mut CongestionControl,
+    ) -> bool {
+        self.asking = false;
+        if self.marker.is_none() {
+            return false;
+        }
+        match self.judge(now, ack, pipe, flight) {
+            UndoVerdict::Stands => false,
+            UndoVerdict::Wait => true,
+            UndoVerdict::Needless { unmark } => {
+                (self.marker, self.frto) = (None, false);
+                if let Some(before) = self.before.take() {
+                    congestion.undo(before);
+                    self.undone += 1;
+                }
+                if unmark {
+                    flight.segments.unmark_lost();
+                }
+                pipe.reopen(flight.snd_una);
+                false
+            }
+        }
+    }
+
+    /// Verdict on the latest reduction by an acknowledgment.
+    fn judge(&mut self, now: Time, ack: PipeAck, pipe: &Pipe, flight: &Flight) -> UndoVerdict {
+        let (una, recover, newly) = (flight.snd_una, pipe.recover, ack.newly);
         let all_needless = self.repeats == Some(0);
         let late = newly > 0 && self.late(now);
-        match phase {
+        match pipe.phase {
             RecoveryPhase::Open if all_needless => return UndoVerdict::Needless { unmark: false },
             RecoveryPhase::Fast if una >= recover && (all_needless || late) => {
                 return UndoVerdict::Needless { unmark: false };
@@ -95,13 +138,28 @@ impl Undo {
                 if (newly > 0 && (all_needless || late)) || (self.frto && original) {
                     return UndoVerdict::Needless { unmark: true };
                 } else if self.frto && flight.snd_max > recover {
-                    self.frto = !sacked_new && newly > 0;
+                    self.frto = !ack.sacked_new && newly > 0;
                 } else if self.frto && newly > 0 && una < recover {
                     self.asking = true;
                 }
             }
         }
         UndoVerdict::Stands
+    }
+
+    /// Returns true in F-RTO step 2b: new data are sent, if there are any and the windows have room, before retransmissions.
+    pub fn asks_for_new(&self, pipe: &Pipe) -> bool {
+        self.asking && pipe.phase == RecoveryPhase::Timeout
+    }
+
+    /// Handles a lack of new data to send in F-RTO step 2b. Returns true if some have been sent since the timeout, so that their
+    /// acknowledgments are awaited; otherwise F-RTO ends, and retransmissions are due.
+    pub fn awaits_new(&mut self, pipe: &Pipe, snd_max: u64) -> bool {
+        if snd_max > pipe.recover {
+            return true;
+        }
+        (self.asking, self.frto) = (false, false);
+        false
     }
 
     /// RFC 3522 §3.2: returns true if the peer answers a segment that left before any retransmission.
@@ -122,92 +180,4 @@ enum UndoVerdict {
     Needless {
         unmark: bool,
     },
-}
-
-impl Sender {
-    /// Prepares the state for recoveries that can undo a reduction.
-    pub(in crate::tcp) fn prepare_undo(&mut self) {
-        let can = matches!(self.flight.how, LossRecovery::Rack | LossRecovery::Rfc6675);
-        self.undo = (self.config.undo && can).then(Box::default);
-    }
-
-    /// Records a reduction that is about to be made.
-    pub(super) fn begin_undo(&mut self) {
-        if self.undo.is_none() {
-            return;
-        }
-        let (repeats, before) = (self.flight.segments.repeats_in_flight(), self.congestion.before());
-        if let Some(undo) = &mut self.undo {
-            undo.begin(self.flight.snd_una, repeats, before);
-        }
-    }
-
-    /// Returns true if a timeout reduces the window: not if it or a recovery has done so for the same data (`tcp_enter_loss`; RFC
-    /// 5681 §3.1 keeps ssthresh, too).
-    pub(in crate::tcp) fn timeout_reduces(&mut self) -> bool {
-        let Some(undo) = &self.undo else { return true };
-        let (phase, una) = (self.pipe.phase, self.flight.snd_una);
-        let again = phase == RecoveryPhase::Timeout && una == undo.timed_out_at;
-        let reduces = phase == RecoveryPhase::Open
-            || una >= self.pipe.recover
-            || (phase == RecoveryPhase::Timeout && !again);
-        if reduces {
-            self.begin_undo();
-        }
-        let frto = (phase == RecoveryPhase::Open || again) && self.path.probe.is_none();
-        if let Some(undo) = &mut self.undo {
-            (undo.frto, undo.asking, undo.timed_out_at) = (frto, false, una);
-        }
-        reduces
-    }
-
-    /// Handles an acknowledgment of `newly` bytes with its SACK blocks. Returns true if losses are not to be searched for yet.
-    pub(super) fn try_undo(&mut self, now: Time, newly: u64, sacked_new: bool) -> bool {
-        let Some(undo) = &mut self.undo else { return false };
-        undo.asking = false;
-        if undo.marker.is_none() {
-            return false;
-        }
-        match undo.judge(now, newly, sacked_new, self.pipe.phase, self.pipe.recover, &self.flight) {
-            UndoVerdict::Stands => {}
-            UndoVerdict::Wait => return true,
-            UndoVerdict::Needless { unmark } => self.undo_reduction(unmark),
-        }
-        false
-    }
-
-    /// F-RTO step 2b: new data, if there are any and the windows have room. `None` if retransmissions are due.
-    pub(super) fn poll_frto(&mut self, now: Time) -> Option<Option<NextSegment>> {
-        if !self.undo.as_ref().is_some_and(|undo| undo.asking) || self.pipe.phase != RecoveryPhase::Timeout {
-            return None;
-        }
-        if self.has_room(self.flight.mss as u64)
-            && let Some(segment) = self.poll_new(now)
-        {
-            return Some(Some(segment));
-        }
-        if self.flight.snd_max > self.pipe.recover {
-            return Some(None);
-        }
-        if let Some(undo) = &mut self.undo {
-            (undo.asking, undo.frto) = (false, false);
-        }
-        None
-    }
-
-    /// Undoes a needless reduction. With `unmark`, segments marked as lost are unmarked.
-    fn undo_reduction(&mut self, unmark: bool) {
-        let Some(undo) = &mut self.undo else { return };
-        (undo.marker, undo.frto) = (None, false);
-        if let Some(before) = undo.before.take() {
-            self.congestion.undo(before);
-            self.stats.undone += 1;
-        }
-        if unmark {
-            self.flight.segments.unmark_lost();
-        }
-        let pipe = &mut self.pipe;
-        (pipe.phase, pipe.prr, pipe.recover) = (RecoveryPhase::Open, None, self.flight.snd_una);
-        pipe.settle();
-    }
 }
