@@ -94,29 +94,29 @@ impl Connection {
     pub fn with_memory(mut self, memory: Memory) -> Self {
         self.beginning = Beginning::new(memory);
         if let Some(path) = memory.path {
-            self.sender.begin_with(path);
+            self.sender.clock.begin_with(path);
         }
         if let Some(size) = memory.path_mtu {
-            self.sender.path.begin_with(size);
+            self.sender.clock.path.begin_with(size);
         }
         self
     }
 
     /// Sets the MTU of this end's own link, bytes.
     pub fn over_link(mut self, mtu: Option<u32>) -> Self {
-        self.sender.over_link(mtu);
+        self.sender.clock.over_link(mtu);
         self
     }
 
     /// State that this end leaves for a later connection between the two hosts.
     pub fn memory(&self) -> Memory {
-        let path_mtu = self.sender.path.found().or(self.beginning.memory.path_mtu);
-        Memory { path: self.sender.learnt(), path_mtu, ..self.beginning.memory }
+        let path_mtu = self.sender.clock.path.found().or(self.beginning.memory.path_mtu);
+        Memory { path: self.sender.clock.learnt(), path_mtu, ..self.beginning.memory }
     }
 
     /// Multiplies the congestion window by `share / of`, but leaves at least a segment.
     pub fn scale_window(&mut self, share: u64, of: u64) {
-        self.sender.scale_window(share, of);
+        self.sender.clock.scale_window(share, of);
     }
 
     /// The state of the connection.
@@ -131,17 +131,17 @@ impl Connection {
 
     /// Congestion window, bytes.
     pub fn cwnd(&self) -> u64 {
-        self.sender.congestion.cwnd()
+        self.sender.clock.congestion.cwnd()
     }
 
     /// Slow-start threshold, bytes; `None` without limit.
     pub fn ssthresh(&self) -> Option<u64> {
-        Some(self.sender.congestion.ssthresh()).filter(|s| *s < u64::MAX)
+        Some(self.sender.clock.congestion.ssthresh()).filter(|s| *s < u64::MAX)
     }
 
     /// Bytes sent and not yet acknowledged.
     pub fn in_flight(&self) -> u64 {
-        self.sender.flight.len()
+        self.sender.clock.flight.len()
     }
 
     /// Payload bytes acknowledged by the peer.
@@ -216,7 +216,7 @@ impl Connection {
         }
         if self.state() != State::SynSent {
             // The highest number ever sent: a reset below the number that the peer expects would be ignored.
-            let seq = wire_number(self.iss, self.sender.flight.snd_max.max(1));
+            let seq = wire_number(self.iss, self.sender.clock.flight.snd_max.max(1));
             self.reset_due = Some((seq, Some(wire_number(self.receiver.irs, self.receiver.rcv_nxt))));
         }
         self.abandon();
@@ -231,7 +231,7 @@ impl Connection {
 
     /// Withdraws data that were written and not yet sent, and closes this direction.
     pub fn stop_writing(&mut self) {
-        self.sender.buffer.forget_unsent(self.sender.flight.snd_max);
+        self.sender.buffer.forget_unsent(self.sender.clock.flight.snd_max);
         self.shutdown();
     }
 
@@ -261,10 +261,15 @@ impl Connection {
             return;
         }
         // RFC 5927 §4.1: only an outstanding packet can have been too large.
-        let outstanding = self.sender.flight.snd_una..self.sender.flight.snd_max;
-        let seq = expand(self.iss, seq, self.sender.flight.snd_una).filter(|s| outstanding.contains(s));
+        let outstanding = self.sender.clock.flight.snd_una..self.sender.clock.flight.snd_max;
+        let seq = expand(self.iss, seq, self.sender.clock.flight.snd_una).filter(|s| outstanding.contains(s));
         if let Some(seq) = seq {
-            self.sender.handle_too_large(now, seq, message.next_hop_mtu.into(), message.total_len.into());
+            self.sender.clock.handle_too_large(
+                now,
+                seq,
+                message.next_hop_mtu.into(),
+                message.total_len.into(),
+            );
         }
     }
 
@@ -319,7 +324,7 @@ impl Connection {
             return;
         }
         if tcp.flags.has(Flags::SYN) {
-            if self.sender.flight.snd_una == 0 {
+            if self.sender.clock.flight.snd_una == 0 {
                 // The SYN again: its answer was lost, and the timer will repeat it.
                 return;
             }
@@ -349,7 +354,7 @@ impl Connection {
         if let (Some(sample), Some(ts)) = (self.timestamps.sample(now, tcp.timestamps), tcp.timestamps) {
             self.receiver.take_echo(ts.echo, sample, payload);
         }
-        let (rto, srtt) = (self.sender.timer.rtt.rto(), self.sender.timer.rtt.smoothed());
+        let (rto, srtt) = (self.sender.clock.timer.rtt.rto(), self.sender.clock.timer.rtt.smoothed());
         self.receiver.acks.know(rto, srtt, tcp.flags.has(Flags::PSH));
     }
 
@@ -376,8 +381,8 @@ impl Connection {
 
     /// Handles the acknowledgment field. Returns false if the segment is to be ignored.
     fn handle_ack(&mut self, now: Time, tcp: &TcpHeader, payload: u64) -> bool {
-        let Some(ack) = expand(self.iss, tcp.ack, self.sender.flight.snd_una) else { return false };
-        if ack > self.sender.flight.snd_max {
+        let Some(ack) = expand(self.iss, tcp.ack, self.sender.clock.flight.snd_una) else { return false };
+        if ack > self.sender.clock.flight.snd_max {
             // An acknowledgment of data never sent. RFC 5961 §7: two ends that were deceived would answer each other for ever, so
             // such answers are limited in rate.
             let quiet = self.challenged_at.is_none_or(|at| now.since(at) >= CHALLENGE_INTERVAL);
@@ -388,44 +393,44 @@ impl Connection {
             return false;
         }
         let window = (tcp.window as u64) << self.agreed.scale_in;
-        let opens = self.sender.flight.snd_una == 0;
+        let opens = self.sender.clock.flight.snd_una == 0;
         if opens {
             if ack < 1 {
                 return false;
             }
             let sample = self.timestamps.sample(now, tcp.timestamps);
-            self.sender.established(now, sample);
+            self.sender.clock.established(now, sample);
             if self.state() == State::SynReceived {
                 self.connected();
             }
         }
         self.sender.begin_ack();
         if self.agreed.ecn && tcp.flags.has(Flags::ECE) && !tcp.flags.has(Flags::SYN) {
-            if self.sender.config.ack_congestion && self.sender.flight.len() == 0 {
+            if self.sender.clock.config.ack_congestion && self.sender.clock.flight.len() == 0 {
                 // Only acknowledgments are in flight from this end, so one of them was marked.
-                let rtt = self.sender.timer.rtt.smoothed();
+                let rtt = self.sender.clock.timer.rtt.smoothed();
                 self.receiver.acknowledge_less(now, rtt);
                 self.reduced_acks = true;
             } else {
-                self.sender.handle_mark(now);
+                self.sender.clock.handle_mark(now);
             }
         }
         let dsack = self.take_blocks(now, tcp, ack);
-        if ack > self.sender.flight.snd_una {
+        if ack > self.sender.clock.flight.snd_una {
             let sample = self.timestamps.sample(now, tcp.timestamps);
-            self.sender.set_window(ack, window);
+            self.sender.clock.set_window(ack, window);
             self.sender.handle_ack(now, ack, sample, dsack);
             self.after_ack(now);
-        } else if ack == self.sender.flight.snd_una {
+        } else if ack == self.sender.clock.flight.snd_una {
             // RFC 5681 §2: a duplicate carries no data, does not change the window, and something is outstanding.
             let duplicate = !opens
                 && payload == 0
                 && !tcp.flags.has(Flags::FIN)
-                && self.sender.flight.len() > 0
-                && self.sender.peer.persist_at.is_none()
-                && window == self.sender.peer.window;
-            self.sender.set_window(ack, window);
-            self.sender.handle_duplicate(now, duplicate, dsack);
+                && self.sender.clock.flight.len() > 0
+                && self.sender.clock.peer.persist_at.is_none()
+                && window == self.sender.clock.peer.window;
+            self.sender.clock.set_window(ack, window);
+            self.sender.clock.handle_duplicate(now, duplicate, dsack);
         }
         true
     }
@@ -434,7 +439,7 @@ impl Connection {
     /// within the second.
     fn take_blocks(&mut self, now: Time, tcp: &TcpHeader, ack: u64) -> bool {
         let blocks = tcp.sack.as_slice();
-        let una = self.sender.flight.snd_una;
+        let una = self.sender.clock.flight.snd_una;
         let place =
             |&(left, right): &(u32, u32)| Some((expand(self.iss, left, una)?, expand(self.iss, right, una)?));
         let (mut dsack, mut range) = (false, (0, 0));
@@ -444,11 +449,11 @@ impl Connection {
             dsack = left < right && (right <= ack || within);
         }
         if dsack && self.agreed.sack {
-            self.sender.duplicate_reported(range.0, range.1);
+            self.sender.clock.duplicate_reported(range.0, range.1);
         }
         for block in &blocks[dsack as usize..] {
             if let Some((left, right)) = place(block) {
-                self.sender.selectively_acknowledged(now, left, right);
+                self.sender.clock.selectively_acknowledged(now, left, right);
             }
         }
         dsack
@@ -533,7 +538,7 @@ impl Connection {
                 }
             }
             // The other end's SYN sufficed to open the connection; its answer is still to be sent, or repeated.
-            _ if self.sender.flight.snd_una == 0 && self.sender.flight.snd_nxt == 0 => {
+            _ if self.sender.clock.flight.snd_una == 0 && self.sender.clock.flight.snd_nxt == 0 => {
                 return self.poll_syn(now);
             }
             // An acknowledgment of the FIN that was due in the last state is still sent below.
@@ -548,13 +553,13 @@ impl Connection {
                 header.flags |= Flags::FIN;
             }
             if len > 0
-                && (fin || seq + len as u64 == self.sender.flight.snd_max)
-                && self.sender.buffer.all_sent(self.sender.flight.snd_max)
+                && (fin || seq + len as u64 == self.sender.clock.flight.snd_max)
+                && self.sender.buffer.all_sent(self.sender.clock.flight.snd_max)
             {
                 header.flags |= Flags::PSH;
             }
-            let fresh = seq + len as u64 + fin as u64 == self.sender.flight.snd_max;
-            if self.agreed.ecn && fresh && len > 0 && std::mem::take(&mut self.sender.marks.cwr_due) {
+            let fresh = seq + len as u64 + fin as u64 == self.sender.clock.flight.snd_max;
+            if self.agreed.ecn && fresh && len > 0 && std::mem::take(&mut self.sender.clock.marks.cwr_due) {
                 header.flags |= Flags::CWR;
             }
             let mut packet = self.acknowledging(now, header, len);
@@ -573,7 +578,10 @@ impl Connection {
 
     fn header(&self, now: Time) -> TcpHeader {
         TcpHeader {
-            seq: wire_number(self.iss, self.sender.flight.snd_nxt.max(self.sender.flight.snd_una)),
+            seq: wire_number(
+                self.iss,
+                self.sender.clock.flight.snd_nxt.max(self.sender.clock.flight.snd_una),
+            ),
             timestamps: self.timestamps.option(now),
             opening: self.beginning.in_each_segment(),
             ..self.sockets.header()
@@ -591,18 +599,18 @@ impl Connection {
         header.window = self.receiver.announce(self.agreed.scale_out);
         if self.agreed.sack {
             let mut room = (40 - header.options_len() as usize - 2) / 8;
-            let path = &self.sender.path;
+            let path = &self.sender.clock.path;
             if path.limited() {
                 // Blocks, the two bytes of their option and padding must fit the path and the peer's limit together with the
                 // payload.
-                let size = 4 + self.sender.config.headers() + header.options_len() + len;
+                let size = 4 + self.sender.clock.config.headers() + header.options_len() + len;
                 room = room.min(path.size().saturating_sub(size) as usize / 8);
             }
-            header.sack = self.receiver.sack_blocks(room.min(self.sender.config.sack_blocks as usize));
+            header.sack = self.receiver.sack_blocks(room.min(self.sender.clock.config.sack_blocks as usize));
         }
         self.timestamps.last_ack_sent = number;
         self.receiver.acks.acknowledged(now, len > 0);
-        let lone = len == 0 && self.agreed.ecn && self.sender.config.ack_congestion;
+        let lone = len == 0 && self.agreed.ecn && self.sender.clock.config.ack_congestion;
         if lone && std::mem::take(&mut self.reduced_acks) {
             header.flags |= Flags::CWR;
         }

@@ -35,7 +35,7 @@ impl Sender {
     /// The present limit, apart from the handshake, at a time when `poll` returns nothing.
     #[inline]
     pub(super) fn held_by(&self) -> HoldState {
-        let repairing = self.recovery.unfinished(&self.flight);
+        let repairing = self.clock.recovery.unfinished(&self.clock.flight);
         // Set whenever the pace or the host's delay has held something back.
         if repairing || self.pacer.hold_at.is_some() {
             return self.held_in_between(repairing);
@@ -45,8 +45,8 @@ impl Sender {
 
     #[inline]
     fn held_by_windows(&self) -> HoldState {
-        if self.flight.snd_max >= self.buffer.end() {
-            return match self.flight.snd_una >= self.buffer.end() {
+        if self.clock.flight.snd_max >= self.buffer.end() {
+            return match self.clock.flight.snd_una >= self.buffer.end() {
                 _ if self.buffer.withheld > 0 => HoldState::Held(Cause::SendBuffer),
                 true if self.buffer.fin_queued() => HoldState::Over,
                 true => HoldState::Idle,
@@ -54,8 +54,8 @@ impl Sender {
             };
         }
         // If both windows are used up, the cause is the peer's: the congestion window stops growing there.
-        let next = (self.flight.mss as u64).min(self.buffer.unsent(self.flight.snd_max));
-        HoldState::Held(match self.flight.snd_max + next > self.peer.edge {
+        let next = (self.clock.flight.mss as u64).min(self.buffer.unsent(self.clock.flight.snd_max));
+        HoldState::Held(match self.clock.flight.snd_max + next > self.clock.peer.edge {
             true => Cause::ReceiveWindow,
             false => Cause::CongestionWindow,
         })
@@ -63,11 +63,12 @@ impl Sender {
 
     #[inline(never)]
     fn held_in_between(&self, repairing: bool) -> HoldState {
-        if self.flight.snd_una >= self.buffer.end() && self.buffer.withheld == 0 {
+        if self.clock.flight.snd_una >= self.buffer.end() && self.buffer.withheld == 0 {
             return self.held_by_windows();
         }
         // A model of the path that losses do not reduce is paced during repairs, too.
-        let by_model = self.congestion.owns_recovery() && self.recovery.pipe.phase != RecoveryPhase::Timeout;
+        let by_model =
+            self.clock.congestion.owns_recovery() && self.clock.recovery.pipe.phase != RecoveryPhase::Timeout;
         if repairing && !by_model {
             return HoldState::Held(Cause::Recovery);
         }
@@ -79,21 +80,21 @@ impl Sender {
 
     /// The limit behind a pace that holds back a packet which the windows allow.
     fn held_by_pace(&self) -> Cause {
-        let srtt = self.timer.rtt.smoothed();
-        let rate = self.congestion.pacing_rate(srtt).filter(|_| self.config.pacing_possible());
+        let srtt = self.clock.timer.rtt.smoothed();
+        let rate = self.clock.congestion.pacing_rate(srtt).filter(|_| self.clock.config.pacing_possible());
         let (Some(srtt), Some(rate)) = (srtt, rate) else {
             // The host's own delay.
             return Cause::Pacing;
         };
-        if self.congestion.owns_recovery() {
+        if self.clock.congestion.owns_recovery() {
             let in_a_round_trip = rate * srtt.as_secs_f64();
-            return match (self.peer.window as f64) < PROBING_GAIN * in_a_round_trip {
+            return match (self.clock.peer.window as f64) < PROBING_GAIN * in_a_round_trip {
                 true => Cause::ReceiveWindow,
                 false => Cause::Pacing,
             };
         }
         // The window that the pace spreads over the RTT.
-        match self.peer.window <= self.congestion.cwnd() {
+        match self.clock.peer.window <= self.clock.congestion.cwnd() {
             true => Cause::ReceiveWindow,
             false => Cause::CongestionWindow,
         }

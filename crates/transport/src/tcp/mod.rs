@@ -6,10 +6,8 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `connection`
-//! segments, closing, timers, the public calls |
-//! | `state`
-//! the state of a connection, and what may change it |
+//! | `connection` | segments, closing, timers, the public calls |
+//! | `state` | the state of a connection, and what may change it |
 //! | `socket_pair` | the sockets of both ends, and packets between them |
 //! | `events` | the events for the application |
 //! | `carry` | an end with the bytes themselves, and packets as bytes |
@@ -17,48 +15,31 @@
 //! | `opening` | the handshake, T/TCP, Fast Open |
 //! | `agreed` | what both ends have agreed on by their SYNs |
 //! | `timestamps` | this end's clock in each segment, and the peer's echoed |
-//! | `time_wait`
-//! TIME-WAIT after a close, and T/TCP's truncation of it |
-//! | `memory`
-//! state kept from one connection to the next |
-//! | `sender`
-//! the next segment, acknowledgments, timeouts |
-//! | `flight`
-//! outstanding data: the send sequence space |
-//! | `send_buffer`
-//! written data, and their limit |
-//! | `peer_window`
-//! the peer's window, and the persist timer |
-//! | `marks`
-//! the reactions of both ends to ECN marks |
-//! | `window_use`
-//! the use of the congestion window, without which it does not grow |
-//! | `path_mtu`
-//! the path's MTU, by routers' messages or by probes |
-//! | `held`
-//! the limit of a sender that may not send anything more |
-//! | `pacing`
-//! the times of packets: paces, hosts' delays, idle times |
-//! | `recovery`
-//! loss detection and repair, by counting duplicates or by a pipe |
+//! | `time_wait` | TIME-WAIT after a close, and T/TCP's truncation of it |
+//! | `memory` | state kept from one connection to the next |
+//! | `sender` | the next segment that recovery, windows, pace and data allow |
+//! | `ack_clock` | the reactions to acknowledgments, marks and timeouts |
+//! | `flight` | outstanding data: the send sequence space |
+//! | `send_buffer` | written data, and their limit |
+//! | `peer_window` | the peer's window, and the persist timer |
+//! | `marks` | the reactions of both ends to ECN marks |
+//! | `window_use` | the use of the congestion window, without which it does not grow |
+//! | `path_mtu` | the path's MTU, by routers' messages or by probes |
+//! | `held` | the limit of a sender that may not send anything more |
+//! | `pacing` | the times of packets: paces, hosts' delays, idle times |
+//! | `recovery` | loss detection and repair, by counting duplicates or by a pipe |
 //! | `congestion` | the laws of cwnd and ssthresh |
-//! | `segments`
-//! data in flight, segment by segment |
-//! | `retransmission_timer`
-//! the timer, and the acknowledgments that measure an RTT |
-//! | `rtt`
-//! the estimate of the RTT |
-//! | `scoreboard`
-//! selectively acknowledged data |
+//! | `segments` | data in flight, segment by segment |
+//! | `retransmission_timer` | the timer, and the acknowledgments that measure an RTT |
+//! | `rtt` | the estimate of the RTT |
+//! | `scoreboard` | selectively acknowledged data |
 //! | `timers` | the timers of a connection, and which is due next |
 //! | `receiver` | reassembly, SACK blocks, the window |
-//! | `acknowledger`
-//! the times of acknowledgments |
-//! | `receive_tuning`
-//! the receive window that tunes itself |
-//! | `ato`
-//! adaptive delayed acknowledgments |
+//! | `acknowledger` | the times of acknowledgments |
+//! | `receive_tuning` | the receive window that tunes itself |
+//! | `ato` | adaptive delayed acknowledgments |
 
+mod ack_clock;
 mod acknowledger;
 mod agreed;
 mod ato;

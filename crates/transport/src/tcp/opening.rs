@@ -61,7 +61,7 @@ impl Connection {
         let accepted = self.take_opening(tcp);
         self.take_syn(tcp);
         self.receiver.acks.now = false;
-        self.sender.set_window(0, tcp.window as u64);
+        self.sender.clock.set_window(0, tcp.window as u64);
         self.state.syn_received();
         if accepted {
             // This end's own SYN is sent with the next packet; from here on all is as after a handshake.
@@ -75,7 +75,7 @@ impl Connection {
     fn take_opening(&mut self, tcp: &TcpHeader) -> bool {
         let client = *self.sockets.remote.ip();
         let beginning = &mut self.beginning;
-        match (self.sender.config.open, tcp.opening) {
+        match (self.sender.clock.config.open, tcp.opening) {
             (Open::Transactions { .. }, Some(Opening::Count(count))) => {
                 let accepted = beginning.memory.accepts(count);
                 beginning.peer_count = Some(count);
@@ -102,7 +102,7 @@ impl Connection {
     }
 
     pub(super) fn handle_in_syn_sent(&mut self, now: Time, tcp: &TcpHeader, payload: u64) {
-        let snd_max = self.sender.flight.snd_max;
+        let snd_max = self.sender.clock.flight.snd_max;
         let ack = expand(self.iss, tcp.ack, 1)
             .filter(|ack| tcp.flags.has(Flags::ACK) && (1..=snd_max).contains(ack));
         if tcp.flags.has(Flags::RST) {
@@ -113,7 +113,7 @@ impl Connection {
         }
         let Some(ack) = ack.filter(|_| tcp.flags.has(Flags::SYN)) else { return };
         let beginning = &mut self.beginning;
-        match (self.sender.config.open, tcp.opening) {
+        match (self.sender.clock.config.open, tcp.opening) {
             (Open::Transactions { .. }, Some(Opening::EchoedCount { count, echo })) => {
                 if echo != beginning.count {
                     // The answer to the SYN of another connection.
@@ -131,8 +131,8 @@ impl Connection {
         self.take_syn(tcp);
         self.receiver.acks.now = true;
         let sample = self.timestamps.sample(now, tcp.timestamps);
-        self.sender.established(now, sample);
-        self.sender.set_window(ack, tcp.window as u64);
+        self.sender.clock.established(now, sample);
+        self.sender.clock.set_window(ack, tcp.window as u64);
         self.connected();
         if snd_max > 1 {
             // The SYN had data. Those not accepted are sent again at once, in segments that fit the peer's limit.
@@ -155,9 +155,9 @@ impl Connection {
         self.timestamps.on &= tcp.timestamps.is_some();
         self.agreed.meet(tcp);
         if !self.agreed.sack {
-            self.sender.without_sack();
+            self.sender.clock.without_sack();
         }
-        self.sender.config.timestamps = self.timestamps.on;
+        self.sender.clock.config.timestamps = self.timestamps.on;
         let announced = tcp.mss.map_or(536, u32::from);
         self.beginning.memory.mss = Some(announced);
         // RFC 6691: the announced size does not count options, so they reduce the payload.
@@ -166,7 +166,7 @@ impl Connection {
             opening: self.beginning.in_each_segment(),
             ..TcpHeader::default()
         };
-        let most = self.sender.config.mss.min(announced);
+        let most = self.sender.clock.config.mss.min(announced);
         self.sender.settle_size(most, header.options_len());
         if let Some(ts) = tcp.timestamps {
             self.timestamps.recent = ts.value;
@@ -184,14 +184,14 @@ impl Connection {
 
     /// The SYN, or its answer, if it is due.
     pub(super) fn poll_syn(&mut self, now: Time) -> Option<Packet> {
-        if self.sender.flight.snd_nxt > 0 {
+        if self.sender.clock.flight.snd_nxt > 0 {
             return None;
         }
-        let first = self.sender.flight.snd_max == 0;
+        let first = self.sender.clock.flight.snd_max == 0;
         self.beginning.opened_at.get_or_insert(now);
         let answering = self.state() != State::SynSent;
         self.sender.sent_syn(now);
-        let config = &self.sender.config;
+        let config = &self.sender.clock.config;
         let mut header = TcpHeader {
             seq: self.iss,
             flags: Flags::SYN,
@@ -228,7 +228,7 @@ impl Connection {
     fn opening(&self, answering: bool, first: bool) -> (Option<Opening>, bool) {
         let Beginning { memory, count, peer_count, grant, .. } = &self.beginning;
         let count = *count;
-        match (self.sender.config.open, answering) {
+        match (self.sender.clock.config.open, answering) {
             (Open::Handshake, _) => (None, false),
             (Open::Transactions { .. }, false) if memory.count_known => (Some(Opening::Count(count)), first),
             (Open::Transactions { .. }, false) => (Some(Opening::NewCount(count)), false),
@@ -248,9 +248,10 @@ impl Connection {
 
     /// The part of the data, and of the FIN, that fits a SYN.
     fn data_on_syn(&mut self, now: Time, header: &TcpHeader) -> NextSegment {
-        let mss = self.beginning.memory.mss.unwrap_or(536).min(self.sender.config.mss);
-        let mss = mss.min(self.sender.path.size_of_syn().saturating_sub(self.sender.config.headers()));
-        let fin = matches!(self.sender.config.open, Open::Transactions { .. });
+        let mss = self.beginning.memory.mss.unwrap_or(536).min(self.sender.clock.config.mss);
+        let mss =
+            mss.min(self.sender.clock.path.size_of_syn().saturating_sub(self.sender.clock.config.headers()));
+        let fin = matches!(self.sender.clock.config.open, Open::Transactions { .. });
         self.sender.sent_with_syn(now, mss.saturating_sub(header.options_len()), fin)
     }
 }

@@ -18,9 +18,9 @@ impl Connection {
     /// of the next connection, so that a short connection's wait need only outlast the peer's FIN (RFC 1644 §3.3: 8 RTO).
     pub(super) fn time_wait(&self, now: Time) -> Span {
         if self.beginning.in_each_segment().is_none() {
-            return self.sender.config.rto_min * 2;
+            return self.sender.clock.config.rto_min * 2;
         }
-        if self.short(now) { self.sender.timer.rtt.rto() * 8 } else { MSL * 2 }
+        if self.short(now) { self.sender.clock.timer.rtt.rto() * 8 } else { MSL * 2 }
     }
 
     /// Returns true if it has lasted less than an MSL, so that counts cannot have wrapped.
@@ -44,7 +44,7 @@ impl Connection {
     pub fn makes_way(&mut self, packet: &Packet) -> bool {
         let Transport::Tcp(tcp) = &packet.transport else { return false };
         let opens = tcp.flags.has(Flags::SYN) && !tcp.flags.has(Flags::ACK) && !tcp.flags.has(Flags::RST);
-        let transactions = matches!(self.sender.config.open, Open::Transactions { .. });
+        let transactions = matches!(self.sender.clock.config.open, Open::Transactions { .. });
         let (Some(Opening::Count(count)), true) = (tcp.opening, opens && transactions) else { return false };
         if !self.beginning.follows(count) {
             return false;

@@ -44,11 +44,11 @@ impl Connection {
     #[inline(always)]
     fn timer(&self, timer: Timer) -> Option<Time> {
         match timer {
-            Timer::TailLossProbe => self.sender.recovery.rack.probe_at,
-            Timer::Retransmission => self.sender.timer.at,
-            Timer::Persist => self.sender.peer.persist_at,
+            Timer::TailLossProbe => self.sender.clock.recovery.rack.probe_at,
+            Timer::Retransmission => self.sender.clock.timer.at,
+            Timer::Persist => self.sender.clock.peer.persist_at,
             Timer::Pace => self.sender.pacer.hold_at,
-            Timer::Reordering => self.sender.recovery.rack.reorder_at,
+            Timer::Reordering => self.sender.clock.recovery.rack.reorder_at,
             Timer::DelayedAck => self.receiver.acks.at,
             Timer::TimeWait => self.state.time_wait_until(),
         }
@@ -80,14 +80,14 @@ impl Connection {
             return;
         }
         match timer {
-            Timer::TailLossProbe => self.sender.handle_probe_timer(now),
+            Timer::TailLossProbe => self.sender.clock.handle_probe_timer(now),
             Timer::Retransmission => {
-                self.limits.timed_out(now, self.sender.timer.rtt.rto());
+                self.limits.timed_out(now, self.sender.clock.timer.rtt.rto());
                 self.sender.handle_timeout(now);
             }
-            Timer::Persist => self.sender.handle_persist(now),
+            Timer::Persist => self.sender.clock.handle_persist(now),
             Timer::Pace => self.sender.pacer.handle_hold(),
-            Timer::Reordering => self.sender.handle_reorder_timer(now),
+            Timer::Reordering => self.sender.clock.handle_reorder_timer(now),
             Timer::DelayedAck => self.receiver.acks.stop_waiting(),
             Timer::TimeWait => self.state.end(),
         }
@@ -119,11 +119,11 @@ mod tests {
         for (n, timer) in Timer::ALL.into_iter().enumerate().rev() {
             let expiry = at(10 + n as u64);
             let slot = match timer {
-                Timer::TailLossProbe => &mut end.sender.recovery.rack.probe_at,
-                Timer::Retransmission => &mut end.sender.timer.at,
-                Timer::Persist => &mut end.sender.peer.persist_at,
+                Timer::TailLossProbe => &mut end.sender.clock.recovery.rack.probe_at,
+                Timer::Retransmission => &mut end.sender.clock.timer.at,
+                Timer::Persist => &mut end.sender.clock.peer.persist_at,
                 Timer::Pace => &mut end.sender.pacer.hold_at,
-                Timer::Reordering => &mut end.sender.recovery.rack.reorder_at,
+                Timer::Reordering => &mut end.sender.clock.recovery.rack.reorder_at,
                 Timer::DelayedAck => &mut end.receiver.acks.at,
                 Timer::TimeWait => {
                     end.state.wait(expiry);
@@ -133,7 +133,7 @@ mod tests {
             *slot = Some(expiry);
             assert_eq!((running(&end)[0], running(&end).len()), ((expiry, timer), 7 - n));
         }
-        end.sender.timer.at = Some(at(10));
+        end.sender.clock.timer.at = Some(at(10));
         end.handle_timeout(at(9));
         assert_eq!((running(&end).len(), end.receiver.acks.now), (7, false));
         // The probe postpones the retransmission timer (RFC 8985 §7.3), so that nothing has timed out.

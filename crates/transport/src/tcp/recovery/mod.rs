@@ -3,7 +3,7 @@
 //! Follows two methods: counting duplicates (from Tahoe to HK's SACK rules), and tracking segments in flight (RFC 6675, FACK,
 //! RACK).
 //! Differs from a kernel: all of them coexist, and each connection uses one.
-//! Leaves out the growth of the window (`congestion`), and what a loss means for it and for the timer (`sender`).
+//! Leaves out the growth of the window (`congestion`), and what a loss means for it and for the timer (`ack_clock`).
 
 pub(crate) mod counting;
 pub(crate) mod pipe;
