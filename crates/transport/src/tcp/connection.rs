@@ -1,27 +1,29 @@
 //! One end of a TCP connection: data in both directions, and closing.
 //!
-//! Follows the state diagram of RFC 9293 §3.3.2; names of states and variables are the RFC's.
+//! Follows RFC 9293 §3.5 (the handshake) and the state diagram of §3.3.2; names of states and variables are the RFC's.
 //! Differs: the application writes and reads byte counts; TIME-WAIT lasts twice `rto_min`.
-//! Leaves out simultaneous open and urgent data; `opening` has the handshake.
+//! Leaves out simultaneous open and urgent data; `opening` has the options of T/TCP and Fast Open.
 //!
 //! It has more lines of methods than an object should: a third are the calls of applications and drivers, with their documentation.
 
 use super::agreed::Agreed;
-use super::config::Config;
+use super::config::{Config, Open};
 use super::events::{Event, PendingEvents};
 use super::flight::NextSegment;
+use super::held::held_by;
 use super::marks::MarkEcho;
 use super::memory::Memory;
 use super::opening::Beginning;
 use super::receiver::Receiver;
+use super::resets::Resets;
 use super::sender::{Sender, SenderStats};
 use super::socket_pair::SocketPair;
 use super::state::{ConnectionState, Parting, State};
-use super::timestamps::Timestamping;
+use super::timestamps::{Timestamping, clock};
 use crate::limits::{self, Cause, Limits};
 use skyhop_chance::Stream;
-use skyhop_units::{Span, Time};
-use skyhop_wire::{Ecn, Flags, Packet, TcpHeader, TooLarge, Transport, expand, wire_number};
+use skyhop_units::Time;
+use skyhop_wire::{Ecn, Flags, Packet, TcpHeader, Timestamps, TooLarge, Transport, expand, wire_number};
 use std::net::SocketAddrV4;
 
 /// One end of a connection.
@@ -32,15 +34,12 @@ pub struct Connection {
     pub(super) iss: u32,
     pub(super) sender: Sender,
     pub(super) receiver: Receiver,
-    pub(super) agreed: Agreed,
-    pub(super) timestamps: Timestamping,
+    agreed: Agreed,
+    timestamps: Timestamping,
     /// Echo of marks by this end.
     echo: MarkEcho,
-    /// Time of the latest answer to an acknowledgment of data never sent.
-    challenged_at: Option<Time>,
-    /// Reset due for a segment without a connection: sequence number and acknowledgment.
-    reset_due: Option<(u32, Option<u32>)>,
-    pub(super) events: PendingEvents,
+    resets: Resets,
+    events: PendingEvents,
     pub(super) beginning: Beginning,
     /// True if the next pure acknowledgment announces that there will be fewer.
     reduced_acks: bool,
@@ -76,8 +75,7 @@ impl Connection {
             timestamps: Timestamping::new(config.timestamps),
             echo: MarkEcho::default(),
             sender: Sender::new(config),
-            challenged_at: None,
-            reset_due: None,
+            resets: Resets::default(),
             events: PendingEvents::default(),
             reduced_acks: false,
             limits: Limits::default(),
@@ -100,6 +98,21 @@ impl Connection {
             self.sender.clock.path.begin_with(size);
         }
         self
+    }
+
+    /// Starts counting the time by limiting cause: from the application's call to connect, or to listen.
+    pub fn count_limits(&mut self, now: Time) {
+        self.limits.begin(now);
+    }
+
+    /// Time of this end's data by limiting cause, if [`Connection::count_limits`] was called.
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// Informs that there is a path to the peer and back, or none; initially there is one.
+    pub fn set_path_up(&mut self, now: Time, up: bool) {
+        self.limits.set_path_up(now, up);
     }
 
     /// Sets the MTU of this end's own link, bytes.
@@ -215,9 +228,8 @@ impl Connection {
             return;
         }
         if self.state() != State::SynSent {
-            // The highest number ever sent: a reset below the number that the peer expects would be ignored.
             let seq = wire_number(self.iss, self.sender.clock.flight.snd_max.max(1));
-            self.reset_due = Some((seq, Some(wire_number(self.receiver.irs, self.receiver.rcv_nxt))));
+            self.resets.send(seq, wire_number(self.receiver.irs, self.receiver.rcv_nxt));
         }
         self.abandon();
     }
@@ -243,7 +255,7 @@ impl Connection {
             Transport::Icmp(_) | Transport::Udp(_) | Transport::Other(_) => return,
         };
         match self.state() {
-            State::Closed => self.refuse(tcp, packet.payload_len),
+            State::Closed => self.resets.refuse(tcp, packet.payload_len),
             State::Listen => self.handle_in_listen(now, tcp, packet.payload_len as u64),
             State::SynSent => self.handle_in_syn_sent(now, tcp, packet.payload_len as u64),
             _ if !self.beginning.belongs(tcp) => {}
@@ -273,6 +285,141 @@ impl Connection {
         }
     }
 
+    fn handle_in_listen(&mut self, now: Time, tcp: &TcpHeader, payload: u64) {
+        if tcp.flags.has(Flags::RST) || !tcp.flags.has(Flags::SYN) || tcp.flags.has(Flags::ACK) {
+            return;
+        }
+        self.beginning.opened_at = Some(now);
+        let open = self.sender.clock.config.open;
+        let accepted = self.beginning.listen(open, tcp.opening, *self.sockets.remote.ip());
+        self.take_syn(tcp);
+        self.receiver.acks.now = false;
+        self.sender.clock.set_window(0, tcp.window as u64);
+        self.state.syn_received();
+        if accepted {
+            // This end's own SYN is sent with the next packet; from here on all is as after a handshake.
+            self.connected();
+            self.before_data(now, tcp, payload);
+            self.take_data(now, 1, payload, tcp.flags.has(Flags::FIN));
+        }
+    }
+
+    fn handle_in_syn_sent(&mut self, now: Time, tcp: &TcpHeader, payload: u64) {
+        let snd_max = self.sender.clock.flight.snd_max;
+        let ack = expand(self.iss, tcp.ack, 1)
+            .filter(|ack| tcp.flags.has(Flags::ACK) && (1..=snd_max).contains(ack));
+        if tcp.flags.has(Flags::RST) {
+            if ack.is_some() {
+                self.abort();
+            }
+            return;
+        }
+        let Some(ack) = ack.filter(|_| tcp.flags.has(Flags::SYN)) else { return };
+        if !self.beginning.answered(self.sender.clock.config.open, tcp.opening) {
+            return;
+        }
+        self.take_syn(tcp);
+        self.receiver.acks.now = true;
+        let sample = self.timestamps.sample(now, tcp.timestamps);
+        self.sender.clock.established(now, sample);
+        self.sender.clock.set_window(ack, tcp.window as u64);
+        self.connected();
+        if snd_max > 1 {
+            // The SYN had data. Those not accepted are sent again at once, in segments that fit the peer's limit.
+            if ack > 1 {
+                self.sender.begin_ack();
+                self.sender.handle_ack(now, ack, None, false);
+                self.after_ack(now);
+            }
+            if ack < snd_max {
+                self.sender.take_back();
+            }
+        }
+        self.before_data(now, tcp, payload);
+        self.take_data(now, 1, payload, tcp.flags.has(Flags::FIN));
+    }
+
+    /// Handles the options of the peer's SYN.
+    fn take_syn(&mut self, tcp: &TcpHeader) {
+        self.receiver.start(tcp.seq);
+        self.timestamps.on &= tcp.timestamps.is_some();
+        self.agreed.meet(tcp);
+        if !self.agreed.sack {
+            self.sender.clock.without_sack();
+        }
+        self.sender.clock.config.timestamps = self.timestamps.on;
+        let announced = tcp.mss.map_or(536, u32::from);
+        self.beginning.memory.mss = Some(announced);
+        // RFC 6691: the announced size does not count options, so they reduce the payload.
+        let header = TcpHeader {
+            timestamps: self.timestamps.on.then(Timestamps::default),
+            opening: self.beginning.in_each_segment(),
+            ..TcpHeader::default()
+        };
+        let most = self.sender.clock.config.mss.min(announced);
+        self.sender.settle_size(most, header.options_len());
+        if let Some(ts) = tcp.timestamps {
+            self.timestamps.recent = ts.value;
+        }
+    }
+
+    fn connected(&mut self) {
+        self.state.established(self.sender.buffer.fin_queued());
+        self.events.add(Event::Connected);
+        self.beginning.confirm();
+    }
+
+    /// The SYN, or its answer, if it is due.
+    fn poll_syn(&mut self, now: Time) -> Option<Packet> {
+        if self.sender.clock.flight.snd_nxt > 0 {
+            return None;
+        }
+        let first = self.sender.clock.flight.snd_max == 0;
+        self.beginning.opened_at.get_or_insert(now);
+        let answering = self.state() != State::SynSent;
+        self.sender.sent_syn(now);
+        let config = &self.sender.clock.config;
+        let mut header = TcpHeader {
+            seq: self.iss,
+            flags: Flags::SYN,
+            // RFC 7323 §2.2: the window of a SYN is never scaled.
+            window: config.window.min(65_535) as u16,
+            mss: Some(config.mss.min(65_535) as u16),
+            window_scale: self.agreed.announced_scale(answering),
+            sack_permitted: self.agreed.sack,
+            timestamps: self.timestamps.on.then(|| Timestamps { value: clock(now), echo: 0 }),
+            ..self.sockets.header()
+        };
+        header.flags |= self.agreed.ecn_flags(answering);
+        if answering {
+            header.flags |= Flags::ACK;
+            header.ack = wire_number(self.receiver.irs, self.receiver.rcv_nxt.max(1));
+            if let Some(ts) = &mut header.timestamps {
+                ts.echo = self.timestamps.recent;
+            }
+            self.timestamps.last_ack_sent = self.receiver.rcv_nxt.max(1);
+            header.window = self.receiver.announce(0);
+            self.receiver.acks.acknowledged(now, false);
+        }
+        let (opening, with_data) = self.beginning.on_syn(self.sender.clock.config.open, self.state(), first);
+        header.opening = opening;
+        let NextSegment { len, fin, .. } =
+            if with_data { self.data_on_syn(now, &header) } else { NextSegment::NOTHING };
+        if fin {
+            header.flags |= Flags::FIN;
+        }
+        Some(self.sockets.packet(header, len))
+    }
+
+    /// The part of the data, and of the FIN, that fits a SYN.
+    fn data_on_syn(&mut self, now: Time, header: &TcpHeader) -> NextSegment {
+        let mss = self.beginning.memory.mss.unwrap_or(536).min(self.sender.clock.config.mss);
+        let mss =
+            mss.min(self.sender.clock.path.size_of_syn().saturating_sub(self.sender.clock.config.headers()));
+        let fin = matches!(self.sender.clock.config.open, Open::Transactions { .. });
+        self.sender.sent_with_syn(now, mss.saturating_sub(header.options_len()), fin)
+    }
+
     /// RFC 3168 §6.1.3: a mark is echoed until the sender reports that it has reduced its window.
     fn take_mark(&mut self, packet: &Packet, tcp: &TcpHeader) {
         if !self.agreed.ecn {
@@ -281,18 +428,6 @@ impl Connection {
         let marked = packet.ip.ecn == Ecn::Marked;
         self.echo.take(marked, tcp.flags.has(Flags::CWR));
         self.receiver.acks.now |= marked && packet.payload_len > 0;
-    }
-
-    /// §3.10.7.1: answers a segment that belongs to no connection with a reset that the peer can relate to it.
-    fn refuse(&mut self, tcp: &TcpHeader, payload_len: u32) {
-        let len = payload_len + tcp.flags.has(Flags::SYN) as u32 + tcp.flags.has(Flags::FIN) as u32;
-        self.reset_due = if tcp.flags.has(Flags::RST) {
-            None
-        } else if tcp.flags.has(Flags::ACK) {
-            Some((tcp.ack, None))
-        } else {
-            Some((0, Some(tcp.seq.wrapping_add(len))))
-        };
     }
 
     fn handle_segment(&mut self, now: Time, tcp: &TcpHeader, payload: u64) {
@@ -347,7 +482,7 @@ impl Connection {
     /// Prepares adaptive acknowledgments and windows for a segment, before its data are handled.
     #[cold]
     #[inline(never)]
-    pub(super) fn before_data(&mut self, now: Time, tcp: &TcpHeader, payload: u64) {
+    fn before_data(&mut self, now: Time, tcp: &TcpHeader, payload: u64) {
         if payload == 0 {
             return;
         }
@@ -359,7 +494,7 @@ impl Connection {
     }
 
     /// Handles a segment's payload.
-    pub(super) fn take_data(&mut self, now: Time, seq: u64, payload: u64, fin: bool) {
+    fn take_data(&mut self, now: Time, seq: u64, payload: u64, fin: bool) {
         if payload == 0 && !fin {
             return;
         }
@@ -383,13 +518,8 @@ impl Connection {
     fn handle_ack(&mut self, now: Time, tcp: &TcpHeader, payload: u64) -> bool {
         let Some(ack) = expand(self.iss, tcp.ack, self.sender.clock.flight.snd_una) else { return false };
         if ack > self.sender.clock.flight.snd_max {
-            // An acknowledgment of data never sent. RFC 5961 §7: two ends that were deceived would answer each other for ever, so
-            // such answers are limited in rate.
-            let quiet = self.challenged_at.is_none_or(|at| now.since(at) >= CHALLENGE_INTERVAL);
-            if quiet || payload > 0 {
-                self.challenged_at = Some(now);
-                self.receiver.acks.now = true;
-            }
+            // An acknowledgment of data never sent.
+            self.receiver.acks.now |= self.resets.challenges(now, payload);
             return false;
         }
         let window = (tcp.window as u64) << self.agreed.scale_in;
@@ -459,7 +589,7 @@ impl Connection {
         dsack
     }
 
-    pub(super) fn after_ack(&mut self, now: Time) {
+    fn after_ack(&mut self, now: Time) {
         if self.sender.all_acknowledged() {
             self.events.acknowledged_all();
         }
@@ -473,7 +603,7 @@ impl Connection {
         match parting {
             Parting::NotYet => {}
             Parting::TimeWait => {
-                self.state.wait(now + self.time_wait(now));
+                self.begin_time_wait(now);
                 self.sender.stop_timers();
                 self.events.add(Event::Closed);
             }
@@ -481,9 +611,14 @@ impl Connection {
         }
     }
 
+    fn begin_time_wait(&mut self, now: Time) {
+        let (rto_min, rto) = (self.sender.clock.config.rto_min, self.sender.clock.timer.rtt.rto());
+        self.state.wait(now + self.beginning.time_wait(now, rto_min, rto));
+    }
+
     fn restart_time_wait(&mut self, now: Time) {
         if self.state() == State::TimeWait {
-            self.state.wait(now + self.time_wait(now));
+            self.begin_time_wait(now);
         }
     }
 
@@ -493,7 +628,7 @@ impl Connection {
         self.events.add(Event::Closed);
     }
 
-    pub(super) fn abort(&mut self) {
+    fn abort(&mut self) {
         self.abandon();
         self.events.add(Event::Reset);
     }
@@ -519,7 +654,7 @@ impl Connection {
                     limits::HoldState::Held(Cause::Handshake)
                 }
                 State::Closed | State::TimeWait => limits::HoldState::Over,
-                _ => self.sender.held_by(),
+                _ => held_by(&self.sender),
             };
             self.limits.note(now, state);
         }
@@ -530,13 +665,11 @@ impl Connection {
         match self.state() {
             State::SynSent | State::SynReceived => return self.poll_syn(now),
             State::Listen => return None,
-            State::Closed => {
-                if let Some((seq, ack)) = self.reset_due.take() {
-                    let flags = if ack.is_some() { Flags::RST | Flags::ACK } else { Flags::RST };
-                    let header = TcpHeader { seq, ack: ack.unwrap_or(0), flags, ..self.header(now) };
-                    return Some(self.sockets.packet(header, 0));
-                }
+            State::Closed if self.resets.is_due() => {
+                let header = self.header(now);
+                return self.resets.take(header).map(|reset| self.sockets.packet(reset, 0));
             }
+            State::Closed => {}
             // The other end's SYN sufficed to open the connection; its answer is still to be sent, or repeated.
             _ if self.sender.clock.flight.snd_una == 0 && self.sender.clock.flight.snd_nxt == 0 => {
                 return self.poll_syn(now);
@@ -621,6 +754,3 @@ impl Connection {
         packet
     }
 }
-
-/// Smallest interval between two answers to acknowledgments of data never sent.
-const CHALLENGE_INTERVAL: Span = Span::from_millis(500);

@@ -5,7 +5,6 @@
 //! Leaves out expiry, and the count of refusals after which RFC 7413 would stop trying.
 
 use super::config::{Config, Open};
-use super::connection::Connection;
 use skyhop_units::Span;
 use std::net::Ipv4Addr;
 
@@ -37,17 +36,6 @@ pub struct PathMemory {
     pub ssthresh: Option<u64>,
     /// Initial congestion window of a new connection, bytes.
     pub cwnd: u64,
-}
-
-/// Divides the windows of open connections between two hosts among them and one more (RFC 9040 §8: an ensemble), so that together
-/// they send no more than before. Returns the initial window of the new one; `None` if none is open.
-pub fn divide(open: &mut [&mut Connection]) -> Option<u64> {
-    let count = open.len() as u64;
-    let total: u64 = open.iter().map(|connection| connection.cwnd()).sum();
-    for connection in open.iter_mut() {
-        connection.scale_window(count, count + 1);
-    }
-    (count > 0).then(|| total / (count + 1))
 }
 
 impl Memory {

@@ -6,17 +6,19 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `connection` | segments, closing, timers, the public calls |
+//! | `connection` | the handshake, segments, closing, timers, the public calls |
 //! | `state` | the state of a connection, and what may change it |
 //! | `socket_pair` | the sockets of both ends, and packets between them |
 //! | `events` | the events for the application |
 //! | `carry` | an end with the bytes themselves, and packets as bytes |
 //! | `stretch` | the bytes of a stream by their offsets |
-//! | `opening` | the handshake, T/TCP, Fast Open |
+//! | `opening` | T/TCP and Fast Open: the options of SYNs, and TIME-WAIT |
+//! | `resets` | resets, and challenges to acknowledgments of data never sent |
 //! | `agreed` | what both ends have agreed on by their SYNs |
 //! | `timestamps` | this end's clock in each segment, and the peer's echoed |
 //! | `time_wait` | TIME-WAIT after a close, and T/TCP's truncation of it |
 //! | `memory` | state kept from one connection to the next |
+//! | `ensemble` | the connections between two hosts, which divide their windows |
 //! | `sender` | the next segment that recovery, windows, pace and data allow |
 //! | `ack_clock` | the reactions to acknowledgments, marks and timeouts |
 //! | `flight` | outstanding data: the send sequence space |
@@ -47,6 +49,7 @@ mod carry;
 mod config;
 mod congestion;
 mod connection;
+mod ensemble;
 mod events;
 mod flight;
 mod held;
@@ -59,6 +62,7 @@ mod peer_window;
 mod receive_tuning;
 mod receiver;
 mod recovery;
+mod resets;
 mod retransmission_timer;
 mod rtt;
 mod scoreboard;
@@ -78,8 +82,9 @@ pub use config::{
     AfterIdle, Config, DelayedAck, Hystart, Increase, Law, LossRecovery, Open, PathMtu, Saved, Variant,
 };
 pub use connection::Connection;
+pub use ensemble::divide;
 pub use events::Event;
-pub use memory::{Memory, PathMemory, divide};
+pub use memory::{Memory, PathMemory};
 pub use rtt::RttSamples;
 pub(crate) use rtt::Smoothed;
 pub use sender::SenderStats;

@@ -7,33 +7,16 @@
 use super::config::Open;
 use super::connection::Connection;
 use super::state::State;
-use skyhop_units::{Span, Time};
+use skyhop_units::Time;
 use skyhop_wire::{Flags, Opening, Packet, Transport};
 
-/// Maximum segment lifetime (RFC 9293 §3.4.2).
-const MSL: Span = Span::from_secs(120);
-
 impl Connection {
-    /// Duration of TIME-WAIT, in which segments of the old connection may still arrive. T/TCP's counts distinguish them from those
-    /// of the next connection, so that a short connection's wait need only outlast the peer's FIN (RFC 1644 §3.3: 8 RTO).
-    pub(super) fn time_wait(&self, now: Time) -> Span {
-        if self.beginning.in_each_segment().is_none() {
-            return self.sender.clock.config.rto_min * 2;
-        }
-        if self.short(now) { self.sender.clock.timer.rtt.rto() * 8 } else { MSL * 2 }
-    }
-
-    /// Returns true if it has lasted less than an MSL, so that counts cannot have wrapped.
-    fn short(&self, now: Time) -> bool {
-        self.beginning.opened_at.is_some_and(|at| now.since(at) < MSL)
-    }
-
     /// Returns true if a new connection between the same ports may replace this one during TIME-WAIT, opened by this end. Only with
     /// T/TCP, and if this connection was short.
     pub fn gives_way(&self, now: Time) -> bool {
         match self.state() {
             State::Closed => true,
-            State::TimeWait => self.beginning.in_each_segment().is_some() && self.short(now),
+            State::TimeWait => self.beginning.may_be_followed(now),
             _ => false,
         }
     }

@@ -35,7 +35,7 @@ pub(crate) struct Recovery {
 
 /// The findings of a pipe at an acknowledgment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Findings {
+pub(crate) struct PipeFindings {
     /// True if losses were found that are a congestion signal.
     pub signal: bool,
     /// True if a fast recovery has ended.
@@ -85,7 +85,7 @@ impl Recovery {
         flight: &mut Flight,
         timer: &mut RetransmissionTimer,
         congestion: &mut CongestionControl,
-    ) -> Option<Findings> {
+    ) -> Option<PipeFindings> {
         let ack = self.pipe.count(newly, flight);
         if self.adaptive_reordering {
             flight.adapt_to_reordering();
@@ -102,7 +102,7 @@ impl Recovery {
         } else {
             self.pipe.find_losses(ack, flight)
         };
-        Some(Findings { signal, repaired })
+        Some(PipeFindings { signal, repaired })
     }
 
     /// Marks segments that are lost by their age (RFC 8985 §6.2 step 5). Returns true if any newly are.
