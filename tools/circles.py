@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 # Number of files in known cycles, by crate. A change that opens a cycle lowers the number; exceeding it is an error.
-KNOWN = {"transport": 13}
+KNOWN: dict[str, int] = {}
 
 
 def leaves(text: str) -> list[str]:
