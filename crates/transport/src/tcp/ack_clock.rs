@@ -185,6 +185,12 @@ impl AckClock {
         outstanding - outstanding.saturating_sub(self.window()).min(most as u64 * self.flight.mss as u64)
     }
 
+    /// One past the last byte that the congestion window allows, if duplicates are counted.
+    pub fn counted_limit(&self) -> u64 {
+        let allowed = self.congestion.cwnd() + self.recovery.counting.limited_transmit(&self.flight);
+        self.flight.snd_una.max(1) + allowed
+    }
+
     /// The limits of a recovery with a pipe.
     pub fn pipe_limits(&self) -> PipeLimits {
         let timer_runs = self.timer.at.is_some();
@@ -313,19 +319,14 @@ impl AckClock {
             return false;
         }
         if self.flight.how == LossRecovery::Vegas {
-            if !vegas::signals_loss(now, &self.recovery.counting, &self.flight, &mut self.congestion) {
+            let window = self.window();
+            let (counting, flight) = (&mut self.recovery.counting, &self.flight);
+            if !vegas::signals_loss(now, counting, flight, &mut self.congestion) {
                 return false;
             }
             // ns-2's Vegas doubles its coarse timer, too.
             self.timer.rtt.back_off();
-            let window = self.window();
-            return vegas::begin(
-                now,
-                window,
-                &mut self.recovery.counting,
-                &self.flight,
-                &mut self.congestion,
-            );
+            return vegas::begin(now, window, counting, flight, &mut self.congestion);
         }
         if !self.recovery.counting.on_duplicate(&self.flight, &mut self.congestion) {
             return false;

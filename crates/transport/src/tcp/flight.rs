@@ -164,6 +164,13 @@ impl Flight {
         self.segments.cut(self.mss.into(), self.fin_at, lose);
     }
 
+    /// The next byte to send of those that the peer has not reported, without a pipe.
+    #[inline]
+    pub fn next_missing(&self) -> u64 {
+        let next = self.snd_nxt.max(self.snd_una);
+        if next < self.snd_max { self.scoreboard.next_gap(next).min(self.snd_max) } else { next }
+    }
+
     /// Records the sending of a segment among those tracked individually.
     #[inline]
     pub fn track(&mut self, now: Time, segment: NextSegment) {

@@ -216,16 +216,12 @@ impl Sender {
             if self.clock.recovery.rack.probe_due {
                 return self.poll_probe(now);
             }
-            // Copied from `poll_pipe`, which is called only if the host is ready.
             return if self.ready(now) { self.poll_pipe(now) } else { None };
         }
         if let Some(seq) = self.clock.recovery.counting.due.take()
             && seq < self.clock.flight.snd_max
         {
-            let segment = self
-                .clock
-                .peer
-                .cut(self.segment_at(seq.max(self.clock.flight.snd_una)), self.clock.flight.snd_max);
+            let segment = self.allowed_at(seq.max(self.clock.flight.snd_una));
             self.clock.recovery.counting.retransmitted_to = segment.end();
             return Some(self.sent(now, segment));
         }
@@ -235,37 +231,23 @@ impl Sender {
         if self.ready(now) { self.poll_counting(now) } else { None }
     }
 
+    /// Next transmission of a recovery that counts duplicates, from `snd_nxt` on.
     fn poll_counting(&mut self, now: Time) -> Option<NextSegment> {
-        self.clock.flight.snd_nxt = self.clock.flight.snd_nxt.max(self.clock.flight.snd_una);
-        if self.clock.flight.snd_nxt < self.clock.flight.snd_max {
-            self.clock.flight.snd_nxt = self
-                .clock
-                .flight
-                .scoreboard
-                .next_gap(self.clock.flight.snd_nxt)
-                .min(self.clock.flight.snd_max);
-        }
-        let timer_runs = self.clock.timer.at.is_some();
-        if self.clock.flight.snd_nxt >= self.buffer.end()
-            || vegas::waits(&self.clock.recovery.counting, &self.clock.flight, timer_runs)
-        {
+        let AckClock { flight, recovery, timer, .. } = &mut self.clock;
+        let next = flight.next_missing();
+        flight.snd_nxt = next;
+        if next >= self.buffer.end() || vegas::waits(&recovery.counting, flight, timer.at.is_some()) {
             return None;
         }
-        let allowed =
-            self.clock.congestion.cwnd() + self.clock.recovery.counting.limited_transmit(&self.clock.flight);
-        let mut segment =
-            self.clock.peer.cut(self.segment_at(self.clock.flight.snd_nxt), self.clock.flight.snd_max);
-        if self.clock.path.seeking && self.clock.flight.snd_nxt == self.clock.flight.snd_max {
-            match self.probe_turn(
-                now,
-                (self.clock.flight.snd_una.max(1) + allowed).saturating_sub(self.clock.flight.snd_max),
-            ) {
+        let limit = self.clock.counted_limit();
+        let mut segment = self.allowed_at(next);
+        if self.clock.path.seeking && next == self.clock.flight.snd_max {
+            match self.probe_turn(now, limit.saturating_sub(next)) {
                 ProbeTurn::Probe(probe) => segment = probe,
                 ProbeTurn::Wait => return None,
                 ProbeTurn::Pass => {}
             }
         }
-        let limit = self.clock.flight.snd_una.max(1) + allowed;
         let fits = segment.fit(limit, self.clock.config.silly_window_avoidance);
         if !fits || self.clock.recovery.counting.burst_spent() {
             return None;
@@ -336,7 +318,7 @@ impl Sender {
     }
 
     /// New data, if there are any and the peer's window has room; the congestion window has been checked.
-    pub(super) fn poll_new(&mut self, now: Time) -> Option<NextSegment> {
+    fn poll_new(&mut self, now: Time) -> Option<NextSegment> {
         self.clock.flight.snd_nxt = self.clock.flight.snd_max;
         if self.clock.flight.snd_nxt >= self.buffer.end() {
             if self.clock.flight.segments.pipe < self.clock.congestion.cwnd() {
@@ -353,8 +335,7 @@ impl Sender {
                 ProbeTurn::Pass => {}
             }
         }
-        let mut segment =
-            self.clock.peer.cut(self.segment_at(self.clock.flight.snd_nxt), self.clock.flight.snd_max);
+        let mut segment = self.allowed_at(self.clock.flight.snd_nxt);
         if !self.clock.config.silly_window_avoidance {
             let limit = segment.seq
                 + self.clock.recovery.pipe.room_for_new(self.clock.pipe_limits(), &self.clock.flight);
@@ -367,6 +348,7 @@ impl Sender {
         Some(self.sent(now, segment))
     }
 
+    /// A probe of the peer's closed window.
     fn probe_window(&mut self, now: Time) -> NextSegment {
         let mut segment = self.segment_at(self.clock.flight.snd_nxt);
         (segment.len, segment.fin) = (segment.len.min(1), segment.len == 0);
@@ -444,24 +426,23 @@ impl Sender {
         if self.clock.recovery.counting.due.is_some() {
             return true;
         }
-        let mut next = self.clock.flight.snd_nxt.max(self.clock.flight.snd_una);
-        if next < self.clock.flight.snd_max {
-            next = self.clock.flight.scoreboard.next_gap(next).min(self.clock.flight.snd_max);
-        }
-        let segment = self.clock.peer.cut(self.segment_at(next), self.clock.flight.snd_max);
-        let end = segment.data_end();
-        let allowed =
-            self.clock.congestion.cwnd() + self.clock.recovery.counting.limited_transmit(&self.clock.flight);
-        next < self.buffer.end()
-            && end <= self.clock.flight.snd_una.max(1) + allowed
-            && end <= self.clock.peer.edge
+        let next = self.clock.flight.next_missing();
+        let end = self.allowed_at(next).data_end();
+        next < self.buffer.end() && end <= self.clock.counted_limit() && end <= self.clock.peer.edge
     }
 
-    pub(super) fn segment_at(&self, seq: u64) -> NextSegment {
+    /// The segment that begins at `seq`, whatever the peer's window.
+    fn segment_at(&self, seq: u64) -> NextSegment {
         // A retransmission of another size than the original would bring nothing new.
         self.clock.flight.segment_at(seq, &self.buffer, self.clock.path.limited())
     }
 
+    /// The segment that begins at `seq`, cut to the peer's window if it may be.
+    fn allowed_at(&self, seq: u64) -> NextSegment {
+        self.clock.peer.cut(self.segment_at(seq), self.clock.flight.snd_max)
+    }
+
+    /// Records that this segment is sent.
     fn sent(&mut self, now: Time, segment: NextSegment) -> NextSegment {
         if self.clock.flight.tracked {
             if segment.seq >= self.clock.flight.snd_max && self.clock.flight.segments.idle() {
