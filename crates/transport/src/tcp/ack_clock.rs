@@ -192,6 +192,7 @@ impl AckClock {
     }
 
     /// The limits of a recovery with a pipe.
+    #[inline]
     pub fn pipe_limits(&self) -> PipeLimits {
         let timer_runs = self.timer.at.is_some();
         PipeLimits { cwnd: self.congestion.cwnd(), edge: self.peer.edge, timer_runs }

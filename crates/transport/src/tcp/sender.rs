@@ -420,8 +420,8 @@ impl Sender {
     /// Returns true if the windows would allow a packet.
     pub(super) fn would_send(&self) -> bool {
         if self.clock.flight.how.pipe() {
-            let unsent = self.buffer.unsent(self.clock.flight.snd_max);
-            return self.clock.recovery.pipe.would_send(unsent, self.clock.pipe_limits(), &self.clock.flight);
+            let limits = self.clock.pipe_limits();
+            return self.clock.recovery.pipe.would_send(&self.buffer, limits, &self.clock.flight);
         }
         if self.clock.recovery.counting.due.is_some() {
             return true;
@@ -438,6 +438,7 @@ impl Sender {
     }
 
     /// The segment that begins at `seq`, cut to the peer's window if it may be.
+    #[inline]
     fn allowed_at(&self, seq: u64) -> NextSegment {
         self.clock.peer.cut(self.segment_at(seq), self.clock.flight.snd_max)
     }

@@ -8,6 +8,7 @@ use super::super::config::{Config, LossRecovery};
 use super::super::congestion::CongestionControl;
 use super::super::flight::Flight;
 use super::super::retransmission_timer::RetransmissionTimer;
+use super::super::send_buffer::SendBuffer;
 use super::prr::Prr;
 use skyhop_units::Time;
 
@@ -363,6 +364,7 @@ impl Pipe {
     }
 
     /// Returns true if nothing may be sent until an acknowledgment or the timer.
+    #[inline]
     pub fn waits(&self, timer_runs: bool, flight: &Flight) -> bool {
         self.stalled || self.fack_waits(timer_runs, flight)
     }
@@ -390,6 +392,7 @@ impl Pipe {
     }
 
     /// Smallest room in the congestion window for which new data are sent, bytes.
+    #[inline]
     fn least_new(&self, flight: &Flight) -> u64 {
         if self.whole_segments { flight.mss as u64 } else { 1 }
     }
@@ -456,17 +459,18 @@ impl Pipe {
         pipe + bytes <= cwnd || pipe == 0
     }
 
-    /// Returns true if the windows would allow a segment; `unsent` data are written and not sent.
-    pub fn would_send(&self, unsent: u64, limits: PipeLimits, flight: &Flight) -> bool {
+    /// Returns true if the windows would allow a segment.
+    pub fn would_send(&self, buffer: &SendBuffer, limits: PipeLimits, flight: &Flight) -> bool {
         if self.waits(limits.timer_runs, flight) {
             return false;
         }
         if self.force || !self.has_room(self.least_new(flight), limits, flight) {
             return self.force;
         }
+        let rest = buffer.unsent(flight.snd_max);
         flight.segments.lost_waiting > 0
-            || (unsent > 0
-                && flight.snd_max + unsent.min(flight.mss as u64) <= limits.edge
+            || (rest > 0
+                && flight.snd_max + rest.min(flight.mss as u64) <= limits.edge
                 && !self.holds_new(limits, flight))
     }
 
