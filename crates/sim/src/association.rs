@@ -23,9 +23,6 @@ use skyhop_wire::stp::UDP_PORT;
 use std::collections::VecDeque;
 use std::net::{Ipv4Addr, SocketAddrV4};
 
-/// The leg number of a route that belongs to an association and to no flow.
-pub(crate) const ASSOCIATION_LEG: u8 = u8::MAX;
-
 /// Length of the number before a datagram in a stream.
 const LENGTH: u64 = 2;
 

@@ -6,7 +6,7 @@
 
 use crate::app::{application, datagrams};
 use crate::arrivals::ProgramArrivals;
-use crate::association::{ASSOCIATION_LEG, AssociationState, Making};
+use crate::association::{AssociationState, Making};
 use crate::carried::DatagramCarrier;
 use crate::config;
 use crate::conversation::{Conversations, Sockets};
@@ -18,8 +18,10 @@ use crate::gateway_joint::{CONNECTIONS, GatewayPlace};
 use crate::given::RunInput;
 use crate::observe::Observer;
 use crate::programs::Programs;
+use crate::route_owners::{RouteOwner, RouteOwners};
 use crate::sample::NOWHERE;
-use crate::simulation::Simulation;
+use crate::schedule::Schedule;
+use crate::simulation::{RunLabel, Simulation};
 use crate::slots::{HostSlots, Owner};
 use crate::splice::{SpliceCounts, Splicing};
 use crate::stream::StreamOf;
@@ -79,7 +81,7 @@ impl Simulation {
         let nodes = network.nodes_by_name();
         let associations = associations(scenario, &plan, &crossings);
         let mut flows = Vec::new();
-        let mut legs = Vec::new();
+        let mut routes = RouteOwners::default();
         for (index, flow) in scenario.flows.iter().enumerate() {
             let crossings = &crossings[index];
             let programs = programs.contains(&index);
@@ -102,7 +104,7 @@ impl Simulation {
                 associations,
             };
             let built = built.build(&mut network)?;
-            legs.extend((0..built.legs()).map(|leg| (index as u32, leg as u8)));
+            (0..built.legs()).for_each(|leg| routes.add(RouteOwner::Flow(index as u32, leg as u8)));
             flows.push(built);
         }
         let applications = (0..flows.len()).map(|flow| Rank::application(flow as u32));
@@ -133,8 +135,8 @@ impl Simulation {
                 // Gateways open it as soon as they start.
                 agenda.wake(slots[0], Time::ZERO);
             }
-            debug_assert_eq!(association.route as usize, legs.len());
-            legs.push((built.len() as u32, ASSOCIATION_LEG));
+            debug_assert_eq!(association.route as usize, routes.len());
+            routes.add(RouteOwner::Association(built.len() as u32));
             built.push(association);
         }
         if !programs.is_empty() {
@@ -148,25 +150,23 @@ impl Simulation {
             agenda.wake(host_slots.samples(), Time::ZERO);
         }
         Ok(Self {
-            name: scenario.name.clone().unwrap_or_default(),
-            seed,
-            now: Time::ZERO,
-            end: Time::ZERO + scenario.duration,
-            agenda,
+            label: RunLabel {
+                name: scenario.name.clone().unwrap_or_default(),
+                seed,
+                populations: populations(scenario),
+                each_member: scenario.record.members,
+            },
+            schedule: Schedule::new(agenda, host_slots, Time::ZERO + scenario.duration),
             network,
-            slots: host_slots,
+            routes,
             touched: Vec::new(),
             places,
             unfinished: Unfinished::new(flows.len()),
             flows,
-            populations: (populations(scenario), scenario.record.members),
             associations: built,
             due: Vec::new(),
-            legs,
             observer,
-            events: 0,
             arrivals: ProgramArrivals::default(),
-            warnings: Vec::new(),
         })
     }
 }

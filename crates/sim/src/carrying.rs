@@ -39,7 +39,7 @@ fn count(flows: &mut [FlowState], datagram: CarriedDatagram, fate: CarriedFate) 
 impl Simulation {
     /// Passes a datagram that has arrived at the gateway after a leg to the association.
     pub(crate) fn carry_datagram(&mut self, index: usize, leg: u8, frame: &Frame) {
-        let now = self.now;
+        let now = self.schedule.now();
         let App::Datagrams(sending) = &mut self.flows[index].app else { return };
         let DatagramFlow { source, counts, carriers, .. } = &mut **sending;
         let Some(carrier) = carriers.iter_mut().find(|carrier| carrier.leg == leg + 1) else { return };
@@ -91,7 +91,7 @@ impl Simulation {
     #[inline(never)]
     pub(crate) fn read_datagrams(&mut self, number: u32, side: usize) {
         loop {
-            let Self { associations, flows, now, .. } = self;
+            let Self { associations, flows, schedule, .. } = self;
             let association = &mut associations[number as usize];
             let tell = |datagram, fate| count(flows, datagram, fate);
             let Some((channel, datagram)) = association.read_datagram(side, tell) else { return };
@@ -101,7 +101,7 @@ impl Simulation {
             } else {
                 // It is lost unless the preamble of its stream comes soon.
                 counts.lost += 1;
-                association.datagrams[1 - side].early.keep(*now, channel, datagram);
+                association.datagrams[1 - side].early.keep(schedule.now(), channel, datagram);
             }
         }
     }

@@ -46,7 +46,7 @@ impl Simulation {
             let association = &mut self.associations[number as usize];
             let streams = association.trunk(side).map_or(0, |trunk| trunk.streams() as u64);
             let mut read = 0;
-            let most = association.turns[side].allowed(self.now, own, (owner, leg));
+            let most = association.turns[side].allowed(self.schedule.now(), own, (owner, leg));
             let rtt = association.trunk(side).and_then(|trunk| trunk.srtt());
             let window = association.turns[side].window(own, (owner, leg), rtt);
             let before = own.end.carried();
@@ -57,7 +57,7 @@ impl Simulation {
             }
             let carried = own.end.carried();
             let passed = [0, 1].map(|way| carried[way] - before[way]);
-            association.turns[side].passed(self.now, own, (owner, leg), [most, passed]);
+            association.turns[side].passed(self.schedule.now(), own, (owner, leg), [most, passed]);
             association.count_delivered(read);
             let place = &mut self.places[joint.place as usize];
             let held = own.end.held(association.trunk(side).map(|trunk| &*trunk));
@@ -86,7 +86,7 @@ impl Simulation {
             }
             if ask {
                 let association = &mut self.associations[number as usize];
-                association.begin(self.now, side as u8, !self.network.is_out(association.route));
+                association.begin(self.schedule.now(), side as u8, !self.network.is_out(association.route));
                 if self.open_gateway(number, (side, owner), true) {
                     continue;
                 }
@@ -96,9 +96,9 @@ impl Simulation {
             let Some(conversation) = stream.conversations.get_mut(id) else { return };
             let joint = &mut conversation.joints[leg as usize];
             let Divider::Gateway(own) = &mut joint.divider else { return };
-            let Some(packet) = own.end.poll_transmit(self.now) else {
+            let Some(packet) = own.end.poll_transmit(self.schedule.now()) else {
                 if let Some(at) = own.end.poll_timeout() {
-                    self.agenda.wake(joint.slot, at.max(self.now));
+                    self.schedule.wake(joint.slot, at.max(self.schedule.now()));
                 }
                 return;
             };
@@ -106,7 +106,7 @@ impl Simulation {
                 EndRole::Opener => (leg, true),
                 EndRole::Acceptor => (leg + 1, false),
             };
-            self.send(index, id, way, backward, self.now, packet, None);
+            self.send(index, id, way, backward, self.schedule.now(), packet, None);
         }
     }
 
@@ -221,7 +221,7 @@ impl Simulation {
         let Divider::Gateway(own) = &joint.divider else { return };
         let association = &mut self.associations[own.association as usize];
         let side = usize::from(own.side);
-        if association.turns[side].forget(self.now, own, of) {
+        if association.turns[side].forget(self.schedule.now(), own, of) {
             self.mark_due(own.association);
         }
         let association = &mut self.associations[own.association as usize];

@@ -10,6 +10,7 @@ use crate::conversation::Conversation;
 use crate::endpoint::{Event, FlowEndpoint};
 use crate::flow::App;
 use crate::ids::{Actor, ConversationId};
+use crate::route_owners::RouteOwner;
 use crate::simulation::Simulation;
 use crate::slots::Owner;
 use crate::splice::{Divider, count};
@@ -24,11 +25,10 @@ impl Simulation {
     /// Handles a packet at the end of its route.
     pub(crate) fn deliver(&mut self, delivery: Delivery) {
         let frame = self.network.delivered(&delivery);
-        let (index, leg) = self.legs[frame.route as usize];
-        if let Some(number) = Self::association_of((index, leg)) {
-            return self.deliver_to_association(number, delivery);
-        }
-        let index = index as usize;
+        let (index, leg) = match self.routes.owner(frame.route) {
+            RouteOwner::Flow(flow, leg) => (flow as usize, leg),
+            RouteOwner::Association(number) => return self.deliver_to_association(number, delivery),
+        };
         let flow = &mut self.flows[index];
         match &mut flow.app {
             App::Stream(stream) => {
@@ -43,13 +43,18 @@ impl Simulation {
                 // A packet for a connection that has been removed is ignored.
                 match stream.conversations.get_mut(id) {
                     Some(conversation) if conversation.takes_tcp(actor, &frame.packet) => {
-                        conversation.handle_tcp(self.now, actor, frame.backward, &frame.packet);
+                        conversation.handle_tcp(self.schedule.now(), actor, frame.backward, &frame.packet);
                         self.network.end(delivery);
                     }
                     Some(conversation) => {
                         if let (frame, Some(Inside::Connection(stp))) = self.network.take(delivery) {
                             let field = frame.packet.ip.ecn;
-                            conversation.handle_stp(self.now, actor, frame.backward, (&stp, field));
+                            conversation.handle_stp(
+                                self.schedule.now(),
+                                actor,
+                                frame.backward,
+                                (&stp, field),
+                            );
                         }
                     }
                     None => drop(self.network.take(delivery)),
@@ -63,7 +68,7 @@ impl Simulation {
                 if !ping.twins.is_first(&frame) {
                     return;
                 }
-                let took = self.now.since(frame.sent_at);
+                let took = self.schedule.now().since(frame.sent_at);
                 if echo.reply {
                     ping.round_trip.add(took);
                 } else {
@@ -76,9 +81,9 @@ impl Simulation {
             App::Programs(programs) => {
                 let bits = self.network.flipped(&delivery);
                 let (frame, _) = self.network.take(delivery);
-                programs.arrived(&frame, self.now);
+                programs.arrived(&frame, self.schedule.now());
                 let hold = programs.held == Some(frame.backward);
-                return self.arrivals.add(index as u32, &frame, self.now, bits, hold);
+                return self.arrivals.add(index as u32, &frame, self.schedule.now(), bits, hold);
             }
             App::Datagrams(sending) => {
                 let (frame, _) = self.network.take(delivery);
@@ -88,9 +93,9 @@ impl Simulation {
                 } else if leg + 1 != flow.routes.len() as u8 {
                     self.carry_datagram(index, leg, &frame);
                 } else if sending.twins.is_first(&frame)
-                    && sending.arrived(frame.sent_at, self.now, self.observer.interval())
+                    && sending.arrived(frame.sent_at, self.schedule.now(), self.observer.interval())
                 {
-                    let took = self.now.since(frame.sent_at);
+                    let took = self.schedule.now().since(frame.sent_at);
                     self.observer.add(sending.series, frame.sent_at, took.as_secs_f64());
                 }
             }
@@ -100,10 +105,11 @@ impl Simulation {
 
     /// Notes that a flow may have finished.
     pub(crate) fn settle(&mut self, flow: usize) {
-        let Self { flows, network, associations, now, .. } = self;
+        let Self { flows, network, associations, schedule, .. } = self;
+        let now = schedule.now();
         let finished = |flow: usize| {
             let flow = &flows[flow];
-            flow.finished(*now, &network.account(flow.account)) && carries_none(flow, associations, network)
+            flow.finished(now, &network.account(flow.account)) && carries_none(flow, associations, network)
         };
         if finished(flow) {
             self.unfinished.advance(finished);
@@ -112,7 +118,7 @@ impl Simulation {
 
     /// Starts or stops a flow, or wakes its application.
     pub(crate) fn handle_app(&mut self, index: usize) {
-        let (now, slot) = (self.now, self.slots.application(index));
+        let now = self.schedule.now();
         let flow = &mut self.flows[index];
         let begins = !std::mem::replace(&mut flow.started, true);
         let stops = !begins && !flow.stopped && flow.stop.is_some_and(|stop| now >= stop);
@@ -136,7 +142,7 @@ impl Simulation {
                 let request = ping.packet(false, ping.next as u16);
                 ping.next += 1;
                 let next = ping.ping.at(flow.start, ping.next);
-                self.agenda.wake(slot, flow.stop.map_or(next, |stop| next.min(stop)));
+                self.schedule.wake_application(index, flow.stop.map_or(next, |stop| next.min(stop)));
                 self.send(index, ConversationId::NONE, 0, false, now, request, None);
             }
             App::Datagrams(_) if flow.stopped => {}
@@ -152,16 +158,15 @@ impl Simulation {
 
     /// Sends the datagrams that are due, and schedules the next.
     fn send_datagrams(&mut self, index: usize) {
-        let slot = self.slots.application(index);
         loop {
             let flow = &mut self.flows[index];
             let App::Datagrams(sending) = &mut flow.app else { return };
-            if let Some(packet) = sending.poll_transmit(self.now) {
-                self.send(index, ConversationId::NONE, 0, false, self.now, packet, None);
+            if let Some(packet) = sending.poll_transmit(self.schedule.now()) {
+                self.send(index, ConversationId::NONE, 0, false, self.schedule.now(), packet, None);
                 continue;
             }
             if let Some(at) = [sending.source.poll_timeout(), flow.stop].into_iter().flatten().min() {
-                self.agenda.wake(slot, at);
+                self.schedule.wake_application(index, at);
             }
             return;
         }
@@ -172,10 +177,10 @@ impl Simulation {
         let App::Stream(stream) = &mut self.flows[index].app else { return };
         if let Some(conversation) = stream.conversations.get_mut(id) {
             match actor {
-                Actor::End(end) => conversation.ends[end as usize].handle_timeout(self.now),
+                Actor::End(end) => conversation.ends[end as usize].handle_timeout(self.schedule.now()),
                 Actor::Splice(leg) => match &mut conversation.joints[leg as usize].divider {
-                    Divider::Splice(splice) => splice.handle_timeout(self.now),
-                    Divider::Gateway(gateway) => gateway.end.handle_timeout(self.now),
+                    Divider::Splice(splice) => splice.handle_timeout(self.schedule.now()),
+                    Divider::Gateway(gateway) => gateway.end.handle_timeout(self.schedule.now()),
                 },
             }
         }
@@ -192,17 +197,17 @@ impl Simulation {
             let conversations = &mut stream.conversations;
             let (connection, end) = match action {
                 Action::Open { connection } => {
-                    let (slots, agenda) = (&mut self.slots, &mut self.agenda);
-                    let id = conversations.open(self.now, connection, |id, actor| {
+                    let schedule = &mut self.schedule;
+                    let id = conversations.open(schedule.now(), connection, |id, actor| {
                         let rank = id.rank(index as u32, actor);
-                        slots.add(agenda, rank, Owner::Actor(index as u32, id, actor))
+                        schedule.add(rank, Owner::Actor(index as u32, id, actor))
                     });
                     let legs = self.flows[index].legs();
                     let first = self.flows[index].routes.start;
                     for leg in (0..legs).filter(|leg| self.network.is_out(first + *leg as u32)) {
                         let App::Stream(stream) = &mut self.flows[index].app else { return };
                         if let Some(conversation) = stream.conversations.get_mut(id) {
-                            conversation.set_path_up(leg, legs, self.now, false);
+                            conversation.set_path_up(leg, legs, self.schedule.now(), false);
                         }
                     }
                     self.touched.push((id, Actor::End(End::Client)));
@@ -217,7 +222,7 @@ impl Simulation {
             let Some(conversation) = conversations.get_mut(id) else { continue };
             let (cache, done) = match conversation.joints.is_empty() {
                 true => (None, false),
-                false => conversation.divert(self.now, &action),
+                false => conversation.divert(self.schedule.now(), &action),
             };
             if let Some(host) = cache {
                 self.touched.push((id, host));
@@ -240,7 +245,7 @@ impl Simulation {
         let flow = &self.flows[index];
         let stop = flow.stop.filter(|_| !flow.stopped);
         if let Some(at) = [stream.application.poll_timeout(), stop].into_iter().flatten().min() {
-            self.agenda.wake(self.slots.application(index), at);
+            self.schedule.wake_application(index, at);
         }
     }
 
@@ -258,7 +263,7 @@ impl Simulation {
                 let flow = &mut self.flows[index];
                 let App::Stream(stream) = &mut flow.app else { return };
                 let Some(conversation) = stream.conversations.get_mut(id) else { break };
-                let told = tell(&mut stream.application, conversation, end, self.now);
+                let told = tell(&mut stream.application, conversation, end, self.schedule.now());
                 if told && stream.application.wants() {
                     self.carry_out(index);
                     continue;
@@ -266,8 +271,8 @@ impl Simulation {
                 let leg = if end == End::Client { 0 } else { flow.routes.len() - 1 } as u8;
                 match &mut conversation.ends[end as usize] {
                     FlowEndpoint::Tcp(tcp) => {
-                        if let Some(packet) = tcp.poll_transmit(self.now) {
-                            self.send(index, id, leg, end == End::Server, self.now, packet, None);
+                        if let Some(packet) = tcp.poll_transmit(self.schedule.now()) {
+                            self.send(index, id, leg, end == End::Server, self.schedule.now(), packet, None);
                             continue;
                         }
                     }
@@ -276,17 +281,25 @@ impl Simulation {
                             self.flush_stream(index, id, end);
                             break;
                         };
-                        if let Some(packet) = stp.machine.poll_transmit(self.now) {
+                        if let Some(packet) = stp.machine.poll_transmit(self.schedule.now()) {
                             let field = stp.machine.ecn_field(&packet);
                             let outside = stp.envelope.wrap(&packet, field);
                             let inside = Some(Inside::Connection(packet));
-                            self.send(index, id, leg, end == End::Server, self.now, outside, inside);
+                            self.send(
+                                index,
+                                id,
+                                leg,
+                                end == End::Server,
+                                self.schedule.now(),
+                                outside,
+                                inside,
+                            );
                             continue;
                         }
                     }
                 }
                 if let Some(at) = conversation.ends[end as usize].poll_timeout() {
-                    self.agenda.wake(conversation.slots[end as usize], at.max(self.now));
+                    self.schedule.wake(conversation.slots[end as usize], at.max(self.schedule.now()));
                 }
                 if conversation.over() && !stream.keeps() {
                     self.forget(index, id);
@@ -309,7 +322,7 @@ impl Simulation {
             let finished = count(splice, &mut joint.held, place);
             if let Some(cache) = &mut joint.cache {
                 let connection = conversation.connection;
-                let decision = cache.decide(self.now, splice);
+                let decision = cache.decide(self.schedule.now(), splice);
                 let notice = match decision {
                     Some(Decision::Hit(bytes)) => {
                         place.result.hits += 1;
@@ -326,7 +339,7 @@ impl Simulation {
                     None => None,
                 };
                 if let Some(notice) = notice {
-                    stream.application.handle(self.now, notice);
+                    stream.application.handle(self.schedule.now(), notice);
                     self.carry_out(index);
                     continue;
                 }
@@ -335,22 +348,22 @@ impl Simulation {
                 Side::Client => (leg, true),
                 Side::Server => (leg + 1, false),
             };
-            if let Some((side, packet)) = splice.poll_transmit(self.now) {
+            if let Some((side, packet)) = splice.poll_transmit(self.schedule.now()) {
                 let (leg, backward) = way(side);
-                self.send(index, id, leg, backward, self.now, packet, None);
+                self.send(index, id, leg, backward, self.schedule.now(), packet, None);
                 continue;
             }
-            if let Some((side, packet, field)) = splice.poll_transmit_stp(self.now)
+            if let Some((side, packet, field)) = splice.poll_transmit_stp(self.schedule.now())
                 && let Some(envelope) = &mut joint.envelopes[side as usize]
             {
                 let (leg, backward) = way(side);
                 let outside = envelope.wrap(&packet, field);
                 let inside = Some(Inside::Connection(packet));
-                self.send(index, id, leg, backward, self.now, outside, inside);
+                self.send(index, id, leg, backward, self.schedule.now(), outside, inside);
                 continue;
             }
             if let Some(at) = splice.poll_timeout() {
-                self.agenda.wake(joint.slot, at.max(self.now));
+                self.schedule.wake(joint.slot, at.max(self.schedule.now()));
             }
             return;
         }
@@ -359,13 +372,13 @@ impl Simulation {
     /// Removes a connection that has ended, and releases its slots.
     pub(crate) fn forget(&mut self, index: usize, id: ConversationId) {
         let App::Stream(stream) = &mut self.flows[index].app else { return };
-        let Some(conversation) = stream.conversations.forget(id, self.now) else { return };
+        let Some(conversation) = stream.conversations.forget(id, self.schedule.now()) else { return };
         for (leg, joint) in conversation.joints.iter().enumerate() {
             self.places[joint.place as usize].held -= joint.held;
             self.leave_association(((index as u32, id), leg as u8), joint);
         }
         for slot in conversation.slots.into_iter().chain(conversation.joints.iter().map(|j| j.slot)) {
-            self.slots.release(&mut self.agenda, slot);
+            self.schedule.release(slot);
         }
     }
 
@@ -384,7 +397,7 @@ impl Simulation {
     ) {
         let route = self.flows[index].routes.start + u32::from(leg);
         let frame = Frame::new(route, backward, conversation.numbers(), sent_at, packet);
-        if let Some(delivery) = self.network.send(self.now, &mut self.agenda, frame, stp) {
+        if let Some(delivery) = self.schedule.send(&mut self.network, frame, stp) {
             self.deliver(delivery);
         }
     }

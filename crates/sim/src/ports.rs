@@ -30,9 +30,9 @@ impl Simulation {
         let of = &mut self.flows[flow as usize];
         let App::Programs(programs) = &mut of.app else { return };
         programs.sent(backward);
-        self.now = now;
+        self.schedule.set_now(now);
         let frame = Frame::new(of.routes.start, backward, [stream, tag], now, packet);
-        if let Some(delivery) = self.network.send(now, &mut self.agenda, frame, None) {
+        if let Some(delivery) = self.schedule.send(&mut self.network, frame, None) {
             self.deliver(delivery);
         }
     }
@@ -73,7 +73,7 @@ impl Simulation {
 
     /// Time of the next event; `None` if there is none.
     pub fn poll_timeout(&mut self) -> Option<Time> {
-        self.agenda.next_at()
+        self.schedule.next_at()
     }
 
     /// Addresses of the ends of a flow of programs.
@@ -106,13 +106,13 @@ impl Simulation {
     /// A direction of a flow's path now, as one link; `None` if its links are chosen anew for each packet.
     pub fn path_now(&mut self, flow: usize, backward: bool) -> Option<PathNow> {
         let route = self.flows.get(flow)?.routes.start;
-        self.network.path_now(route, backward, self.now)
+        self.network.path_now(route, backward, self.schedule.now())
     }
 
     /// A copy of the satellites that runs ahead in another thread; from then on epochs must come by [`Simulation::look_ahead`].
     /// `None` without satellites.
     pub fn outlook(&mut self) -> Option<Outlook> {
-        self.network.outlook(self.now)
+        self.network.outlook(self.schedule.now())
     }
 
     /// Takes a future epoch; they must come in order.
@@ -127,8 +127,8 @@ impl Simulation {
 
     /// Changes rate, delay and losses of link `index` of the scenario from now on.
     pub fn change_link(&mut self, index: usize, links: [&Link; 2]) {
-        let seed = Seed(self.seed);
-        self.network.change_link(self.now, &mut self.agenda, index, links, seed);
+        let seed = Seed(self.label.seed);
+        self.schedule.change_link(&mut self.network, index, links, seed);
     }
 
     /// Packets of a flow of programs in each direction: the numbers sent and arrived, and the sum of their one-way delays, s.
@@ -141,7 +141,7 @@ impl Simulation {
 
     /// Links of the scenario by name, each with the packets waiting, dropped and lost, forward and reverse.
     pub fn links_now(&mut self) -> Vec<(String, [[u64; 3]; 2])> {
-        let now = self.now;
+        let now = self.schedule.now();
         let mut found = Vec::new();
         for link in 0..self.network.fixed_wires() / 2 {
             let both = [0, 1].map(|back| {
@@ -157,6 +157,6 @@ impl Simulation {
 
     /// Ends the run now.
     pub fn end_now(&mut self) {
-        self.end = self.now;
+        self.schedule.end_now();
     }
 }

@@ -10,12 +10,13 @@ use crate::bottlenecks::flow_results;
 use crate::flow::{App, FlowState};
 use crate::ids::{Actor, ConversationId};
 use crate::observe::Observer;
-use crate::slots::{HostSlots, Owner};
+use crate::route_owners::{LegWays, RouteOwner, RouteOwners};
+use crate::schedule::Schedule;
+use crate::slots::Owner;
 use crate::splice::SpliceCounts;
 use crate::unfinished::Unfinished;
-use skyhop_network::{Agenda, Capture, Network, Slot};
+use skyhop_network::{Capture, Network, Slot};
 use skyhop_results::{PopulationResult, RunResult};
-use skyhop_scenario::network::SkyWay;
 use skyhop_units::Time;
 
 /// Largest number of warnings reported, since each of ten thousand flows may have one.
@@ -23,68 +24,60 @@ const MOST_WARNINGS: usize = 50;
 
 /// A scenario being simulated.
 pub struct Simulation {
-    pub(crate) name: String,
-    pub(crate) seed: u64,
-    pub(crate) now: Time,
-    pub(crate) end: Time,
-    pub(crate) agenda: Agenda,
+    pub(crate) label: RunLabel,
+    pub(crate) schedule: Schedule,
     pub(crate) network: Network,
-    pub(crate) slots: HostSlots,
+    pub(crate) routes: RouteOwners,
     pub(crate) flows: Vec<FlowState>,
-    /// Flows that the scenario defines together, and for each flow whether it is reported individually.
-    pub(crate) populations: (Vec<PopulationResult>, bool),
     /// Associations in order of name.
     pub(crate) associations: Vec<AssociationState>,
     /// Flows that have something to do at this instant.
     pub(crate) due: Vec<u32>,
-    /// Flow and leg of each of the network's routes, or an association and [`crate::association::ASSOCIATION_LEG`].
-    pub(crate) legs: Vec<(u32, u8)>,
     /// Actors that have something to do at this instant.
     pub(crate) touched: Vec<(ConversationId, Actor)>,
     /// Splices by name, and their counters.
     pub(crate) places: Vec<SpliceCounts>,
     pub(crate) observer: Observer,
-    pub(crate) events: u64,
     pub(crate) unfinished: Unfinished,
     pub(crate) arrivals: ProgramArrivals,
-    pub(crate) warnings: Vec<String>,
 }
 
-/// Paths through satellites by index of flow and leg.
-pub type LegWays = std::collections::BTreeMap<(usize, usize), SkyWay>;
+/// The facts of a scenario that its result repeats.
+pub(crate) struct RunLabel {
+    pub name: String,
+    pub seed: u64,
+    /// Flows that the scenario defines together.
+    pub populations: Vec<PopulationResult>,
+    /// True if each of these flows is reported individually.
+    pub each_member: bool,
+}
 
 impl Simulation {
     /// Takes no samples, for a run of which only the totals are used.
     pub fn without_series(&mut self) {
         self.observer.close();
-        self.agenda.cancel(self.slots.samples());
+        self.schedule.stop_samples();
     }
 
     /// The present paths of the legs of the first hundred flows through satellites, by index of flow and leg. Legs without a path
     /// are omitted.
     pub fn leg_ways(&mut self) -> LegWays {
-        const MOST: usize = 100;
-        let Self { network, legs, .. } = self;
-        let flows = legs.iter().enumerate().filter(|(_, leg)| Self::association_of(**leg).is_none());
-        let through = flows.filter_map(|(route, (flow, leg))| {
-            Some(((*flow as usize, *leg as usize), network.sky_way(route as u32)?))
-        });
-        through.take(MOST).collect()
+        self.routes.leg_ways(&mut self.network)
     }
 
     /// Virtual time.
     pub fn now(&self) -> Time {
-        self.now
+        self.schedule.now()
     }
 
     /// Latest end of the run.
     pub fn end(&self) -> Time {
-        self.end
+        self.schedule.end()
     }
 
     /// Returns true if the end is reached, or every flow has completed.
     pub fn finished(&self) -> bool {
-        self.now >= self.end || self.unfinished.none()
+        self.schedule.now() >= self.schedule.end() || self.unfinished.none()
     }
 
     /// The captured link directions, which are the interfaces of a capture.
@@ -101,8 +94,7 @@ impl Simulation {
     pub fn run_until(&mut self, until: Time) {
         while !self.unfinished.none() {
             if !self.step_by(until) {
-                self.now = self.now.max(until.min(self.end));
-                return;
+                return self.schedule.pass(until);
             }
         }
     }
@@ -111,25 +103,20 @@ impl Simulation {
     pub fn run_until_held(&mut self, until: Time) {
         while !self.arrivals.holds_any() && !self.unfinished.none() {
             if !self.step_by(until) {
-                self.now = self.now.max(until.min(self.end));
-                return;
+                return self.schedule.pass(until);
             }
         }
     }
 
     /// Handles the next event. Returns false if there is none before the end.
     pub fn step(&mut self) -> bool {
-        !self.unfinished.none() && self.step_by(self.end)
+        !self.unfinished.none() && self.step_by(self.schedule.end())
     }
 
-    /// Handles the next event if it is due by `until`. An event at the very end does not belong to the run: ten seconds of one ping
-    /// a second are ten pings.
+    /// Handles the next event if it is due by `until`.
     fn step_by(&mut self, until: Time) -> bool {
-        let last = Time::from_nanos(self.end.as_nanos().saturating_sub(1));
-        let Some((now, slot)) = self.agenda.pop(until.min(last)) else { return false };
-        self.now = now;
-        self.events = self.events.wrapping_add(1);
-        let Some(owner) = self.slots.owner(slot) else {
+        let Some(slot) = self.schedule.pop(until) else { return false };
+        let Some(owner) = self.schedule.owner(slot) else {
             self.handle_network(slot);
             if !self.due.is_empty() {
                 self.drive_associations();
@@ -141,12 +128,13 @@ impl Simulation {
             Owner::App(flow) => self.handle_app(flow as usize),
             Owner::Association(number, side) => self.handle_association(number, side),
             Owner::Samples => {
+                let now = self.schedule.now();
                 if !self.associations.is_empty() {
                     self.refresh_streams(now);
                 }
                 let Self { flows, network, places, associations, .. } = self;
                 let next = self.observer.look(now, flows, network, places, associations);
-                self.agenda.wake(slot, next);
+                self.schedule.wake(slot, next);
             }
             Owner::Nobody => {}
         }
@@ -159,10 +147,10 @@ impl Simulation {
 
     /// Handles a timeout of the network, and passes delivered packets to hosts.
     fn handle_network(&mut self, slot: Slot) {
-        let mut next = self.network.handle_timeout(self.now, &mut self.agenda, slot);
+        let mut next = self.schedule.handle_network(&mut self.network, slot);
         while let Some(delivery) = next {
             self.deliver(delivery);
-            next = self.network.poll_delivery(self.now, &mut self.agenda);
+            next = self.schedule.poll_delivery(&mut self.network);
         }
         if self.network.is_clock(slot) {
             self.network_changed();
@@ -173,51 +161,53 @@ impl Simulation {
     #[inline(never)]
     fn network_changed(&mut self) {
         if self.network.take_surveyed() {
-            self.observer.look_at_paths(self.now, &self.flows, &mut self.network);
+            self.observer.look_at_paths(self.schedule.now(), &self.flows, &mut self.network);
         }
         while let Some((route, there)) = self.network.poll_route_change() {
-            let leg = self.legs[route as usize];
-            if let Some(number) = Self::association_of(leg) {
-                self.associations[number as usize].set_path_up(self.now, there);
-                continue;
-            }
-            let (flow, leg) = leg;
+            let (flow, leg) = match self.routes.owner(route) {
+                RouteOwner::Flow(flow, leg) => (flow, leg),
+                RouteOwner::Association(number) => {
+                    self.associations[number as usize].set_path_up(self.schedule.now(), there);
+                    continue;
+                }
+            };
             let flow = &mut self.flows[flow as usize];
             let legs = flow.legs();
             if let App::Stream(stream) = &mut flow.app {
-                stream.conversations.set_path_up(leg as usize, legs, self.now, there);
+                stream.conversations.set_path_up(leg as usize, legs, self.schedule.now(), there);
             }
         }
     }
 
     /// Ends the run and returns its results.
     pub fn finish(mut self) -> RunResult {
-        let end = if self.unfinished.none() { self.now } else { self.end };
+        let end = if self.unfinished.none() { self.schedule.now() } else { self.schedule.end() };
         self.refresh_streams(end);
         self.settle_datagrams();
+        let mut warnings = Vec::new();
         for flow in &self.flows {
             if let App::Stream(stream) = &flow.app
                 && stream.broken()
             {
-                self.warnings.push(format!("flow {} was reset by its peer", flow.name));
+                warnings.push(format!("flow {} was reset by its peer", flow.name));
             }
         }
-        self.warnings.extend(self.network.warnings(self.now));
-        let flows = flow_results(&self.flows, &self.network, end, &mut self.warnings);
-        let more = self.warnings.len().saturating_sub(MOST_WARNINGS);
+        warnings.extend(self.network.warnings(self.schedule.now()));
+        let flows = flow_results(&self.flows, &self.network, end, &mut warnings);
+        let more = warnings.len().saturating_sub(MOST_WARNINGS);
         if more > 0 {
-            self.warnings.truncate(MOST_WARNINGS);
-            self.warnings.push(format!("and {more} more warnings"));
+            warnings.truncate(MOST_WARNINGS);
+            warnings.push(format!("and {more} more warnings"));
         }
         RunResult {
-            scenario: self.name,
-            seed: self.seed,
+            scenario: self.label.name,
+            seed: self.label.seed,
             simulated_s: end.as_secs_f64(),
-            events: self.events,
+            events: self.schedule.events(),
             packet_hops: self.network.packet_hops(),
             flows,
-            populations: self.populations.0,
-            each_member: self.populations.1,
+            populations: self.label.populations,
+            each_member: self.label.each_member,
             links: self.network.link_results(end),
             handovers: self.network.handover_results(),
             uplinks: self.network.uplink_results(end),
@@ -230,18 +220,18 @@ impl Simulation {
             },
             splices: self.places.into_iter().map(|place| place.result).collect(),
             series: self.observer.finish(&self.flows),
-            warnings: self.warnings,
+            warnings,
         }
     }
 
     /// Checks conservation of packets: sent + duplicated = delivered + dropped + lost + in flight, and the packets in flight are
     /// those that the links hold. The error says what differs.
     pub fn check_conservation(&self) -> Result<(), String> {
-        self.network.check_conservation().map_err(|differs| format!("at {}: {differs}", self.now))
+        self.network.check_conservation().map_err(|differs| format!("at {}: {differs}", self.schedule.now()))
     }
 
     /// Numbers of packets in the network and of entries in the event queue, which determine memory.
     pub fn footprint(&self) -> (usize, usize) {
-        (self.network.most_frames(), self.agenda.len())
+        (self.network.most_frames(), self.schedule.len())
     }
 }

@@ -4,7 +4,7 @@
 //! Differs: an event of an association belongs to one of many flows, whose application acts before the next packet leaves.
 //! Leaves out the owners of streams, which the association knows.
 
-use crate::association::{ASSOCIATION_LEG, AssociationState, Owned};
+use crate::association::{AssociationState, Owned};
 use crate::endpoint::{Event, FlowEndpoint};
 use crate::flow::{App, FlowState};
 use crate::ids::{Actor, ConversationId};
@@ -40,7 +40,7 @@ impl Simulation {
     /// Passes an application's requests at an end of a stream to its association, and marks the association to be driven.
     #[inline(never)]
     pub(crate) fn flush_stream(&mut self, index: usize, id: ConversationId, end: End) {
-        let now = self.now;
+        let now = self.schedule.now();
         let App::Stream(stream) = &mut self.flows[index].app else { return };
         let Some(conversation) = stream.conversations.get_mut(id) else { return };
         let [client, server] = &mut conversation.ends;
@@ -78,7 +78,7 @@ impl Simulation {
             return;
         }
         let field = frame.packet.ip.ecn;
-        association.handle_packet(self.now, usize::from(!frame.backward), (&packet, field));
+        association.handle_packet(self.schedule.now(), usize::from(!frame.backward), (&packet, field));
         self.drive(number);
     }
 
@@ -86,11 +86,11 @@ impl Simulation {
     pub(crate) fn handle_association(&mut self, number: u32, side: u8) {
         let association = &mut self.associations[number as usize];
         if std::mem::take(&mut association.opens_early) {
-            association.begin(self.now, side, !self.network.is_out(association.route));
+            association.begin(self.schedule.now(), side, !self.network.is_out(association.route));
         }
-        association.handle_timeout(self.now, usize::from(side));
+        association.handle_timeout(self.schedule.now(), usize::from(side));
         while let Some((owner, leg)) =
-            self.associations[number as usize].turns[usize::from(side)].take_due(self.now)
+            self.associations[number as usize].turns[usize::from(side)].take_due(self.schedule.now())
         {
             self.touch_gateway(owner, leg);
         }
@@ -113,16 +113,16 @@ impl Simulation {
                     self.handle_event(number, side, event);
                     continue;
                 }
-                let Some((side, packet, outside)) = association.poll_transmit(self.now) else {
+                let Some((side, packet, outside)) = association.poll_transmit(self.schedule.now()) else {
                     [0, 1].into_iter().for_each(|side| self.note_datagrams(number, side, None));
                     break;
                 };
                 let (route, tag) = (association.route, association.generation);
                 self.note_sent(number, side, &packet);
                 self.note_datagrams(number, side, Some(&packet));
-                let frame = Frame::new(route, side == 1, [tag, tag], self.now, outside);
+                let frame = Frame::new(route, side == 1, [tag, tag], self.schedule.now(), outside);
                 let inside = Some(Inside::Association(packet));
-                if let Some(delivery) = self.network.send(self.now, &mut self.agenda, frame, inside) {
+                if let Some(delivery) = self.schedule.send(&mut self.network, frame, inside) {
                     self.deliver(delivery);
                 }
             }
@@ -130,7 +130,7 @@ impl Simulation {
             association.due = false;
             for (slot, at) in association.slots.into_iter().zip(association.timeouts()) {
                 if let Some(at) = at {
-                    self.agenda.wake(slot, at.max(self.now));
+                    self.schedule.wake(slot, at.max(self.schedule.now()));
                 }
             }
         }
@@ -138,7 +138,7 @@ impl Simulation {
 
     /// Records that streams with nothing left to send now wait for arrival.
     fn note_sent(&mut self, number: u32, side: usize, packet: &Packet<Frames<PayloadLength>>) {
-        let Self { associations, flows, now, .. } = self;
+        let Self { associations, flows, schedule, .. } = self;
         let association = &mut associations[number as usize];
         for frame in packet.data.iter().flat_map(|frames| &frames.0) {
             if let StreamFrame::Stream { id, data: Some(_), .. } = frame
@@ -146,7 +146,7 @@ impl Simulation {
                 && let Some(owner) = association.owner(*id)
                 && let Some((_, end)) = end_at(flows, owner, side)
             {
-                association.hold(*now, end, SendPhase::Sent);
+                association.hold(schedule.now(), end, SendPhase::Sent);
             }
         }
     }
@@ -177,9 +177,9 @@ impl Simulation {
             TrunkEvent::Opened(_) => {
                 end.id = Some(id);
                 end.tell(Event::Connected);
-                association.hold(self.now, end, SendPhase::Idle);
+                association.hold(self.schedule.now(), end, SendPhase::Idle);
                 // Data were written before the stream was known.
-                association.flush(self.now, end);
+                association.flush(self.schedule.now(), end);
             }
             TrunkEvent::Received(..) => {
                 let bytes = association.read(side, id);
@@ -191,13 +191,17 @@ impl Simulation {
                 end.acknowledged = end.written.saturating_sub(waits);
                 if waits == 0 {
                     let closed = end.ending == StreamEnding::Told;
-                    association.hold(self.now, end, if closed { SendPhase::Over } else { SendPhase::Idle });
+                    association.hold(
+                        self.schedule.now(),
+                        end,
+                        if closed { SendPhase::Over } else { SendPhase::Idle },
+                    );
                 }
                 end.tell(Event::AllAcknowledged);
             }
             TrunkEvent::PeerFinished(_) => end.tell(Event::PeerFinished),
-            TrunkEvent::Closed(_) => finish(association, end, self.now, Event::Closed),
-            TrunkEvent::Reset(..) => finish(association, end, self.now, Event::Reset),
+            TrunkEvent::Closed(_) => finish(association, end, self.schedule.now(), Event::Closed),
+            TrunkEvent::Reset(..) => finish(association, end, self.schedule.now(), Event::Reset),
             _ => {}
         }
         self.tell_stream(owner, which);
@@ -226,8 +230,8 @@ impl Simulation {
                 return;
             }
             end.tell(Event::Connected);
-            association.hold(self.now, end, SendPhase::Idle);
-            association.flush(self.now, end);
+            association.hold(self.schedule.now(), end, SendPhase::Idle);
+            association.flush(self.schedule.now(), end);
             self.tell_stream(owner, which);
         }
     }
@@ -240,7 +244,7 @@ impl Simulation {
         for owner in &owners {
             for side in [0, 1] {
                 if let Some((_, end)) = end_at(&mut self.flows, *owner, side) {
-                    finish(association, end, self.now, Event::Reset);
+                    finish(association, end, self.schedule.now(), Event::Reset);
                 }
             }
         }
@@ -267,12 +271,6 @@ impl Simulation {
                 }
             }
         }
-    }
-
-    /// The number of an association, if the route belongs to one.
-    #[inline]
-    pub(crate) fn association_of((number, leg): (u32, u8)) -> Option<u32> {
-        (leg == ASSOCIATION_LEG).then_some(number)
     }
 }
 
