@@ -10,7 +10,7 @@ use crate::stp::{Envelope, StpCarrier};
 use crate::stream::{SendPhase, StreamEnd, StreamEnding};
 use crate::user_turns::UserTurns;
 use skyhop_chance::Stream;
-use skyhop_network::{Account, Slot};
+use skyhop_network::{Account, Network, Slot};
 use skyhop_results::AssociationResult;
 use skyhop_splice::datagrams::{DatagramWay, send_datagram};
 use skyhop_splice::owners::OwnerNumbers;
@@ -159,11 +159,12 @@ impl AssociationState {
         }
     }
 
-    /// Opens the association from `side`, unless it is open; `up` is true if there is a path.
-    pub fn begin(&mut self, now: Time, side: u8, up: bool) {
+    /// Opens the association from `side`, unless it is open; `network` says whether there is a path.
+    pub fn begin(&mut self, now: Time, side: u8, network: &Network) {
         if self.ends.is_some() {
             return;
         }
+        let up = !network.is_out(self.route);
         self.generation += 1;
         self.initiator = side;
         self.opened = Default::default();

@@ -5,8 +5,8 @@
 //! Leaves out links, which the network builds.
 
 use crate::app::{application, datagrams};
-use crate::arrivals::ProgramArrivals;
 use crate::association::{AssociationState, Making};
+use crate::associations::RunAssociations;
 use crate::carried::DatagramCarrier;
 use crate::config;
 use crate::conversation::{Conversations, Sockets};
@@ -16,16 +16,15 @@ use crate::endpoint::EndProtocol;
 use crate::flow::{App, AppStream, FlowState};
 use crate::gateway_joint::{CONNECTIONS, GatewayPlace};
 use crate::given::RunInput;
+use crate::hosts::Hosts;
 use crate::observe::Observer;
 use crate::programs::Programs;
 use crate::route_owners::{RouteOwner, RouteOwners};
 use crate::sample::NOWHERE;
 use crate::schedule::Schedule;
-use crate::simulation::{RunLabel, Simulation};
 use crate::slots::{HostSlots, Owner};
 use crate::splice::{SpliceCounts, Splicing};
 use crate::stream::StreamOf;
-use crate::unfinished::Unfinished;
 use skyhop_chance::Seed;
 use skyhop_network::{
     Agenda, BuildError, Network, Pinned, PinnedStep, Rank, Route, Slot, StepOver, Way, address,
@@ -44,131 +43,126 @@ use skyhop_units::Time;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddrV4;
 
-impl Simulation {
-    /// Builds the network of a checked scenario. `files` are the files that it names.
-    ///
-    /// # Errors
-    ///
-    /// Mistakes that appear only here: in orbits, elements, traces and measured distributions.
-    pub fn new(scenario: &Scenario, files: &Files, seed: u64) -> Result<Self, BuildError> {
-        Self::with_programs(scenario, files, seed, &[])
-    }
+/// The machines of a run at its beginning.
+pub(crate) struct RunParts {
+    pub label: RunLabel,
+    pub schedule: Schedule,
+    pub network: Network,
+    pub routes: RouteOwners,
+    pub hosts: Hosts,
+    pub associations: RunAssociations,
+    pub observer: Observer,
+}
 
-    /// Like [`Simulation::new`], with flows that are left to programs, by index: their packets enter by [`Simulation::send_for`]
-    /// and leave by [`Simulation::poll_arrival`].
-    ///
-    /// # Errors
-    ///
-    /// As for [`Simulation::new`]; also a flow of programs that a splice divides.
-    pub fn with_programs(
-        scenario: &Scenario,
-        files: &Files,
-        seed: u64,
-        programs: &[usize],
-    ) -> Result<Self, BuildError> {
-        let plan = resolve(scenario).map_err(|findings| {
-            let first = findings.into_iter().next();
-            first.map_or_else(
-                || BuildError::new("flows", "no way"),
-                |f| BuildError::new(&f.path.to_string(), f.message),
-            )
-        })?;
-        let fetched = crate::app::fetched(scenario);
-        let given = RunInput { scenario, files, seed: Seed(seed), fetched: &fetched };
-        let mut agenda = Agenda::default();
-        let mut network = Network::new(scenario, &plan, files, given.seed, &mut agenda)?;
-        let crossings = plan.crossings(scenario);
-        let nodes = network.nodes_by_name();
-        let associations = associations(scenario, &plan, &crossings);
-        let mut flows = Vec::new();
-        let mut routes = RouteOwners::default();
-        for (index, flow) in scenario.flows.iter().enumerate() {
-            let crossings = &crossings[index];
-            let programs = programs.contains(&index);
-            let named = associations.iter().position(|(name, _)| association_of(flow) == Some(name));
-            let stream = named.map(|number| StreamOf {
-                association: number as u32,
-                client: u8::from(side_of(&plan, associations[number].1.flow, index)),
-                class: class_of(flow),
-            });
-            let associations = &associations;
-            let built = FlowBuilder {
-                given,
-                plan: &plan,
-                nodes: &nodes,
-                index,
-                flow,
-                crossings,
-                programs,
-                stream,
-                associations,
-            };
-            let built = built.build(&mut network)?;
-            (0..built.legs()).for_each(|leg| routes.add(RouteOwner::Flow(index as u32, leg as u8)));
-            flows.push(built);
-        }
-        let applications = (0..flows.len()).map(|flow| Rank::application(flow as u32));
-        let mut host_slots = HostSlots::new(&mut agenda, applications);
-        for (index, flow) in flows.iter().enumerate() {
-            agenda.wake(host_slots.application(index), flow.start);
-        }
-        let mut built: Vec<AssociationState> = Vec::new();
-        for (name, first) in &associations {
-            let slots = [0, 1].map(|side| {
-                let owner = Owner::Association(built.len() as u32, side);
-                host_slots.add(&mut agenda, Rank::host(first.flow as u32, 0, 1 + side), owner)
-            });
-            let (index, flow, crossings) = (first.flow, &scenario.flows[first.flow], &crossings[first.flow]);
-            let of = FlowBuilder {
-                given,
-                plan: &plan,
-                nodes: &nodes,
-                index,
-                flow,
-                crossings,
-                programs: false,
-                stream: None,
-                associations: &associations,
-            };
-            let association = of.association(&mut network, (name, first), slots)?;
-            if association.opens_early {
-                // Gateways open it as soon as they start.
-                agenda.wake(slots[0], Time::ZERO);
-            }
-            debug_assert_eq!(association.route as usize, routes.len());
-            routes.add(RouteOwner::Association(built.len() as u32));
-            built.push(association);
-        }
-        if !programs.is_empty() {
-            // Their receivers verify checksums.
-            network.keep_corrupted();
-        }
-        network.start(&mut agenda);
-        let places: Vec<SpliceCounts> = scenario.splices.keys().map(|name| SpliceCounts::new(name)).collect();
-        let observer = Observer::new(scenario, &mut flows, &network, (&places, &built));
-        if observer.has_clock() {
-            agenda.wake(host_slots.samples(), Time::ZERO);
-        }
-        Ok(Self {
-            label: RunLabel {
-                name: scenario.name.clone().unwrap_or_default(),
-                seed,
-                populations: populations(scenario),
-                each_member: scenario.record.members,
-            },
-            schedule: Schedule::new(agenda, host_slots, Time::ZERO + scenario.duration),
-            network,
-            routes,
-            touched: Vec::new(),
-            places,
-            unfinished: Unfinished::new(flows.len()),
-            flows,
-            associations: built,
-            due: Vec::new(),
-            observer,
-            arrivals: ProgramArrivals::default(),
-        })
+/// The facts of a scenario that its result repeats.
+pub(crate) struct RunLabel {
+    pub name: String,
+    pub seed: u64,
+    /// Flows that the scenario defines together.
+    pub populations: Vec<PopulationResult>,
+    /// True if each of these flows is reported individually.
+    pub each_member: bool,
+}
+
+/// Builds the machines of a run; `programs` are the flows that are left to programs, by index.
+pub(crate) fn build(
+    scenario: &Scenario,
+    files: &Files,
+    seed: u64,
+    programs: &[usize],
+) -> Result<RunParts, BuildError> {
+    let plan = resolve(scenario).map_err(|findings| {
+        let first = findings.into_iter().next();
+        first.map_or_else(
+            || BuildError::new("flows", "no way"),
+            |f| BuildError::new(&f.path.to_string(), f.message),
+        )
+    })?;
+    let fetched = crate::app::fetched(scenario);
+    let given = RunInput { scenario, files, seed: Seed(seed), fetched: &fetched };
+    let mut agenda = Agenda::default();
+    let mut network = Network::new(scenario, &plan, files, given.seed, &mut agenda)?;
+    let crossings = plan.crossings(scenario);
+    let nodes = network.nodes_by_name();
+    let associations = associations(scenario, &plan, &crossings);
+    let mut flows = Vec::new();
+    let mut routes = RouteOwners::default();
+    for (index, flow) in scenario.flows.iter().enumerate() {
+        let crossings = &crossings[index];
+        let programs = programs.contains(&index);
+        let named = associations.iter().position(|(name, _)| association_of(flow) == Some(name));
+        let stream = named.map(|number| StreamOf {
+            association: number as u32,
+            client: u8::from(side_of(&plan, associations[number].1.flow, index)),
+            class: class_of(flow),
+        });
+        let associations = &associations;
+        let built = FlowBuilder {
+            given,
+            plan: &plan,
+            nodes: &nodes,
+            index,
+            flow,
+            crossings,
+            programs,
+            stream,
+            associations,
+        };
+        let built = built.build(&mut network)?;
+        (0..built.legs()).for_each(|leg| routes.add(RouteOwner::Flow(index as u32, leg as u8)));
+        flows.push(built);
     }
+    let applications = (0..flows.len()).map(|flow| Rank::application(flow as u32));
+    let mut host_slots = HostSlots::new(&mut agenda, applications);
+    for (index, flow) in flows.iter().enumerate() {
+        agenda.wake(host_slots.application(index), flow.start);
+    }
+    let mut built: Vec<AssociationState> = Vec::new();
+    for (name, first) in &associations {
+        let slots = [0, 1].map(|side| {
+            let owner = Owner::Association(built.len() as u32, side);
+            host_slots.add(&mut agenda, Rank::host(first.flow as u32, 0, 1 + side), owner)
+        });
+        let (index, flow, crossings) = (first.flow, &scenario.flows[first.flow], &crossings[first.flow]);
+        let of = FlowBuilder {
+            given,
+            plan: &plan,
+            nodes: &nodes,
+            index,
+            flow,
+            crossings,
+            programs: false,
+            stream: None,
+            associations: &associations,
+        };
+        let association = of.association(&mut network, (name, first), slots)?;
+        if association.opens_early {
+            // Gateways open it as soon as they start.
+            agenda.wake(slots[0], Time::ZERO);
+        }
+        debug_assert_eq!(association.route as usize, routes.len());
+        routes.add(RouteOwner::Association(built.len() as u32));
+        built.push(association);
+    }
+    if !programs.is_empty() {
+        // Their receivers verify checksums.
+        network.keep_corrupted();
+    }
+    network.start(&mut agenda);
+    let places: Vec<SpliceCounts> = scenario.splices.keys().map(|name| SpliceCounts::new(name)).collect();
+    let observer = Observer::new(scenario, &mut flows, &network, (&places, &built));
+    if observer.has_clock() {
+        agenda.wake(host_slots.samples(), Time::ZERO);
+    }
+    let label = RunLabel {
+        name: scenario.name.clone().unwrap_or_default(),
+        seed,
+        populations: populations(scenario),
+        each_member: scenario.record.members,
+    };
+    let schedule = Schedule::new(agenda, host_slots, Time::ZERO + scenario.duration);
+    let (hosts, associations) = (Hosts::new(flows, places), RunAssociations::new(built));
+    Ok(RunParts { label, schedule, network, routes, hosts, associations, observer })
 }
 
 /// Groups of flows that the scenario defines together.

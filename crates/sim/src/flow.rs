@@ -7,12 +7,14 @@
 use crate::conversation::Conversations;
 use crate::datagrams::DatagramFlow;
 use crate::echo::Pinging;
+use crate::ids::ConversationId;
 use crate::programs::Programs;
-use skyhop_network::Account;
+use skyhop_network::{Account, Frame};
 use skyhop_results::population::quantile;
 use skyhop_results::{CompletionsResult, FlowKind, FlowResult, LimitsResult, PingResult, TransferResult};
 use skyhop_traffic::{Application, Bulk, Completions};
 use skyhop_units::{Span, Time};
+use skyhop_wire::Packet;
 use std::ops::Range;
 
 pub(crate) struct FlowState {
@@ -82,7 +84,14 @@ impl FlowState {
         self.routes.len()
     }
 
+    /// A packet of none of its connections, at the beginning of a leg or at the end if it goes backward.
+    pub fn frame(&self, leg: u8, backward: bool, sent_at: Time, packet: Packet) -> Frame {
+        let route = self.routes.start + u32::from(leg);
+        Frame::new(route, backward, ConversationId::NONE.numbers(), sent_at, packet)
+    }
+
     /// Returns true if the flow has ended and has no further event; `account` has its packets.
+    #[inline]
     pub fn finished(&self, now: Time, account: &Account) -> bool {
         match &self.app {
             App::Stream(stream) => {

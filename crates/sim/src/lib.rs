@@ -7,6 +7,7 @@
 mod app;
 mod arrivals;
 mod association;
+mod associations;
 mod bottlenecks;
 mod build;
 mod cache;
@@ -24,7 +25,6 @@ mod given;
 mod hosts;
 mod ids;
 mod observe;
-mod ports;
 mod programs;
 mod route_owners;
 mod sample;

@@ -111,7 +111,7 @@ impl Schedule {
     }
 
     /// Sends a packet into the network now, as [`Network::send`].
-    #[inline(always)]
+    #[inline]
     pub fn send(&mut self, network: &mut Network, frame: Frame, inside: Option<Inside>) -> Option<Delivery> {
         network.send(self.now, &mut self.agenda, frame, inside)
     }
