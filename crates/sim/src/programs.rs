@@ -1,7 +1,7 @@
 //! Flows whose packets come from programs: their counters and arrivals.
 //!
 //! Differs from other flows: the emulator keeps their bytes, by tag.
-//! Leaves out sending and receiving, which are in `ports`.
+//! Leaves out sending, which is the hosts', and packets that have arrived, which are in `arrivals`.
 
 use crate::echo::SpanStats;
 use skyhop_network::Frame;
