@@ -54,6 +54,7 @@ mod fullness;
 mod half_open;
 pub mod handshake;
 mod host;
+mod kernel_address;
 pub mod key_log;
 pub mod keys;
 mod lost;

@@ -4,6 +4,7 @@
 //! Differs from `quinn-udp`, which sets these options: its room for control messages ends before the ECN field of combined datagrams.
 //! Leaves out sending.
 
+use crate::kernel_address::address;
 use skyhop_wire::Ecn;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -82,7 +83,7 @@ pub(crate) fn receive(
         let len = messages[place].msg_len as usize;
         // SAFETY: the kernel has filled in the message, and the address.
         runs[place] = unsafe {
-            let from = super::socket::address(&names[place]);
+            let from = address(&names[place]);
             told(&messages[place].msg_hdr, Run { len, stride: len, from, ..Run::default() })
         };
     }

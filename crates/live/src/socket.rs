@@ -6,13 +6,14 @@
 //! IPv4 too: its callers see IPv4 addresses, and not the mapped ones of RFC 4291 §2.5.5.2.
 //! Leaves out the contents of packets.
 
+use crate::kernel_address::address;
 use crate::receive::{self, BATCH, Run};
 use quinn_udp::{EcnCodepoint, Transmit, UdpSocketState};
 use skyhop_units::Time;
 use skyhop_wire::Ecn;
 use socket2::{Domain, Protocol, Type};
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::AsRawFd;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -324,27 +325,6 @@ fn canonical(address: SocketAddr) -> SocketAddr {
     match address.ip().to_canonical() {
         IpAddr::V4(ip) => SocketAddr::new(ip.into(), address.port()),
         IpAddr::V6(_) => address,
-    }
-}
-
-/// # Safety
-/// The kernel must have filled it in.
-pub(crate) unsafe fn address(of: &libc::sockaddr_storage) -> Option<SocketAddr> {
-    match i32::from(of.ss_family) {
-        libc::AF_INET => {
-            // SAFETY: of that family it is of this type.
-            let of = unsafe { &*(&raw const *of).cast::<libc::sockaddr_in>() };
-            let ip = Ipv4Addr::from(u32::from_be(of.sin_addr.s_addr));
-            Some(SocketAddr::new(ip.into(), u16::from_be(of.sin_port)))
-        }
-        libc::AF_INET6 => {
-            // SAFETY: as above.
-            let of = unsafe { &*(&raw const *of).cast::<libc::sockaddr_in6>() };
-            let ip = Ipv6Addr::from(of.sin6_addr.s6_addr);
-            let port = u16::from_be(of.sin6_port);
-            Some(SocketAddr::V6(SocketAddrV6::new(ip, port, 0, of.sin6_scope_id)))
-        }
-        _ => None,
     }
 }
 
