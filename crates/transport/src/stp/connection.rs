@@ -7,14 +7,14 @@
 use super::allowance::Allowance;
 use super::closing::Closing;
 use super::config::{Config, SavedRate};
-use super::congestion::{AnswerSignals, CongestionController};
+use super::congestion::{AnswerSignals, CongestionController, Feedback};
 use super::ecn::COUNTED_MARKS;
 use super::events::{Event, EventQueue};
 use super::mtu::Mtu;
 use super::opening::{BeginExchange, Ends};
 use super::receive_buffer::HoldBound;
 use super::receiver::PathReceiver;
-use super::sender::{Feedback, PathSender, Stats};
+use super::sender::{PathSender, Stats};
 use super::source::{Source, WrittenData};
 use super::state::State;
 use super::timers::Timers;

@@ -6,7 +6,7 @@
 //! Leaves out fragmentation, which the host allows for data in packets that have become too large for the path.
 
 use super::config::Config;
-use super::sender::Largest;
+use super::congestion::Largest;
 use skyhop_units::{Span, Time};
 use skyhop_wire::stp::{HEADER_LEN, Stat};
 

@@ -5,7 +5,7 @@
 //! Leaves out the times (`timers`) and the number (`congestion`) of packets.
 
 use super::config::Config;
-use super::congestion::PollAnswer;
+use super::congestion::{Feedback, PollAnswer};
 use super::copies::{RepeatCopies, RepeatRisk};
 use super::ecn::ReportedMarks;
 use super::polls::{OutstandingPolls, Poll, SentBefore};
@@ -57,36 +57,6 @@ struct SendSlot<P> {
     last_poll: u64,
     sent: u32,
     queued: bool,
-}
-
-/// Consequences of an answer.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Feedback {
-    pub rtt: Option<Span>,
-    /// True if the answered POLL had been given up: the path is slower than its timeout, and not silent.
-    pub late: bool,
-    /// Bytes newly known to have arrived.
-    pub acked: u64,
-    /// Bytes newly known to be missing.
-    pub lost: u64,
-    /// Of those, the bytes of packets that were sent once, with numbers from [`PathSender::trial`] on.
-    pub lost_on_trial: u64,
-    /// Highest number newly known to be missing.
-    pub lost_number: Option<u64>,
-    /// SDs sent when the answered POLL left, and SDs arrived when it came.
-    pub answer: Option<PollAnswer>,
-    /// First number that the report does not cover.
-    pub seen: u64,
-    /// Data bytes of the largest packet newly known to have arrived, and of the largest that is missing again.
-    pub largest: Largest,
-}
-
-/// Evidence that distinguishes a decreased MTU from losses.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Largest {
-    pub arrived: usize,
-    /// Size of the largest retransmitted packet that is missing again.
-    pub missed_again: usize,
 }
 
 #[derive(Debug)]

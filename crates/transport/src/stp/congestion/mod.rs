@@ -9,6 +9,7 @@ mod by_queue;
 mod compete;
 mod counted;
 mod delay;
+mod feedback;
 mod floor;
 mod losses;
 mod marks;
@@ -18,9 +19,9 @@ mod way_back;
 mod window;
 
 use super::config::{Config, Congestion};
-use super::sender::Feedback;
 pub(super) use answer::PollAnswer;
 use delay::Delay;
+pub(super) use feedback::{Feedback, Largest};
 use skyhop_units::{Span, Time};
 use skyhop_wire::stp::Features;
 use window::WindowControl;

@@ -3,8 +3,8 @@
 //! Follows docs/stp.md §8.3.
 //! Leaves out paths, which `stp_demand` and the simulator's tests have.
 
-use super::super::super::sender::Feedback;
 use super::super::answer::PollAnswer;
+use super::super::feedback::Feedback;
 use super::*;
 
 fn ms(n: u64) -> Time {
