@@ -18,24 +18,31 @@
 //! assert_eq!(link.poll_arrival(at, &medium).unwrap().packet, "hello");
 //! ```
 
+mod buffer;
 mod bursts;
 pub mod demand;
 mod distribution;
+mod errors;
+mod extras;
 mod faults;
+mod flying;
 mod lateness;
 mod link;
 mod loss;
 mod medium;
 mod queue;
+mod reports;
 mod timeline;
 mod transmitter;
 
 pub use bursts::SlotShape;
 pub use distribution::Shape;
 pub use faults::{Corruption, Duplication, FlippedBit};
+pub use flying::Arrival;
 pub use lateness::{Jitter, Reordering};
-pub use link::{Arrival, Dropped, Link, Sent, Stats};
+pub use link::{Dropped, Link, Stats};
 pub use loss::{Change, Loss};
 pub use medium::{Fixed, Medium};
 pub use queue::*;
+pub use reports::Sent;
 pub use timeline::{Outage, Step, Timeline};

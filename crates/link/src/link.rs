@@ -4,45 +4,21 @@
 //! Differs: the transmitter's state is computed when it is read, so a busy link needs one timer and not one per packet.
 //! Leaves out the state of its parts, each of which has a file.
 
+use crate::buffer::LinkBuffer;
 use crate::bursts::{Departed, Load, SlotBursts, SlotShape};
-use crate::faults::{Corruption, Duplication, FlippedBit};
-use crate::lateness::{Delays, Jitter, Reordering};
+use crate::errors::LinkErrors;
+use crate::extras::{Extras, Leaving, LinkOutcome};
+use crate::faults::{Corruption, Duplication};
+use crate::flying::{Arrival, FlyingPackets};
+use crate::lateness::{Jitter, Reordering};
 use crate::loss::Loss;
 use crate::medium::Medium;
-use crate::queue::*;
+use crate::queue::{Discipline, Label, Next, Waiting};
+use crate::reports::{LinkReports, Sent};
 use crate::timeline::{Outage, Timeline};
 use crate::transmitter::LinkTransmitter;
 use skyhop_chance::Stream;
 use skyhop_units::{Bytes, Rate, Span, Time};
-use std::collections::VecDeque;
-
-/// A packet that has reached the far end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Arrival<T> {
-    /// The packet, as it was handed in.
-    pub packet: T,
-    /// The far end when the packet was sent: the value of [`Link::set_peer`] at that time.
-    pub peer: u32,
-    /// True if the packet is lost to errors; it used the link all the same.
-    pub lost: bool,
-    /// True if the queue has marked the packet (RFC 3168).
-    pub marked: bool,
-    /// True if the packet has a copy, which the caller must make and pass to [`Link::duplicate`].
-    pub duplicated: bool,
-    /// The flipped bit of a corrupted packet; `lost` is also set, for callers without the bytes.
-    pub corrupted: Option<FlippedBit>,
-}
-
-/// The start of a transmission, for a capture.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Sent<T> {
-    /// The packet.
-    pub packet: T,
-    /// Instant at which the first bit left.
-    pub at: Time,
-    /// True if the queue has marked the packet.
-    pub marked: bool,
-}
 
 /// The packet that the link did not accept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,48 +49,19 @@ pub struct Stats {
     pub queue_max_packets: u64,
 }
 
-struct Flying<T> {
-    arrival: Time,
-    packet: T,
-    peer: u32,
-    lost: bool,
-    marked: bool,
-    duplicated: bool,
-    corrupted: Option<FlippedBit>,
-}
-
-/// The state of options that few links use, kept apart so that other links do not pay for it.
-#[derive(Default)]
-struct Extras {
-    timeline: Timeline,
-    jitter: Option<Delays>,
-    reordering: Option<(Reordering, Stream)>,
-    duplication: Option<(Duplication, Stream)>,
-    corruption: Option<(Corruption, Stream)>,
-    /// Arrival time of the last packet that keeps its order.
-    in_order: Time,
-}
-
 /// One direction of a link. `T` is the packet or an index of it.
 pub struct Link<T> {
     rate: Rate,
-    queue: Queue<T>,
-    discarded: Discarded<T>,
-    ack_filter: bool,
-    /// True if the link must be polled when a transmission begins: it is captured, or packets may overtake each other.
-    wakes_to_send: bool,
-    loss: Loss,
-    chance: Option<Stream>,
+    buffer: LinkBuffer<T>,
+    errors: LinkErrors,
     transmitter: LinkTransmitter,
     /// On a link that takes turns on a shared transmitter: the time before its own transmitter is free at which it may ask for one.
     turns: Option<Span>,
     /// On a link that sends in slots: those that it has been granted.
     bursts: Option<Box<SlotBursts<T>>>,
-    /// True if the caller polls after each call: the link is captured or takes turns.
-    watched: bool,
+    reports: LinkReports<T>,
     peer: u32,
-    flying: VecDeque<Flying<T>>,
-    capture: Option<VecDeque<Sent<T>>>,
+    flying: FlyingPackets<T>,
     extras: Option<Box<Extras>>,
     stats: Stats,
 }
@@ -124,19 +71,14 @@ impl<T: Copy> Link<T> {
     pub fn new(rate: Rate, queue: impl Into<Discipline>, loss: Loss, chance: Option<Stream>) -> Self {
         Self {
             rate,
-            queue: Queue::new(queue.into(), rate),
-            discarded: Discarded::new(),
-            ack_filter: false,
-            wakes_to_send: false,
-            loss,
-            chance,
+            buffer: LinkBuffer::new(queue.into(), rate),
+            errors: LinkErrors::new(loss, chance),
             transmitter: LinkTransmitter::new(),
             turns: None,
             bursts: None,
-            watched: false,
+            reports: LinkReports::new(),
             peer: 0,
-            flying: VecDeque::new(),
-            capture: None,
+            flying: FlyingPackets::new(),
             extras: None,
             stats: Stats::default(),
         }
@@ -144,62 +86,61 @@ impl<T: Copy> Link<T> {
 
     /// Lets a later acknowledgment replace a waiting one of its connection (RFC 3449 §5.2.1).
     pub fn with_ack_filter(mut self) -> Self {
-        self.ack_filter = true;
-        self.queue.keep_labels();
+        self.buffer.filter_acks();
         self
     }
 
     /// The rate at `at`.
     pub fn rate_at(&self, at: Time) -> Rate {
-        self.extras.as_ref().and_then(|extras| extras.timeline.rate(at)).unwrap_or(self.rate)
+        self.extras.as_ref().and_then(|extras| extras.timeline().rate(at)).unwrap_or(self.rate)
     }
 
     /// The one-way delay of propagation of a packet that leaves at `at`.
     pub fn delay_at(&self, at: Time, medium: &impl Medium) -> Span {
-        let own = self.extras.as_ref().and_then(|extras| extras.timeline.delay(at));
+        let own = self.extras.as_ref().and_then(|extras| extras.timeline().delay(at));
         own.unwrap_or_else(|| medium.one_way_delay(at))
     }
 
     /// The outage by the clock at `at`.
     pub fn outage(&self, at: Time) -> Option<Outage> {
-        self.extras.as_ref().and_then(|extras| extras.timeline.outage(at))
+        self.extras.as_ref().and_then(|extras| extras.timeline().outage(at))
     }
 
     /// The largest rate that the link ever has.
     pub fn fastest(&self) -> Rate {
-        let step = self.extras.as_ref().and_then(|extras| extras.timeline.fastest());
+        let step = self.extras.as_ref().and_then(|extras| extras.timeline().fastest());
         step.map_or(self.rate, |step| step.max(self.rate))
     }
 
     /// Changes rate, delay, loss and outages by the clock. Random losses in it use the link's stream.
     pub fn with_timeline(mut self, timeline: Timeline) -> Self {
-        self.extras.get_or_insert_default().timeline = timeline;
+        *self.extras.get_or_insert_default().timeline_mut() = timeline;
         self
     }
 
     /// Adds a random delay to each packet.
     pub fn with_jitter(mut self, jitter: Jitter, chance: Stream) -> Self {
-        self.wakes_to_send |= jitter.reorders;
-        self.extras.get_or_insert_default().jitter = Some(Delays::new(jitter, chance));
+        self.reports.wake_to_send(jitter.reorders);
+        self.extras.get_or_insert_default().set_jitter(jitter, chance);
         self
     }
 
     /// Holds some packets back while others pass.
     pub fn with_reordering(mut self, reordering: Reordering, chance: Stream) -> Self {
-        self.extras.get_or_insert_default().reordering = Some((reordering, chance));
-        self.wakes_to_send = true;
+        self.extras.get_or_insert_default().set_reordering(reordering, chance);
+        self.reports.wake_to_send(true);
         self
     }
 
     /// Lets some packets arrive twice.
     pub fn with_duplication(mut self, duplication: Duplication, chance: Stream) -> Self {
-        self.extras.get_or_insert_default().duplication = Some((duplication, chance));
+        self.extras.get_or_insert_default().set_duplication(duplication, chance);
         self
     }
 
     /// Lets some packets arrive corrupted.
     pub fn with_corruption(mut self, corruption: Corruption, chance: Stream) -> Self {
-        self.extras.get_or_insert_default().corruption = Some((corruption, chance));
+        self.extras.get_or_insert_default().set_corruption(corruption, chance);
         self
     }
 
@@ -209,27 +150,27 @@ impl<T: Copy> Link<T> {
     pub fn take_turns(&mut self, most: Rate, quantum: u32) {
         self.rate = self.rate.min(most);
         if let Some(extras) = &mut self.extras {
-            extras.timeline.limit(most);
+            extras.timeline_mut().limit(most);
         }
         self.turns = Some(self.rate.serialisation(Bytes::new(u64::from(quantum))));
         self.transmitter.command();
-        self.watched = true;
+        self.reports.watch();
     }
 
     /// The time since or from which a packet waits for a turn; `None` if no packet does.
     pub fn wants_turn(&self) -> Option<Time> {
         let ahead = self.turns.filter(|_| self.transmitter.is_up() && !self.transmitter.is_paused())?;
-        Some(Time::ZERO + self.queue.next_at(self.transmitter.free_at())?.since(Time::ZERO + ahead))
+        Some(Time::ZERO + self.buffer.next_at(self.transmitter.free_at())?.since(Time::ZERO + ahead))
     }
 
     /// Sends the next packet at `now`, or when the one before has left; `now` is not before [`Link::wants_turn`]. Returns its
     /// size, bytes; `None` if the queue discarded all that waited.
     pub fn take_turn(&mut self, now: Time, medium: &impl Medium) -> Option<u32> {
-        if let Some(size) = self.queue.take_remains(now, &mut self.discarded) {
+        if let Some(size) = self.buffer.take_remains(now) {
             self.spend(self.transmitter.free_from(now), size);
             return Some(size);
         }
-        let next = self.queue.pop(now, &mut self.discarded)?;
+        let next = self.buffer.pop(now)?;
         let size = next.size;
         self.send(self.transmitter.free_from(now), next, medium);
         Some(size)
@@ -248,8 +189,7 @@ impl<T: Copy> Link<T> {
         self.advance(now, medium);
         self.rate = rate;
         if let Some((loss, chance)) = loss {
-            self.loss = loss;
-            self.chance = self.chance.take().or(chance);
+            self.errors.change(loss, chance);
         }
     }
 
@@ -276,12 +216,12 @@ impl<T: Copy> Link<T> {
 
     /// Returns true if the timeline has an outage at `at`.
     pub fn is_out(&self, at: Time) -> bool {
-        self.extras.as_ref().is_some_and(|extras| extras.timeline.out(at))
+        self.extras.as_ref().is_some_and(|extras| extras.timeline().out(at))
     }
 
     /// The first time after `at` at which [`Link::is_out`] changes; `None` if it never does.
     pub fn next_outage(&self, at: Time) -> Option<Time> {
-        self.extras.as_ref()?.timeline.next_outage(at)
+        self.extras.as_ref()?.timeline().next_outage(at)
     }
 
     /// Lets the link accept packets again.
@@ -301,7 +241,7 @@ impl<T: Copy> Link<T> {
             stats.packets_dropped += 1;
             dropped(next.packet);
         }
-        self.queue.retain(
+        self.buffer.retain(
             || true,
             |packet| {
                 stats.packets_dropped += 1;
@@ -337,12 +277,7 @@ impl<T: Copy> Link<T> {
     ) -> u64 {
         self.advance(now, medium);
         self.pass(now);
-        let mut count = 0;
-        for flying in self.flying.iter_mut().filter(|flying| flying.arrival > now && !flying.lost) {
-            flying.lost = lost();
-            flying.duplicated &= !flying.lost;
-            count += flying.lost as u64;
-        }
+        let mut count = self.flying.disturb(now, &mut lost);
         self.stats.packets_lost += count;
         if let Some(bursts) = self.bursts.as_mut().filter(|bursts| bursts.sending().is_some())
             && lost()
@@ -351,7 +286,7 @@ impl<T: Copy> Link<T> {
             count += 1;
         }
         let stats = &mut self.stats;
-        self.queue.retain(lost, |packet| {
+        self.buffer.retain(lost, |packet| {
             count += 1;
             stats.packets_dropped += 1;
             dropped(packet);
@@ -361,18 +296,17 @@ impl<T: Copy> Link<T> {
 
     /// Starts a list of transmissions for [`Link::poll_sent`], with a timeout at each.
     pub fn capture(&mut self) {
-        self.capture = Some(VecDeque::new());
-        (self.wakes_to_send, self.watched) = (true, true);
+        self.reports.capture();
     }
 
     /// Makes [`Link::reports`] true after each call.
     pub fn watch(&mut self) {
-        self.watched = true;
+        self.reports.watch();
     }
 
     /// Returns true if the queue reads labels; if not, any label will do.
     pub fn reads_labels(&self) -> bool {
-        self.queue.reads_labels()
+        self.buffer.reads_labels()
     }
 
     /// Offers a packet of `size` bytes, which is sent or queued. Fails, and returns the packet, if the link is down or its queue
@@ -402,7 +336,7 @@ impl<T: Copy> Link<T> {
             return Err(Dropped(packet));
         }
         // The common case: a drop-tail queue in which nothing waits.
-        if let Queue::DropTail(queue) = &mut self.queue {
+        if let Some(queue) = self.buffer.drop_tail() {
             if !busy {
                 self.send(now, Next { packet, size, marked: false }, medium);
             } else if queue.admits(size, Some(sending)) || (commanded && sending == 0 && queue.len() == 0) {
@@ -418,21 +352,21 @@ impl<T: Copy> Link<T> {
             return Ok(());
         }
         let mut waiting = Waiting { packet, size, label, marked: false, since: now };
-        if self.ack_filter && self.queue.filter(&mut waiting, &mut self.discarded) {
+        if self.buffer.filter(&mut waiting) {
             self.stats.packets_filtered += 1;
             return Ok(());
         }
         // A link that takes turns, with an idle transmitter, needs one as soon as it has a packet.
-        let idle = !busy || (commanded && sending == 0 && self.queue.len() == 0);
-        if !self.queue.offer(waiting, (!idle).then_some(sending), &mut self.discarded) {
+        let idle = !busy || (commanded && sending == 0 && self.buffer.len() == 0);
+        if !self.buffer.offer(waiting, (!idle).then_some(sending)) {
             self.stats.packets_dropped += 1;
-            if matches!(self.queue, Queue::Ubr(_)) {
+            if self.buffer.cuts() {
                 self.begin_cells_of_dropped(now, busy, medium);
             }
             return Err(Dropped(packet));
         }
         if busy {
-            self.stats.queue_max_packets = self.stats.queue_max_packets.max(self.queue.len() as u64);
+            self.stats.queue_max_packets = self.stats.queue_max_packets.max(self.buffer.len() as u64);
             if commanded {
                 self.count_demand(size);
             }
@@ -447,7 +381,7 @@ impl<T: Copy> Link<T> {
     #[cold]
     fn begin_cells_of_dropped(&mut self, now: Time, busy: bool, medium: &impl Medium) {
         if busy {
-            self.stats.queue_max_packets = self.stats.queue_max_packets.max(self.queue.len() as u64);
+            self.stats.queue_max_packets = self.stats.queue_max_packets.max(self.buffer.len() as u64);
         } else {
             self.transmitter.idle_until(now);
             self.advance(now, medium);
@@ -458,13 +392,13 @@ impl<T: Copy> Link<T> {
     /// or a packet that may wait for its turn.
     #[inline]
     pub fn reports(&self) -> bool {
-        self.watched || !self.discarded.is_empty()
+        self.reports.is_watched() || self.buffer.has_discarded()
     }
 
     /// The next packet that the queue accepted and later discarded.
     #[inline]
     pub fn poll_discarded(&mut self) -> Option<T> {
-        let packet = self.discarded.pop_front()?;
+        let packet = self.buffer.poll_discarded()?;
         self.stats.packets_dropped += 1;
         Some(packet)
     }
@@ -472,45 +406,23 @@ impl<T: Copy> Link<T> {
     /// The next packet that has reached the far end by `now`.
     pub fn poll_arrival(&mut self, now: Time, medium: &impl Medium) -> Option<Arrival<T>> {
         self.advance(now, medium);
-        if self.flying.front()?.arrival > now {
-            return None;
-        }
-        let Flying { packet, peer, lost, marked, duplicated, corrupted, .. } = self.flying.pop_front()?;
-        Some(Arrival { packet, peer, lost, marked, duplicated, corrupted })
+        self.flying.poll(now)
     }
 
     /// Adds `copy` of a packet that arrived at `at` with [`Arrival::duplicated`]; it arrives at once or later.
     #[inline(never)]
     pub fn duplicate(&mut self, at: Time, original: &Arrival<T>, copy: T) {
-        let Some((Duplication { delay, .. }, _)) =
-            self.extras.as_ref().and_then(|extras| extras.duplication.as_ref())
-        else {
-            return;
-        };
+        let Some(delay) = self.extras.as_ref().and_then(|extras| extras.copy_delay()) else { return };
         let Arrival { peer, marked, .. } = *original;
-        let arrival = at + *delay;
         self.stats.packets_duplicated += 1;
-        self.insert(Flying {
-            arrival,
-            packet: copy,
-            peer,
-            lost: false,
-            marked,
-            duplicated: false,
-            corrupted: None,
-        });
-    }
-
-    /// Inserts a packet that keeps no order after all that arrive no later.
-    fn insert(&mut self, flying: Flying<T>) {
-        let place = self.flying.iter().rposition(|f| f.arrival <= flying.arrival).map_or(0, |i| i + 1);
-        self.flying.insert(place, flying);
+        let copy = Arrival { packet: copy, peer, lost: false, marked, duplicated: false, corrupted: None };
+        self.flying.insert(at + delay, copy);
     }
 
     /// The next transmission that began by `now`; `None` if the link is not captured.
     pub fn poll_sent(&mut self, now: Time, medium: &impl Medium) -> Option<Sent<T>> {
         self.advance(now, medium);
-        self.capture.as_mut()?.pop_front_if(|sent| sent.at <= now)
+        self.reports.poll(now)
     }
 
     /// Time of the link's next event: the first arrival, or the next transmission if the link is captured.
@@ -519,26 +431,26 @@ impl<T: Copy> Link<T> {
         // A busy transmitter's packet is already flying and arrives no earlier than the transmitter is free,
         // so nothing can be sent or arrive before the head of `flying`.
         // This does not hold if packets may overtake each other.
-        let arrival = self.flying.front().map(|f| f.arrival);
-        if let Some(bursts) = self.bursts.as_ref().filter(|_| self.wakes_to_send) {
+        let arrival = self.flying.next_at();
+        if let Some(bursts) = self.bursts.as_ref().filter(|_| self.reports.wakes_to_send()) {
             // In a slot in which there is nothing to send nothing happens.
-            let sends = self.queue.len() > 0 || bursts.sending().is_some();
+            let sends = self.buffer.len() > 0 || bursts.sending().is_some();
             let slot = bursts.next_slot().filter(|_| sends && !self.transmitter.is_paused());
             return slot.into_iter().chain(arrival).min();
         }
-        if self.wakes_to_send {
+        if self.reports.wakes_to_send() {
             // A turn may be taken before the transmission begins.
-            let begins = self.capture.as_ref().and_then(|sent| Some(sent.front()?.at));
+            let begins = self.reports.next_at();
             let begins = match self.transmitter.is_held() {
                 true => begins,
-                false => self.queue.next_at(self.transmitter.free_at()).or(begins),
+                false => self.buffer.next_at(self.transmitter.free_at()).or(begins),
             };
             return begins.into_iter().chain(arrival).min();
         }
         // Cells of a cut packet may be on the transmitter, before a waiting packet and after all packets in flight.
-        match &self.queue {
-            Queue::Ubr(queue) if arrival.is_none() && !self.transmitter.is_held() => {
-                queue.next_at(self.transmitter.free_at())
+        match arrival {
+            None if self.buffer.cuts() && !self.transmitter.is_held() => {
+                self.buffer.next_at(self.transmitter.free_at())
             }
             _ => arrival,
         }
@@ -547,14 +459,14 @@ impl<T: Copy> Link<T> {
     /// Number of packets that wait, without the one on the transmitter.
     pub fn waiting(&mut self, now: Time, medium: &impl Medium) -> usize {
         self.advance(now, medium);
-        self.queue.len()
+        self.buffer.len()
     }
 
     /// Number of packets in the link: waiting, on the transmitter, in flight, or discarded and not yet polled.
     pub fn held(&self) -> usize {
         let of_bursts = self.bursts.as_ref().and_then(|bursts| bursts.sending());
         let sending = usize::from(of_bursts.is_some_and(|sending| matches!(sending.load, Load::Packet(_))));
-        self.queue.len() + sending + self.flying.len() + self.discarded.len()
+        self.buffer.len() + sending + self.flying.len() + self.buffer.discarded()
     }
 
     /// The counters. Busy time extends to the end of the packet on the transmitter at the last call.
@@ -578,7 +490,7 @@ impl<T: Copy> Link<T> {
             return self.burst(now, medium);
         }
         // The common case: a drop-tail queue.
-        while let Queue::DropTail(queue) = &mut self.queue {
+        while let Some(queue) = self.buffer.drop_tail() {
             let Some((packet, size)) = queue.pop() else { return };
             self.send(self.transmitter.free_at(), Next { packet, size, marked: false }, medium);
             if self.transmitter.free_at() > now {
@@ -592,12 +504,12 @@ impl<T: Copy> Link<T> {
     fn advance_other(&mut self, now: Time, medium: &impl Medium) {
         while self.transmitter.free_at() <= now {
             let free_at = self.transmitter.free_at();
-            if let Some(size) = self.queue.take_remains(free_at, &mut self.discarded) {
+            if let Some(size) = self.buffer.take_remains(free_at) {
                 self.spend(free_at, size);
                 continue;
             }
-            let Some(next) = self.queue.pop(free_at, &mut self.discarded) else {
-                match self.queue.next_cell() {
+            let Some(next) = self.buffer.pop(free_at) else {
+                match self.buffer.next_cell() {
                     Some(at) if at <= now => self.transmitter.idle_until(at),
                     _ => return,
                 }
@@ -610,7 +522,7 @@ impl<T: Copy> Link<T> {
     /// Keeps the transmitter busy with cells of packets that were dropped: `size` bytes from `at` on.
     fn spend(&mut self, at: Time, size: u32) {
         let leaves = match &mut self.extras {
-            Some(extras) => extras.timeline.leaves(at, size, self.rate).0,
+            Some(extras) => extras.timeline().leaves(at, size, self.rate).0,
             None => at + self.rate.serialisation(Bytes::new(u64::from(size))),
         };
         self.transmitter.occupy(leaves, size);
@@ -631,23 +543,11 @@ impl<T: Copy> Link<T> {
     #[inline(always)]
     fn leave_plainly(&mut self, at: Time, leaves: Time, spoilt: bool, next: Next<T>, medium: &impl Medium) {
         let Next { packet, size, marked } = next;
-        let lost = match &mut self.chance {
-            Some(chance) => self.loss.spoils(leaves, self.queue.exposed(size), chance) || spoilt,
-            None => spoilt,
-        };
+        let Self { buffer, errors, peer, .. } = self;
+        let lost = errors.spoil(leaves, || buffer.exposed(size)) || spoilt;
+        let arrival = Arrival { packet, peer: *peer, lost, marked, duplicated: false, corrupted: None };
         // A receiver that comes nearer must not let a packet overtake the one before it.
-        let after = self.flying.back().map_or(Time::ZERO, |f| f.arrival);
-        let arrival = (leaves + medium.one_way_delay(leaves)).max(after);
-        let peer = self.peer;
-        self.flying.push_back(Flying {
-            arrival,
-            packet,
-            peer,
-            lost,
-            marked,
-            duplicated: false,
-            corrupted: None,
-        });
+        self.flying.push(leaves + medium.one_way_delay(leaves), arrival);
         self.count(at, leaves, packet, size, lost, marked);
     }
 
@@ -655,7 +555,7 @@ impl<T: Copy> Link<T> {
     #[inline(never)]
     fn send_with_extras(&mut self, at: Time, next: Next<T>, medium: &impl Medium) {
         let Some(extras) = &mut self.extras else { return };
-        let (leaves, out) = extras.timeline.leaves(at, next.size, self.rate);
+        let (leaves, out) = extras.timeline().leaves(at, next.size, self.rate);
         self.leave_with_extras(at, leaves, out, next, medium);
     }
 
@@ -663,47 +563,17 @@ impl<T: Copy> Link<T> {
     fn leave_with_extras(&mut self, at: Time, leaves: Time, out: bool, next: Next<T>, medium: &impl Medium) {
         let Next { packet, size, marked } = next;
         let Some(extras) = &mut self.extras else { return };
-        let loss = extras.timeline.loss(leaves).unwrap_or(&mut self.loss);
-        let exposed = self.queue.exposed(size);
-        let spoilt = self.chance.as_mut().is_some_and(|chance| loss.spoils(leaves, exposed, chance));
-        let corrupted = match &mut extras.corruption {
-            Some((corruption, chance)) => corruption.draw(size, chance).filter(|_| !(out || spoilt)),
-            None => None,
-        };
-        let lost = out || spoilt || corrupted.is_some();
-        let duplicated = match &mut extras.duplication {
-            Some((duplication, chance)) => chance.happens(duplication.probability) && !lost,
-            None => false,
-        };
-        let delay = extras.timeline.delay(leaves).unwrap_or_else(|| medium.one_way_delay(leaves));
-        let mut arrival = leaves + delay;
-        if let Some(delays) = &mut extras.jitter {
-            arrival += delays.draw();
-        }
-        let passes = extras.jitter.as_ref().is_some_and(Delays::reorders);
-        if !passes {
-            arrival = arrival.max(extras.in_order);
-        }
-        let held_back = match &mut extras.reordering {
-            Some((reordering, chance)) if reordering.probability > 0.0 => {
-                chance.happens(reordering.probability).then_some(reordering.delay)
-            }
-            _ => None,
-        };
-        match held_back {
-            Some(delay) => arrival += delay,
-            None => extras.in_order = arrival,
-        }
+        let leaving = Leaving { at: leaves, size, exposed: self.buffer.exposed(size), out };
+        let LinkOutcome { arrives, lost, duplicated, corrupted } =
+            extras.leave(leaving, &mut self.errors, medium);
         self.stats.packets_corrupted += u64::from(corrupted.is_some());
-        self.insert(Flying { arrival, packet, peer: self.peer, lost, marked, duplicated, corrupted });
+        self.flying.insert(arrives, Arrival { packet, peer: self.peer, lost, marked, duplicated, corrupted });
         self.count(at, leaves, packet, size, lost, marked);
     }
 
     #[inline(always)]
     fn count(&mut self, at: Time, leaves: Time, packet: T, size: u32, lost: bool, marked: bool) {
-        if let Some(capture) = &mut self.capture {
-            capture.push_back(Sent { packet, at, marked });
-        }
+        self.reports.sent(Sent { packet, at, marked });
         self.transmitter.occupy(leaves, size);
         self.stats.packets += 1;
         self.stats.bytes += size as u64;
@@ -716,7 +586,7 @@ impl<T: Copy> Link<T> {
     pub fn send_in_slots(&mut self, shape: SlotShape) {
         self.bursts = Some(Box::new(SlotBursts::new(shape)));
         self.transmitter.command();
-        self.wakes_to_send = true;
+        self.reports.wake_to_send(true);
     }
 
     /// Grants consecutive `slots` from `begins` on; grants are in order of time.
@@ -731,7 +601,7 @@ impl<T: Copy> Link<T> {
     pub fn demand(&mut self, now: Time, medium: &impl Medium) -> (u64, u64) {
         self.advance(now, medium);
         let Some(bursts) = &self.bursts else { return (0, 0) };
-        (self.queue.bytes() + bursts.left(), bursts.came)
+        (self.buffer.bytes() + bursts.left(), bursts.came)
     }
 
     /// For a link that sends in slots: mean time from a packet's acceptance until its last byte leaves, up to `now`, s, and the number of
@@ -763,7 +633,7 @@ impl<T: Copy> Link<T> {
     /// Counts the time that packets have been in a link that sends in slots, up to `now`.
     #[cold]
     fn pass(&mut self, now: Time) {
-        let inside = self.queue.len();
+        let inside = self.buffer.len();
         if let Some(bursts) = &mut self.bursts {
             bursts.pass(now, inside + usize::from(bursts.sending().is_some()));
         }
@@ -778,22 +648,22 @@ impl<T: Copy> Link<T> {
         };
         let mut departed = Vec::new();
         while let Some(at) = bursts.next_slot().filter(|at| *at <= now) {
-            let waits = self.extras.as_ref().is_some_and(|extras| extras.timeline.waits(at));
+            let waits = self.extras.as_ref().is_some_and(|extras| extras.timeline().waits(at));
             if self.transmitter.is_paused() || waits {
                 bursts.skip(at);
                 continue;
             }
-            if self.queue.len() == 0 && bursts.sending().is_none() {
+            if self.buffer.len() == 0 && bursts.sending().is_none() {
                 bursts.skip(now);
                 continue;
             }
-            let inside = self.queue.len() + usize::from(bursts.sending().is_some());
+            let inside = self.buffer.len() + usize::from(bursts.sending().is_some());
             bursts.pass(at, inside);
             let next = || {
-                if let Some(size) = self.queue.take_remains(at, &mut self.discarded) {
+                if let Some(size) = self.buffer.take_remains(at) {
                     return Some((Load::Remains, size));
                 }
-                let next = self.queue.pop(at, &mut self.discarded)?;
+                let next = self.buffer.pop(at)?;
                 let size = next.size;
                 Some((Load::Packet(next), size))
             };
@@ -817,7 +687,7 @@ impl<T: Copy> Link<T> {
         let (transmitter, busy) = (self.transmitter, self.stats.busy);
         match &self.extras {
             Some(extras) => {
-                let out = extras.timeline.loses_at(leaves);
+                let out = extras.timeline().loses_at(leaves);
                 self.leave_with_extras(at, leaves, out || spoilt, next, medium);
             }
             None => self.leave_plainly(at, leaves, spoilt, next, medium),

@@ -30,7 +30,7 @@ pub use ubr::{CELL, CellOrder, UbrConfig, UbrPolicy, cells_of};
 use ack_filter::Tail;
 use codel::Codel;
 use drd::Drd;
-use drop_tail::DropTail;
+pub(crate) use drop_tail::DropTail;
 use drr::Drr;
 use fq_codel::FqCodel;
 use priority::Priority;
