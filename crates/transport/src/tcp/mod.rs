@@ -16,7 +16,7 @@
 //! | `resets` | resets, and challenges to acknowledgments of data never sent |
 //! | `agreed` | what both ends have agreed on by their SYNs |
 //! | `timestamps` | this end's clock in each segment, and the peer's echoed |
-//! | `time_wait` | TIME-WAIT after a close, and T/TCP's truncation of it |
+//! | `time_wait` | the end of TIME-WAIT by the next connection |
 //! | `memory` | state kept from one connection to the next |
 //! | `ensemble` | the connections between two hosts, which divide their windows |
 //! | `sender` | the next segment that recovery, windows, pace and data allow |

@@ -1,7 +1,8 @@
 //! The opening of a connection beyond the three-way handshake: T/TCP and TCP Fast Open, and how they shorten TIME-WAIT.
 //!
 //! Follows RFC 1644 (T/TCP: data and FIN on SYNs, connection counts, the test of TAO); RFC 7413 (Fast Open).
-//! Differs: data on a SYN that are not accepted are sent again and not kept; a repeated SYN carries none.
+//! Differs: data on a SYN that are not accepted are sent again and not kept; a repeated SYN carries none. Without T/TCP TIME-WAIT is
+//! twice `rto_min`, since connections are numbered here and ports are not reused.
 //! Leaves out T/TCP's half-synchronised states by name; the handshake itself (RFC 9293 §3.5) is in `connection`.
 
 use super::config::Open;

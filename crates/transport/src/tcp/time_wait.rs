@@ -1,8 +1,7 @@
-//! TIME-WAIT, and its truncation.
+//! The end of TIME-WAIT by the next connection between the same ports.
 //!
 //! Follows RFC 1644 §2.4 and §3 (T/TCP's truncation, and a SYN that acknowledges the last connection's FIN); RFC 9293 §3.6.1.
-//! Differs: without T/TCP the wait is twice `rto_min`, since connections are numbered here and ports are not reused.
-//! Leaves out the table of connections: its owner queries the old connection and replaces it.
+//! Leaves out the table of connections, whose owner queries the old connection and replaces it; and the duration (`opening`).
 
 use super::config::Open;
 use super::connection::Connection;

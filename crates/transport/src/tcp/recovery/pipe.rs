@@ -487,7 +487,8 @@ impl Pipe {
         segments.get(index).filter(|s| s.sent <= 1).map(|_| index)
     }
 
-    /// The segment sequence number from which a retransmission's arrival is known to be late: the next new byte, except for FACK.
+    /// The number above which deliveries show that a retransmission of the segment at `start` was lost: that of the next new byte,
+    /// except for FACK.
     pub(super) fn next_of_repeat(&self, start: u64, flight: &Flight) -> u64 {
         match flight.how {
             // Data retransmitted after a timeout count as sent for the first time, until the peer holds data beyond them.
