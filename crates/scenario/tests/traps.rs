@@ -64,6 +64,24 @@ fn a_window_below_rate_times_rtt_is_told_with_what_to_write() {
     silent(&window(3_500_000));
 }
 
+/// Beside others a flow that its send buffer limits has another share than one that its congestion window limits.
+#[test]
+fn a_window_that_the_send_buffer_keeps_from_use_is_told() {
+    let given = |keys: &str, traffic: &str| {
+        download(GEO, &format!("transport = {{ kind = \"tcp\", {keys} }}\n{traffic}"), "")
+    };
+    // The product is 3.5 MB and the queue 1.56 MB: 4.15 MB cannot fill it.
+    let words = ["200 MB", "4.15 MB", "host \"linux\"", "650 kB", "send_buffer_max = \"200 MB\""];
+    one(&given("window = \"200 MB\"", BULK), "flows.0.transport", &words);
+    one(&given("window_max = \"4151 kB\"", BULK), "flows.0.transport", &["4.151 MB"]);
+    silent(&given("window_max = \"4149 kB\"", BULK));
+    silent(&given("window = \"200 MB\", send_buffer_max = \"200 MB\"", BULK));
+    silent(&given("window = \"200 MB\", send_buffer = \"4 MB\"", BULK));
+    silent(&given("window = \"200 MB\"", "traffic = { kind = \"bulk\", size = \"4.1 MB\" }"));
+    let short = format!("{GEO}\nqueue = {{ kind = \"drop-tail\", limit = \"600 kB\" }}");
+    silent(&download(&short, &format!("transport = {{ kind = \"tcp\", window = \"200 MB\" }}\n{BULK}"), ""));
+}
+
 #[test]
 fn the_send_buffer_of_a_host_as_shipped_is_told_where_it_is_too_small() {
     let fast = "rate = \"250 Mbit/s\"\ndelay = \"300 ms\"";

@@ -60,6 +60,7 @@ pub fn traps(
     }
     small_windows(scenario, &cases, &mut out);
     for case in &cases {
+        unused_window(scenario, case, &mut out);
         short_queue(case, &mut out);
         hasty_interval(case, &mut out);
         thin_return(case, &mut out);
@@ -189,6 +190,40 @@ fn cure(case: &Case, wanted: u64) -> String {
         keys.push(format!("{name} = \"{wanted_text}\""));
     }
     keys.join(" and ")
+}
+
+/// Warns of a window that was given and that the send buffer of a host as shipped keeps from use: such a flow never fills the queue, and
+/// shares it with others as no flow does that is limited by its congestion window alone.
+fn unused_window(scenario: &Scenario, case: &Case, out: &mut FindingList) {
+    let (leg, tcp) = (&case.leg, case.tcp);
+    let shipped = tcp.host.tcp(Some(tcp.variant), tcp.recovery);
+    let in_splice = leg.send_buffer.or(leg.receive_buffer).is_some();
+    if in_splice || tcp.window_max == shipped.window_max || tcp.send_buffer_max != shipped.send_buffer_max {
+        return;
+    }
+    let (window, mss) = (tcp.window_max.in_bytes(tcp.mss.get()), tcp.mss.get());
+    let Some(buffer) = tcp.send_buffer_max.map(|buffer| buffer.in_bytes(mss)) else { return };
+    let full = leg.product() + leg.queue_bytes();
+    // A buffer below the product has a warning of its own.
+    if buffer >= window.min(full) || buffer < leg.product() || case.size.is_some_and(|size| size <= buffer) {
+        return;
+    }
+    out.push(
+        || key(&leg.transport_key),
+        || {
+            format!(
+                "flow {} has a window of {}, but the sender keeps {} at most, send_buffer_max of host {}: it cannot fill the queue of \
+                    {}, of which it has {} at most; write send_buffer_max = \"{}\"",
+                quoted(&scenario.flow_name(case.flow)),
+                about(window),
+                about(buffer),
+                word(&tcp.host),
+                leg.bottleneck,
+                about(buffer.saturating_sub(leg.product())),
+                tcp.window_max,
+            )
+        },
+    );
 }
 
 /// Bytes rounded to four digits.
