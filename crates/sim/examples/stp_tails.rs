@@ -338,10 +338,15 @@ fn steps(phases: u64, word: &str) {
 
 /// Goodput of a flow over the last 60 % of a run, Mbit/s.
 fn rate_of(result: &RunResult, at: usize, seconds: f64) -> f64 {
+    rate_since(result, at, 0.4 * seconds, seconds)
+}
+
+/// Goodput from `since` until the end of the run, Mbit/s.
+fn rate_since(result: &RunResult, at: usize, since: f64, end: f64) -> f64 {
     let entity = format!("flow/f{at}");
     let series = result.series.iter().find(|s| s.entity == entity && s.metric == "bytes_delivered").unwrap();
-    let before = series.samples.iter().rfind(|(t, _)| t.as_secs_f64() <= 0.4 * seconds).map_or(0.0, |s| s.1);
-    (transfer(result, at).bytes_delivered as f64 - before) * 8.0 / (0.6 * seconds) / 1e6
+    let before = series.samples.iter().rfind(|(t, _)| t.as_secs_f64() <= since).map_or(0.0, |s| s.1);
+    (transfer(result, at).bytes_delivered as f64 - before) * 8.0 / (end - since) / 1e6
 }
 
 /// Goodput of each flow over the last 60 %, Mbit/s, and the share of its packets that were retransmissions.
@@ -352,8 +357,9 @@ fn shares(mbps: f64, rtt_ms: f64, queue: &str, flows: &[(&str, f64)], seed: u64)
     case.duration_s = seconds;
     case.sample_ms = Some(500);
     for (n, (transport, start)) in flows.iter().enumerate() {
-        // Starts differ by a few milliseconds, so that runs with different seeds differ.
-        let start = start + (seed * 13 % 29) as f64 * 0.003 * n as f64;
+        // The later flows begin up to 25 round trips later still, with each seed beside another phase of the first flow's window.
+        let phase = if n > 0 { (seed * 13 % 29) as f64 / 29.0 } else { 0.0 };
+        let start = start + phase * 25.0 * rtt_ms / 1e3;
         case = case.flow(&format!("f{n}"), transport, None, start);
     }
     let result = case.run(seed);
@@ -469,6 +475,42 @@ fn shared(ours: &str, ours_name: &str, seeds: u64, word: &str) {
 }
 
 /// Goodput of one flow over the last 60 %, through short and long queues, by the channel's losses.
+/// A second flow beside CUBIC through one product at 600 ms, by the time at which it begins: what it has depends on the phase of the
+/// first one's window. Rates of the time from 22.8 to 66 s after its start.
+fn late(seeds: u64, word: &str) {
+    println!(
+        "late, 50 Mbit/s, 600 ms, 1 BDP: CUBIC and what begins later, means (least) of {seeds} seeds, Mbit/s"
+    );
+    for start in [6, 8, 10, 12, 14, 16, 18, 20, 25, 30, 40] {
+        let label = format!("after {start:>2} s");
+        if !label.contains(word) {
+            continue;
+        }
+        let mut columns = Vec::new();
+        for (name, kind) in [("stp", STP), ("cubic", CUBIC)] {
+            let mut pairs = Vec::new();
+            for seed in 1..=seeds {
+                let begins = f64::from(start) + (seed * 13 % 29) as f64 * 0.003;
+                let mut case =
+                    Case::new(50.0, 600.0).flow("f0", CUBIC, None, 0.0).flow("f1", kind, None, begins);
+                case.duration_s = f64::from(start) + 66.0;
+                case.sample_ms = Some(500);
+                let result = case.run(seed);
+                let rates =
+                    (0..2).map(|at| rate_since(&result, at, f64::from(start) + 22.8, case.duration_s));
+                pairs.push(rates.collect::<Vec<f64>>());
+            }
+            let least = pairs.iter().map(|pair| pair[1]).fold(f64::INFINITY, f64::min);
+            columns.push(format!(
+                "{:>5.1} + {name} {:>5.1} ({least:>4.1})",
+                mean(&pairs, 0),
+                mean(&pairs, 1)
+            ));
+        }
+        println!("{label} | {}", columns.join("  "));
+    }
+}
+
 fn alone(seeds: u64, word: &str) {
     println!(
         "alone: Mbit/s over the last 60 % of a minute or 120 round trips, mean of {seeds} seeds (least)"
@@ -654,13 +696,14 @@ fn main() {
     let table = args.first().map_or("all", String::as_str);
     let seeds = args.get(1).and_then(|n| n.parse().ok());
     let word = args.get(2).map_or("", String::as_str);
-    let tables: [Table; 11] = [
+    let tables: [Table; 12] = [
         ("tails", 20, tails),
         ("both", 1, both),
         ("jitter", 5, jitter),
         ("outages", 8, outages),
         ("steps", 16, steps),
         ("sharing", 1, sharing),
+        ("late", 1, late),
         ("cubic-instead", 1, cubic_instead),
         ("bbr-instead", 1, bbr_instead),
         ("alone", 4, alone),
