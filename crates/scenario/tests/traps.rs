@@ -78,8 +78,16 @@ fn a_window_that_the_send_buffer_keeps_from_use_is_told() {
     silent(&given("window = \"200 MB\", send_buffer_max = \"200 MB\"", BULK));
     silent(&given("window = \"200 MB\", send_buffer = \"4 MB\"", BULK));
     silent(&given("window = \"200 MB\"", "traffic = { kind = \"bulk\", size = \"4.1 MB\" }"));
+    // Below the product, one warning is enough.
+    let fast = "rate = \"250 Mbit/s\"\ndelay = \"300 ms\"";
+    let wide = format!("transport = {{ kind = \"tcp\", window = \"200 MB\" }}\n{BULK}");
+    one(
+        &download(fast, &wide, ""),
+        "flows.0.transport",
+        &["may have 4.15 MB", "send_buffer_max = \"27 MB\""],
+    );
     let short = format!("{GEO}\nqueue = {{ kind = \"drop-tail\", limit = \"600 kB\" }}");
-    silent(&download(&short, &format!("transport = {{ kind = \"tcp\", window = \"200 MB\" }}\n{BULK}"), ""));
+    silent(&download(&short, &wide, ""));
 }
 
 #[test]
