@@ -474,7 +474,6 @@ fn shared(ours: &str, ours_name: &str, seeds: u64, word: &str) {
     }
 }
 
-/// Goodput of one flow over the last 60 %, through short and long queues, by the channel's losses.
 /// A second flow beside CUBIC through one product at 600 ms, by the time at which it begins: what it has depends on the phase of the
 /// first one's window. Rates of the time from 22.8 to 66 s after its start.
 fn late(seeds: u64, word: &str) {
@@ -511,6 +510,7 @@ fn late(seeds: u64, word: &str) {
     }
 }
 
+/// Goodput of one flow over the last 60 %, through short and long queues, by the channel's losses.
 fn alone(seeds: u64, word: &str) {
     println!(
         "alone: Mbit/s over the last 60 % of a minute or 120 round trips, mean of {seeds} seeds (least)"
