@@ -5,6 +5,7 @@
 
 use crate::connection::{Conn, Key, PeerChannel};
 use crate::memory::HostMemory;
+use crate::timers::{ConnectionTimers, Lateness};
 use skyhop_units::Time;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -46,7 +47,7 @@ pub(crate) struct Connections {
     free: Vec<usize>,
     by_key: BTreeMap<Key, usize>,
     channels: BTreeMap<PeerChannel, Channel>,
-    timers: BTreeSet<(Time, usize)>,
+    timers: ConnectionTimers,
     dirty: VecDeque<usize>,
     memory: Arc<HostMemory>,
 }
@@ -59,7 +60,7 @@ impl Connections {
             free: Vec::new(),
             by_key: BTreeMap::new(),
             channels: BTreeMap::new(),
-            timers: BTreeSet::new(),
+            timers: ConnectionTimers::default(),
             dirty: VecDeque::new(),
             memory,
         }
@@ -111,7 +112,7 @@ impl Connections {
         freed.generation += 1;
         self.free.push(slot);
         if let Some(timer) = freed.timer.take() {
-            self.timers.remove(&(timer, slot));
+            self.timers.remove(timer, slot);
         }
     }
 
@@ -193,22 +194,28 @@ impl Connections {
             return;
         }
         if let Some(before) = std::mem::replace(&mut set.timer, due) {
-            self.timers.remove(&(before, slot));
+            self.timers.remove(before, slot);
         }
-        self.timers.extend(due.map(|at| (at, slot)));
+        if let Some(at) = due {
+            self.timers.insert(at, slot);
+        }
     }
 
     /// Time of the first timer.
     pub fn poll_timeout(&self) -> Option<Time> {
-        self.timers.first().map(|(at, _)| *at)
+        self.timers.first()
     }
 
-    /// Removes the first timer that is due by `now`; returns its time and slot.
-    pub fn take_due(&mut self, now: Time) -> Option<(Time, usize)> {
-        let first = self.timers.first().copied().filter(|(at, _)| *at <= now)?;
-        self.timers.pop_first();
-        self.slots[first.1].timer = None;
-        Some(first)
+    /// Removes the first timer that is due by `now`; returns its slot.
+    pub fn take_due(&mut self, now: Time) -> Option<usize> {
+        let slot = self.timers.take_due(now)?;
+        self.slots[slot].timer = None;
+        Some(slot)
+    }
+
+    /// Lateness of the timers served so far.
+    pub fn lateness(&self) -> Lateness {
+        self.timers.lateness()
     }
 
     /// Returns true if all connections have ended, also for their peers, and no turn is left.
@@ -293,8 +300,8 @@ mod tests {
         table.remove(c);
         assert_eq!(table.poll_timeout(), Some(at(10)));
         assert_eq!(table.take_due(at(9)), None);
-        assert_eq!(table.take_due(at(25)), Some((at(10), b)));
-        assert_eq!(table.take_due(at(25)), Some((at(20), a)));
+        assert_eq!(table.take_due(at(25)), Some(b));
+        assert_eq!(table.take_due(at(25)), Some(a));
         assert_eq!((table.take_due(at(99)), table.poll_timeout()), (None, None));
         // An expired timer is forgotten: the same time can be set again.
         table.set_timer(b, Some(at(10)));

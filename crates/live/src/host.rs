@@ -19,6 +19,7 @@ use crate::openings::{Begun, Openings};
 use crate::options::{Notice, Options, Security};
 use crate::seal::HEADER_LEN;
 use crate::socket::Carrier;
+use crate::timers::Lateness;
 use crate::unproven::Unproven;
 use bytes::Bytes;
 use skyhop_transport::stp::{self, Ends};
@@ -29,19 +30,6 @@ use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-
-/// Lateness of the timers served.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Lateness {
-    /// Number of timers served.
-    pub timers: u64,
-    /// Timers that were more than a millisecond late.
-    pub late: u64,
-    /// Sum of the lateness.
-    pub total: Span,
-    /// Largest lateness.
-    pub worst: Span,
-}
 
 /// A host.
 pub(crate) struct StpHost {
@@ -69,7 +57,6 @@ pub(crate) struct StpHost {
     pub broken: Option<Failed>,
     /// Number of the application's handles.
     pub handles: usize,
-    pub lateness: Lateness,
 }
 
 /// Maximum number of refusals and other answers that wait to be sent.
@@ -85,15 +72,6 @@ const UNPROVEN_WINDOWS: [u64; 3] = [16 << 20, 96 << 10, 4 << 10];
 const WAITING_WINDOW: (u64, u64) = (1 << 20, 64 << 10);
 /// Packets that a connection sends in a turn.
 const TURN: usize = 64;
-
-impl Lateness {
-    fn add(&mut self, late: Span) {
-        self.timers += 1;
-        self.late += u64::from(late > Span::from_millis(1));
-        self.total += late;
-        self.worst = self.worst.max(late);
-    }
-}
 
 impl StpHost {
     /// A host at time `now`, which is `wall_ms` since 1970.
@@ -128,7 +106,6 @@ impl StpHost {
             key_lines: Vec::new(),
             broken: None,
             handles: 1,
-            lateness: Lateness::default(),
         }
     }
 
@@ -527,8 +504,7 @@ impl StpHost {
             self.outgoing.push_back((peer, None, packet));
         }
         self.take_events(now);
-        while let Some((at, slot)) = self.connections.take_due(now) {
-            self.lateness.add(now.since(at));
+        while let Some(slot) = self.connections.take_due(now) {
             if let Some(mut conn) = self.connections.locked(slot) {
                 conn.handle_timeout(now);
             }
@@ -645,6 +621,11 @@ impl StpHost {
     /// Bytes that connections hold.
     pub fn memory(&self) -> u64 {
         self.connections.memory().used()
+    }
+
+    /// Lateness of the timers of connections so far.
+    pub fn lateness(&self) -> Lateness {
+        self.connections.lateness()
     }
 
     /// Connections that were refused because there was no place for them.

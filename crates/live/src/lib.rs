@@ -28,6 +28,7 @@
 //! | `memory` | budgets for the memory of connections |
 //! | `connection` | one connection: the machine, and parts for the peer, the application and the memory |
 //! | `connections` | all connections of a host: names, keys, timers, turns |
+//! | `timers` | the timers of connections, and their lateness |
 //! | `fullness` | connections refused because there is no place |
 //! | `unproven` | connections without encryption whose peers are not proven |
 //! | `openings` | the counts of BGNs, sent and seen |
@@ -69,15 +70,16 @@ mod roaming;
 pub mod seal;
 pub mod socket;
 mod stream;
+mod timers;
 #[cfg(feature = "tokio")]
 pub mod tokio;
 mod unproven;
 
 pub use connection::PacketCounts;
 pub use fullness::{FullReason, RefusedConnections};
-pub use host::Lateness;
 pub use memory::MEMORY_LEAST;
 pub use options::{Notice, Options, Security};
 pub use skyhop_transport::stp::Congestion;
 pub use skyhop_wire::stp::UDP_PORT;
 pub use stream::{Endpoint, NOTHING_HAPPENED, StpListener, StpStream, StreamStats};
+pub use timers::Lateness;

@@ -11,9 +11,9 @@ use crate::connection::{Conn, Failed, PIECE, PacketCounts};
 use crate::connections::{Name, SharedConn, lock};
 use crate::driver::{self, SharedHost};
 use crate::fullness::RefusedConnections;
-use crate::host::Lateness;
 use crate::options::Options;
 use crate::socket::Carrier;
+use crate::timers::Lateness;
 use bytes::Bytes;
 use skyhop_transport::stp::Stats;
 use skyhop_units::Span;
@@ -173,7 +173,7 @@ impl Endpoint {
 
     /// Lateness of this endpoint's timers so far: it shows a machine that is too busy, which the protocol's counters do not.
     pub fn lateness(&self) -> Lateness {
-        self.handle.0.lock().lateness
+        self.handle.0.lock().lateness()
     }
 
     /// Counters of sealed packets so far; `None` without encryption.
