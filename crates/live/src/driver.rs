@@ -17,7 +17,7 @@ use skyhop_units::{Span, Time};
 use std::fs::File;
 use std::io::{self, Write};
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -52,6 +52,8 @@ pub(crate) struct SharedHost {
     poller: Poller,
     /// True if the thread knows that there is something to do.
     kicked: AtomicBool,
+    /// Number of the application's handles.
+    handles: AtomicUsize,
     pub clock: Clock,
     pub local: SocketAddr,
     /// Connections with which the application has done something.
@@ -69,6 +71,22 @@ impl SharedHost {
         if !self.kicked.swap(true, Ordering::AcqRel) {
             let _ = self.poller.notify();
         }
+    }
+
+    /// Counts one more handle of the application.
+    pub fn hold(&self) {
+        self.handles.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Counts one handle less, and wakes the thread, which ends after the last one.
+    pub fn release(&self) {
+        self.handles.fetch_sub(1, Ordering::Release);
+        self.kick();
+    }
+
+    /// Returns true if the application has no handle, and can never have one again.
+    fn is_released(&self) -> bool {
+        self.handles.load(Ordering::Acquire) == 0
     }
 }
 
@@ -109,6 +127,7 @@ pub(crate) fn start(options: Options, local: SocketAddr) -> io::Result<Arc<Share
         host: Mutex::new(host),
         poller,
         kicked: AtomicBool::new(false),
+        handles: AtomicUsize::new(1),
         clock,
         local,
         tell,
@@ -183,7 +202,7 @@ impl Driver {
             self.told.try_iter().for_each(|name| host.handle_told(name));
             let mut left = host.fill(shared.clock.now(), &mut self.batch);
             let lines = std::mem::take(&mut host.key_lines);
-            let ended = host.handles == 0 && host.at_rest(shared.clock.now());
+            let ended = shared.is_released() && host.at_rest(shared.clock.now());
             if ended {
                 host.say_goodbye();
                 left = host.fill(shared.clock.now(), &mut self.batch);
@@ -236,7 +255,7 @@ impl Driver {
         let host = self.shared.lock();
         let now = self.shared.clock.now();
         // No timer tells when an ended connection has been quiet for long enough.
-        let check = (host.handles == 0).then(|| now + REST_CHECK);
+        let check = self.shared.is_released().then(|| now + REST_CHECK);
         let due = host.poll_timeout().into_iter().chain(check).min();
         due.map_or(Duration::from_secs(60), |due| Duration::from_nanos(due.since(now).as_nanos()))
     }

@@ -55,8 +55,6 @@ pub(crate) struct StpHost {
     pub key_lines: Vec<String>,
     /// Set if the socket is no longer usable.
     pub broken: Option<Failed>,
-    /// Number of the application's handles.
-    pub handles: usize,
 }
 
 /// Maximum number of refusals and other answers that wait to be sent.
@@ -105,7 +103,6 @@ impl StpHost {
             entropy,
             key_lines: Vec::new(),
             broken: None,
-            handles: 1,
         }
     }
 

@@ -30,15 +30,14 @@ struct Handle(Arc<SharedHost>);
 
 impl Handle {
     fn new(shared: &Arc<SharedHost>) -> Self {
-        shared.lock().handles += 1;
+        shared.hold();
         Handle(shared.clone())
     }
 }
 
 impl Drop for Handle {
     fn drop(&mut self) {
-        self.0.lock().handles -= 1;
-        self.0.kick();
+        self.0.release();
     }
 }
 
