@@ -15,9 +15,10 @@ use crate::entropy::{Entropy, random};
 use crate::fullness::{FullReason, RefusedConnections};
 use crate::handshake::{ECHO_LEN, Hello, RefusalReason, parse_refusal, refusal_packet};
 use crate::memory::HostMemory;
-use crate::openings::{Begun, Openings};
+use crate::openings::Openings;
 use crate::options::{Notice, Options, Security};
 use crate::seal::HEADER_LEN;
+use crate::seen::{Begun, SeenBegins};
 use crate::socket::Carrier;
 use crate::timers::Lateness;
 use crate::unproven::Unproven;
@@ -45,6 +46,7 @@ pub(crate) struct StpHost {
     /// Small packets that belong to no connection.
     pub(crate) outgoing: VecDeque<(SocketAddr, Option<IpAddr>, Vec<u8>)>,
     openings: Openings,
+    seen: SeenBegins,
     /// Connections whose peers' addresses are not proven.
     unproven: Unproven,
     /// Memory that each connection keeps in each direction, bytes.
@@ -97,6 +99,7 @@ impl StpHost {
             accepters: Waiters::default(),
             outgoing: VecDeque::new(),
             openings: Openings::new(now, wall_ms),
+            seen: SeenBegins::default(),
             unproven: Unproven::default(),
             least_kept,
             refused: RefusedConnections::default(),
@@ -340,7 +343,7 @@ impl StpHost {
             return None;
         }
         let begun = (from.ip(), key.remote_port, key.instance, begin.count);
-        if plain && !self.openings.first_seen(begun) {
+        if plain && !self.seen.first_seen(begun) {
             return None;
         }
         let mut config = self.options.stp_for(from);
@@ -365,7 +368,7 @@ impl StpHost {
         let Some(conn) = Conn::new(machine, path, Standing::opened_by_peer(), memory, self.most()) else {
             if plain {
                 // It may come again when there is room.
-                self.openings.forget(&begun);
+                self.seen.forget(&begun);
             }
             self.refuse_as_full(now, FullReason::Memory, key, from, to);
             return None;
@@ -433,7 +436,7 @@ impl StpHost {
                 conn.fail(Failed::new(io::ErrorKind::TimedOut, message));
             }
             // A peer that does have the address repeats its BGN.
-            self.openings.forget(&begun);
+            self.seen.forget(&begun);
             self.remove(now, oldest.slot);
         }
         self.unproven.push(name, begun);

@@ -31,7 +31,8 @@
 //! | `timers` | the timers of connections, and their lateness |
 //! | `fullness` | connections refused because there is no place |
 //! | `unproven` | connections without encryption whose peers are not proven |
-//! | `openings` | the counts of BGNs, sent and seen |
+//! | `seen` | the BGNs seen without encryption |
+//! | `openings` | the counts of BGNs sent |
 //! | `refusals` | evidence against a connection: unproven answers, ICMP |
 //! | `host` | all connections of a socket, stepped |
 //! | `engine` | a host with associations that carry streams, for another driver |
@@ -68,6 +69,7 @@ mod refusals;
 pub mod replay;
 mod roaming;
 pub mod seal;
+mod seen;
 pub mod socket;
 mod stream;
 mod timers;

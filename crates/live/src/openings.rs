@@ -1,18 +1,10 @@
-//! The counts of BGNs: of those that this host sends, and of those without an association that it has seen.
+//! The counts of the BGNs that a host sends.
 //!
 //! Follows HT §5.1.1: a connection's count distinguishes its BGN from earlier ones; here it grows with the clock, so that a restart
 //! repeats none.
-//! Differs: without an association a BGN counts once, since anyone can replay it.
+//! Leaves out the BGNs of others (`seen`).
 
 use skyhop_units::Time;
-use std::collections::{BTreeSet, VecDeque};
-use std::net::IpAddr;
-
-/// Number of BGNs that are remembered.
-pub(crate) const REMEMBERED: usize = 16_384;
-
-/// Identity of a BGN without an association: address, port and instance of the peer, and its count.
-pub(crate) type Begun = (IpAddr, u16, u16, u32);
 
 /// The counts of BGNs.
 pub(crate) struct Openings {
@@ -20,9 +12,6 @@ pub(crate) struct Openings {
     count: u32,
     /// Wall-clock time of [`Time::ZERO`], ms since 1970.
     epoch_ms: u64,
-    seen: BTreeSet<Begun>,
-    /// The BGNs seen, oldest first.
-    order: VecDeque<Begun>,
 }
 
 impl Openings {
@@ -32,7 +21,7 @@ impl Openings {
         // Counts start at the clock's value, since they are compared like sequence numbers, for which 0 is ahead of half of all
         // years.
         let count = ((wall_ms / 16) as u32).wrapping_sub(1);
-        Openings { count, epoch_ms, seen: BTreeSet::new(), order: VecDeque::new() }
+        Openings { count, epoch_ms }
     }
 
     /// Count of the next BGN from here: it grows with the clock by one per sixteen milliseconds, and never repeats.
@@ -42,25 +31,6 @@ impl Openings {
         let next = self.count.wrapping_add(1);
         self.count = if by_clock.wrapping_sub(next) as i32 > 0 { by_clock } else { next };
         self.count
-    }
-
-    /// Allows a BGN to arrive once more.
-    pub fn forget(&mut self, begun: &Begun) {
-        self.seen.remove(begun);
-    }
-
-    /// Returns true if a BGN without an association is seen for the first time, as far as is remembered.
-    pub fn first_seen(&mut self, begun: Begun) -> bool {
-        if !self.seen.insert(begun) {
-            return false;
-        }
-        self.order.push_back(begun);
-        if self.order.len() > REMEMBERED
-            && let Some(oldest) = self.order.pop_front()
-        {
-            self.seen.remove(&oldest);
-        }
-        true
     }
 }
 
@@ -90,17 +60,5 @@ mod tests {
         // The machine's clock restarts, the wall clock does not.
         let mut after = Openings::new(Time::ZERO, WALL_MS + 61_000);
         assert!(after.next_count(Time::ZERO).wrapping_sub(last) as i32 > 0);
-    }
-
-    #[test]
-    fn a_bgn_counts_once_until_so_many_others_have_come() {
-        let begun = |count: u32| (IpAddr::from([192, 0, 2, 1]), 1, 2, count);
-        let mut openings = Openings::new(Time::ZERO, WALL_MS);
-        assert!((0..REMEMBERED as u32).all(|count| openings.first_seen(begun(count))));
-        assert!(!openings.first_seen(begun(0)), "remembered");
-        assert!(openings.first_seen(begun(REMEMBERED as u32)), "one more");
-        assert!(!openings.first_seen(begun(1)), "the second oldest is remembered");
-        assert!(openings.first_seen(begun(0)), "the oldest is not");
-        assert_eq!(openings.seen.len(), REMEMBERED);
     }
 }

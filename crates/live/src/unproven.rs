@@ -4,7 +4,7 @@
 //! Differs: one that is proven, or over, leaves at once, so that only the others count.
 
 use crate::connections::Name;
-use crate::openings::Begun;
+use crate::seen::Begun;
 use std::collections::{BTreeMap, VecDeque};
 
 /// The connections, the oldest first.
