@@ -18,7 +18,6 @@ use crate::memory::HostMemory;
 use crate::openings::Openings;
 use crate::options::{Notice, Options, Security};
 use crate::seal::HEADER_LEN;
-use crate::seen::{Begun, SeenBegins};
 use crate::socket::Carrier;
 use crate::timers::Lateness;
 use crate::unproven::Unproven;
@@ -46,11 +45,8 @@ pub(crate) struct StpHost {
     /// Small packets that belong to no connection.
     pub(crate) outgoing: VecDeque<(SocketAddr, Option<IpAddr>, Vec<u8>)>,
     openings: Openings,
-    seen: SeenBegins,
     /// Connections whose peers' addresses are not proven.
     unproven: Unproven,
-    /// Memory that each connection keeps in each direction, bytes.
-    least_kept: u64,
     pub(crate) refused: RefusedConnections,
     entropy: Arc<dyn Entropy>,
     /// Lines for the key log.
@@ -61,13 +57,8 @@ pub(crate) struct StpHost {
 
 /// Maximum number of refusals and other answers that wait to be sent.
 pub(crate) const OUTGOING_MAX: usize = 1024;
-/// Maximum number of connections of unproven addresses; a further one replaces the oldest.
-const UNPROVEN_MAX: usize = 1024;
-/// Number of such connections up to which the application gets them before their addresses are proven.
-const UNPROVEN_FEW: usize = 16;
-/// Receive window of a connection of an unproven address, bytes: if it is the only one, one of a few, and one of many. A peer may send
-/// the second amount before it has an answer.
-const UNPROVEN_WINDOWS: [u64; 3] = [16 << 20, 96 << 10, 4 << 10];
+/// Number of connections that wait for the application up to which they are few.
+const WAITING_FEW: usize = 16;
 /// Receive window of a connection that the application has not accepted, bytes, and the same if many wait.
 const WAITING_WINDOW: (u64, u64) = (1 << 20, 64 << 10);
 /// Packets that a connection sends in a turn.
@@ -83,7 +74,7 @@ impl StpHost {
         entropy: Arc<dyn Entropy>,
     ) -> Self {
         let connections = Connections::new(HostMemory::new(options.memory));
-        let least_kept = options.least_kept();
+        let unproven = Unproven::new(options.memory, options.least_kept());
         let associations = match &options.security {
             Security::Sealed(config) => Some(Associations::new(now, (**config).clone(), entropy.clone())),
             Security::Insecure => None,
@@ -99,9 +90,7 @@ impl StpHost {
             accepters: Waiters::default(),
             outgoing: VecDeque::new(),
             openings: Openings::new(now, wall_ms),
-            seen: SeenBegins::default(),
-            unproven: Unproven::default(),
-            least_kept,
+            unproven,
             refused: RefusedConnections::default(),
             entropy,
             key_lines: Vec::new(),
@@ -151,7 +140,7 @@ impl StpHost {
         };
         let machine = stp::Connection::connect(self.options.stp_for(peer), ends, self.random_u32());
         let path = PeerPath::new(peer, self.options.overhead(peer), false);
-        let memory = (self.connections.memory(), self.least_kept);
+        let memory = (self.connections.memory(), self.options.least_kept());
         let Some(conn) = Conn::new(machine, path, Standing::opened_here(), memory, self.most()) else {
             let message = format!(
                 "this host's connections hold {} of the {} bytes that they may: there is no room for one more",
@@ -343,42 +332,32 @@ impl StpHost {
             return None;
         }
         let begun = (from.ip(), key.remote_port, key.instance, begin.count);
-        if plain && !self.seen.first_seen(begun) {
+        if plain && !self.unproven.first_seen(begun) {
             return None;
         }
         let mut config = self.options.stp_for(from);
-        let few = if plain { self.unproven.len() < UNPROVEN_FEW } else { self.accepted.len() < UNPROVEN_FEW };
-        let window = match (plain, self.unproven.len()) {
-            (true, 0) => UNPROVEN_WINDOWS[0],
-            (true, n) => UNPROVEN_WINDOWS[if n < UNPROVEN_FEW { 1 } else { 2 }],
-            (false, _) => {
-                if few {
-                    WAITING_WINDOW.0
-                } else {
-                    WAITING_WINDOW.1
-                }
-            }
-        };
-        let memory = self.connections.memory_of(key.channel);
-        config.window = config.window.min(window).min(memory.fair().max(self.least_kept));
+        let at_once = !plain || self.unproven.are_few();
+        let window = if plain { self.unproven.window() } else { self.waiting_window() };
+        let (memory, least) = (self.connections.memory_of(key.channel), self.options.least_kept());
+        config.window = config.window.min(window).min(memory.fair().max(least));
         let ends = Ends { local_port: key.local_port, ..Ends::default() };
         let machine = stp::Connection::listen(config, ends, self.random_u32());
         let path = PeerPath::new(from, self.options.overhead(from), plain);
-        let memory = (&memory, self.least_kept);
+        let memory = (&memory, least);
         let Some(conn) = Conn::new(machine, path, Standing::opened_by_peer(), memory, self.most()) else {
             if plain {
                 // It may come again when there is room.
-                self.seen.forget(&begun);
+                self.unproven.forget(&begun);
             }
             self.refuse_as_full(now, FullReason::Memory, key, from, to);
             return None;
         };
         let name = self.connections.insert(conn);
         self.bind(now, name.slot, *key);
-        if plain {
-            self.note_unproven(now, name, begun);
+        if plain && let Some(oldest) = self.unproven.push(name, begun) {
+            self.displace(now, oldest.slot);
         }
-        if few || !plain {
+        if at_once {
             self.offer(name.slot);
         }
         Some(name.slot)
@@ -398,11 +377,14 @@ impl StpHost {
         }
     }
 
+    fn waiting_window(&self) -> u64 {
+        if self.accepted.len() < WAITING_FEW { WAITING_WINDOW.0 } else { WAITING_WINDOW.1 }
+    }
+
     /// The application may take a connection, if it has not been told of it before.
     fn offer(&mut self, slot: usize) {
         let Some(mut conn) = self.connections.locked(slot) else { return };
-        let waiting = if self.accepted.len() < UNPROVEN_FEW { WAITING_WINDOW.0 } else { WAITING_WINDOW.1 };
-        if !conn.list(waiting) {
+        if !conn.list(self.waiting_window()) {
             return;
         }
         drop(conn);
@@ -424,22 +406,13 @@ impl StpHost {
         self.connections.touch(name.slot);
     }
 
-    /// Limits the number of connections of unproven addresses. A host that claims many addresses takes no places of proven ones.
-    fn note_unproven(&mut self, now: Time, name: Name, begun: Begun) {
-        // They keep a quarter of the budget at most.
-        let most = UNPROVEN_MAX.min((self.options.memory / 8 / self.least_kept) as usize).max(1);
-        if self.unproven.len() >= most
-            && let Some((oldest, begun)) = self.unproven.pop()
-        {
-            if let Some(mut conn) = self.connections.locked(oldest.slot) {
-                let message = "the peer has not proven its address, and others came";
-                conn.fail(Failed::new(io::ErrorKind::TimedOut, message));
-            }
-            // A peer that does have the address repeats its BGN.
-            self.seen.forget(&begun);
-            self.remove(now, oldest.slot);
+    /// Ends the connection of an unproven address that makes room for another.
+    fn displace(&mut self, now: Time, slot: usize) {
+        if let Some(mut conn) = self.connections.locked(slot) {
+            let message = "the peer has not proven its address, and others came";
+            conn.fail(Failed::new(io::ErrorKind::TimedOut, message));
         }
-        self.unproven.push(name, begun);
+        self.remove(now, slot);
     }
 
     pub(crate) fn take_events(&mut self, now: Time) {
