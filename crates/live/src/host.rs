@@ -8,8 +8,9 @@
 
 use crate::associations::{self, Associations};
 use crate::attempts::AssociationFailure;
+use crate::backlog::Backlog;
 use crate::batch::Batch;
-use crate::connection::{Conn, Failed, Key, Most, PeerChannel, PeerPath, Standing, Waiters};
+use crate::connection::{Conn, Failed, Key, Most, PeerChannel, PeerPath, Standing};
 use crate::connections::{Connections, Name, SharedConn, lock};
 use crate::entropy::{Entropy, random};
 use crate::fullness::{FullReason, RefusedConnections};
@@ -30,6 +31,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
+use std::task::{Context, Poll};
 
 /// A host.
 pub(crate) struct StpHost {
@@ -39,28 +41,21 @@ pub(crate) struct StpHost {
     pub(crate) connections: Connections,
     /// Connections that wait for an association.
     waiting: BTreeMap<u32, Vec<usize>>,
-    pub listening: bool,
-    pub accepted: VecDeque<Name>,
-    pub accepters: Waiters,
+    backlog: Backlog,
     /// Small packets that belong to no connection.
     pub(crate) outgoing: VecDeque<(SocketAddr, Option<IpAddr>, Vec<u8>)>,
     openings: Openings,
     /// Connections whose peers' addresses are not proven.
     unproven: Unproven,
-    pub(crate) refused: RefusedConnections,
     entropy: Arc<dyn Entropy>,
     /// Lines for the key log.
     pub key_lines: Vec<String>,
     /// Set if the socket is no longer usable.
-    pub broken: Option<Failed>,
+    broken: Option<Failed>,
 }
 
 /// Maximum number of refusals and other answers that wait to be sent.
 pub(crate) const OUTGOING_MAX: usize = 1024;
-/// Number of connections that wait for the application up to which they are few.
-const WAITING_FEW: usize = 16;
-/// Receive window of a connection that the application has not accepted, bytes, and the same if many wait.
-const WAITING_WINDOW: (u64, u64) = (1 << 20, 64 << 10);
 /// Packets that a connection sends in a turn.
 const TURN: usize = 64;
 
@@ -74,6 +69,7 @@ impl StpHost {
         entropy: Arc<dyn Entropy>,
     ) -> Self {
         let connections = Connections::new(HostMemory::new(options.memory));
+        let backlog = Backlog::new(options.backlog);
         let unproven = Unproven::new(options.memory, options.least_kept());
         let associations = match &options.security {
             Security::Sealed(config) => Some(Associations::new(now, (**config).clone(), entropy.clone())),
@@ -85,13 +81,10 @@ impl StpHost {
             local,
             connections,
             waiting: BTreeMap::new(),
-            listening: false,
-            accepted: VecDeque::new(),
-            accepters: Waiters::default(),
+            backlog,
             outgoing: VecDeque::new(),
             openings: Openings::new(now, wall_ms),
             unproven,
-            refused: RefusedConnections::default(),
             entropy,
             key_lines: Vec::new(),
             broken: None,
@@ -114,7 +107,7 @@ impl StpHost {
 
     /// Allows others to connect.
     pub fn listen(&mut self) {
-        self.listening = true;
+        self.backlog.open();
         if let Some(associations) = &mut self.associations {
             associations.accept(true);
         }
@@ -206,9 +199,20 @@ impl StpHost {
         }
     }
 
-    /// Passes a connection to the application, with its peer's address; `None` if it has failed in the meantime.
-    pub fn accept(&mut self) -> Option<(Name, SharedConn, SocketAddr)> {
-        while let Some(name) = self.accepted.pop_front() {
+    /// Ready with a connection for the application and its peer's address, or with an error if there will never be one.
+    pub fn poll_accept(&mut self, cx: &Context<'_>) -> Poll<io::Result<(Name, SharedConn, SocketAddr)>> {
+        if let Some(accepted) = self.accept() {
+            return Poll::Ready(Ok(accepted));
+        }
+        if let Some(broken) = &self.broken {
+            return Poll::Ready(Err(broken.error()));
+        }
+        self.backlog.wait(cx);
+        Poll::Pending
+    }
+
+    fn accept(&mut self) -> Option<(Name, SharedConn, SocketAddr)> {
+        while let Some(name) = self.backlog.pop() {
             let Some(shared) = self.connections.named(name).cloned() else { continue };
             let mut conn = lock(&shared);
             if conn.has_failed() {
@@ -266,7 +270,7 @@ impl StpHost {
             return false;
         }
         if let Some(hello) = Hello::parse(datagram)
-            && self.listening
+            && self.backlog.is_open()
             && self.outgoing.len() < OUTGOING_MAX
         {
             let echo = hello.noise[..ECHO_LEN].try_into().expect("of this length");
@@ -322,7 +326,7 @@ impl StpHost {
         let plain = matches!(key.channel, PeerChannel::Plain(_));
         // A host that never listens stays silent: over IP it also sees the packets that it has sent to itself.
         let ours = self.options.carrier == Carrier::Udp || key.local_port == self.local.port();
-        self.listening.then_some(())?;
+        self.backlog.is_open().then_some(())?;
         if !ours {
             self.refuse(key, from, to);
             return None;
@@ -337,7 +341,7 @@ impl StpHost {
         }
         let mut config = self.options.stp_for(from);
         let at_once = !plain || self.unproven.are_few();
-        let window = if plain { self.unproven.window() } else { self.waiting_window() };
+        let window = if plain { self.unproven.window() } else { self.backlog.window() };
         let (memory, least) = (self.connections.memory_of(key.channel), self.options.least_kept());
         config.window = config.window.min(window).min(memory.fair().max(least));
         let ends = Ends { local_port: key.local_port, ..Ends::default() };
@@ -366,7 +370,7 @@ impl StpHost {
     /// The reason for which there is no place for another connection of this channel.
     fn is_full_for(&self, channel: PeerChannel) -> Option<FullReason> {
         let most = self.options.connections_max;
-        if self.accepted.len() >= self.options.backlog {
+        if self.backlog.is_full() {
             Some(FullReason::Backlog)
         } else if self.connections.len() >= most {
             Some(FullReason::Connections)
@@ -377,33 +381,35 @@ impl StpHost {
         }
     }
 
-    fn waiting_window(&self) -> u64 {
-        if self.accepted.len() < WAITING_FEW { WAITING_WINDOW.0 } else { WAITING_WINDOW.1 }
+    /// Refuses a connection for which there is no place.
+    fn refuse_as_full(
+        &mut self,
+        now: Time,
+        why: FullReason,
+        key: &Key,
+        from: SocketAddr,
+        reply_from: Option<IpAddr>,
+    ) {
+        if self.backlog.refuse(now, why) {
+            self.notice(&Notice::Full(from, why));
+        }
+        self.refuse(key, from, reply_from);
     }
 
     /// The application may take a connection, if it has not been told of it before.
     fn offer(&mut self, slot: usize) {
         let Some(mut conn) = self.connections.locked(slot) else { return };
-        if !conn.list(self.waiting_window()) {
+        if !conn.list(self.backlog.window()) {
             return;
         }
         drop(conn);
-        if self.accepted.len() >= self.options.backlog {
-            let name = self.connections.name(slot);
-            self.refused.count(FullReason::Backlog);
-            self.break_off(name);
+        if self.backlog.push(self.connections.name(slot)) {
             return;
         }
-        self.accepted.push_back(self.connections.name(slot));
-        self.accepters.wake();
-    }
-
-    /// Refuses a connection that the application has not accepted.
-    fn break_off(&mut self, name: Name) {
-        if let Some(mut conn) = self.connections.locked(name.slot) {
+        if let Some(mut conn) = self.connections.locked(slot) {
             conn.refuse();
         }
-        self.connections.touch(name.slot);
+        self.connections.touch(slot);
     }
 
     /// Ends the connection of an unproven address that makes room for another.
@@ -601,9 +607,14 @@ impl StpHost {
         self.connections.lateness()
     }
 
+    /// Connections that wait to be accepted.
+    pub fn to_be_accepted(&self) -> usize {
+        self.backlog.len()
+    }
+
     /// Connections that were refused because there was no place for them.
     pub fn refused(&self) -> RefusedConnections {
-        self.refused
+        self.backlog.refused()
     }
 
     /// Fails all connections, after the socket has failed.
@@ -612,7 +623,7 @@ impl StpHost {
             lock(conn).fail(failed.clone());
         }
         self.broken = Some(failed.clone());
-        self.accepters.wake();
+        self.backlog.wake();
     }
 
     /// Handles a call of the application on a connection.

@@ -29,6 +29,7 @@
 //! | `connection` | one connection: the machine, and parts for the peer, the application and the memory |
 //! | `connections` | all connections of a host: names, keys, timers, turns |
 //! | `timers` | the timers of connections, and their lateness |
+//! | `backlog` | connections that wait to be accepted |
 //! | `fullness` | connections refused because there is no place |
 //! | `unproven` | connections without encryption whose peers are not proven |
 //! | `seen` | the BGNs seen without encryption |
@@ -43,6 +44,7 @@
 pub mod association;
 pub mod associations;
 pub mod attempts;
+mod backlog;
 pub mod batch;
 mod connection;
 mod connections;

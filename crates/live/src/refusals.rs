@@ -7,10 +7,8 @@
 //! Leaves out associations that cannot be opened (`associations`).
 
 use crate::connection::{Conn, Failed, Key, PeerChannel};
-use crate::fullness::FullReason;
 use crate::handshake::RefusalReason;
 use crate::host::{OUTGOING_MAX, StpHost};
-use crate::options::Notice;
 use crate::seal::HEADER_LEN;
 use crate::socket::{Trouble, TroubleKind};
 use bytes::Bytes;
@@ -21,22 +19,6 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 
 impl StpHost {
-    /// Refuses a connection for which there is no place.
-    pub(crate) fn refuse_as_full(
-        &mut self,
-        now: Time,
-        why: FullReason,
-        key: &Key,
-        from: SocketAddr,
-        reply_from: Option<IpAddr>,
-    ) {
-        self.refused.count(why);
-        if self.refused.is_worth_a_notice(now) {
-            self.notice(&Notice::Full(from, why));
-        }
-        self.refuse(key, from, reply_from);
-    }
-
     /// Answers a BGN that nobody waits for. The answer is shorter than the BGN.
     pub(crate) fn refuse(&mut self, key: &Key, from: SocketAddr, reply_from: Option<IpAddr>) {
         if self.outgoing.len() >= OUTGOING_MAX {

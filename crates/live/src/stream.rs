@@ -204,22 +204,14 @@ impl StpListener {
 
     /// Connections that wait to be accepted.
     pub fn waiting(&self) -> usize {
-        self.handle.0.lock().accepted.len()
+        self.handle.0.lock().to_be_accepted()
     }
 
     pub(crate) fn poll_accept(&self, cx: &Context<'_>) -> Poll<io::Result<(StpStream, SocketAddr)>> {
         let shared = &self.handle.0;
-        let mut host = shared.lock();
-        if let Some((name, conn, peer)) = host.accept() {
-            drop(host);
-            shared.kick();
-            return Poll::Ready(Ok((StpStream::new(shared, name, conn, peer), peer)));
-        }
-        if let Some(broken) = &host.broken {
-            return Poll::Ready(Err(broken.error()));
-        }
-        host.accepters.add(cx);
-        Poll::Pending
+        let (name, conn, peer) = ready!(shared.lock().poll_accept(cx))?;
+        shared.kick();
+        Poll::Ready(Ok((StpStream::new(shared, name, conn, peer), peer)))
     }
 }
 
