@@ -15,6 +15,7 @@ use crate::connections::{Connections, Name, SharedConn, lock};
 use crate::entropy::{Entropy, random};
 use crate::fullness::{FullReason, RefusedConnections};
 use crate::handshake::{ECHO_LEN, Hello, RefusalReason, parse_refusal, refusal_packet};
+use crate::loose::LoosePackets;
 use crate::memory::HostMemory;
 use crate::openings::Openings;
 use crate::options::{Notice, Options, Security};
@@ -27,7 +28,7 @@ use skyhop_transport::stp::{self, Ends};
 use skyhop_units::{Span, Time};
 use skyhop_wire::Ecn;
 use skyhop_wire::stp::{Packet, emit, parse};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -42,8 +43,7 @@ pub(crate) struct StpHost {
     /// Connections that wait for an association.
     waiting: BTreeMap<u32, Vec<usize>>,
     backlog: Backlog,
-    /// Small packets that belong to no connection.
-    pub(crate) outgoing: VecDeque<(SocketAddr, Option<IpAddr>, Vec<u8>)>,
+    pub(crate) loose: LoosePackets,
     openings: Openings,
     /// Connections whose peers' addresses are not proven.
     unproven: Unproven,
@@ -54,8 +54,6 @@ pub(crate) struct StpHost {
     broken: Option<Failed>,
 }
 
-/// Maximum number of refusals and other answers that wait to be sent.
-pub(crate) const OUTGOING_MAX: usize = 1024;
 /// Packets that a connection sends in a turn.
 const TURN: usize = 64;
 
@@ -82,7 +80,7 @@ impl StpHost {
             connections,
             waiting: BTreeMap::new(),
             backlog,
-            outgoing: VecDeque::new(),
+            loose: LoosePackets::default(),
             openings: Openings::new(now, wall_ms),
             unproven,
             entropy,
@@ -97,12 +95,12 @@ impl StpHost {
 
     /// Returns true if all connections have ended and have all answers.
     pub fn may_leave(&self, now: Time) -> bool {
-        self.connections.may_leave(now) && self.outgoing.is_empty()
+        self.connections.may_leave(now) && self.loose.is_empty()
     }
 
     /// Returns true if all connections have ended, also for their peers.
     pub fn at_rest(&self, now: Time) -> bool {
-        self.connections.at_rest(now) && self.outgoing.is_empty()
+        self.connections.at_rest(now) && self.loose.is_empty()
     }
 
     /// Allows others to connect.
@@ -244,7 +242,7 @@ impl StpHost {
         };
         let opened = associations.handle_datagram(now, from, datagram);
         while let Some((peer, packet)) = associations.poll_transmit() {
-            self.outgoing.push_back((peer, to, packet));
+            self.loose.push(peer, to, packet);
         }
         self.take_events(now);
         let Some((id, contents)) = opened else { return false };
@@ -271,10 +269,10 @@ impl StpHost {
         }
         if let Some(hello) = Hello::parse(datagram)
             && self.backlog.is_open()
-            && self.outgoing.len() < OUTGOING_MAX
+            && self.loose.has_room()
         {
             let echo = hello.noise[..ECHO_LEN].try_into().expect("of this length");
-            self.outgoing.push_back((from, to, refusal_packet(RefusalReason::PlainOnly, hello.index, &echo)));
+            self.loose.push(from, to, refusal_packet(RefusalReason::PlainOnly, hello.index, &echo));
             self.notice(&Notice::Refused(from, RefusalReason::PlainOnly));
         }
         false
@@ -480,7 +478,7 @@ impl StpHost {
             associations.handle_timeout(now);
         }
         while let Some((peer, packet)) = self.associations.as_mut().and_then(Associations::poll_transmit) {
-            self.outgoing.push_back((peer, None, packet));
+            self.loose.push(peer, None, packet);
         }
         self.take_events(now);
         while let Some(slot) = self.connections.take_due(now) {
@@ -506,11 +504,7 @@ impl StpHost {
 
     /// Appends packets to the batch until it is full or there are none. Returns true if there are more.
     pub fn fill(&mut self, now: Time, batch: &mut Batch) -> bool {
-        while let Some((to, from, packet)) = self.outgoing.pop_front() {
-            let start = batch.buffer.len();
-            batch.buffer.extend_from_slice(&packet);
-            batch.push(to, from, start);
-        }
+        self.loose.fill(batch);
         while !batch.is_full() {
             let Some(slot) = self.connections.next_turn() else { return false };
             if self.send_turn(now, slot, batch) {
@@ -588,13 +582,13 @@ impl StpHost {
         let Some(associations) = &mut self.associations else { return };
         associations.end_all();
         while let Some((peer, packet)) = associations.poll_transmit() {
-            self.outgoing.push_back((peer, None, packet));
+            self.loose.push(peer, None, packet);
         }
     }
 
     /// Returns true if nothing waits to be sent beside connections.
     pub fn has_said_all(&self) -> bool {
-        self.outgoing.is_empty()
+        self.loose.is_empty()
     }
 
     /// Bytes that connections hold.

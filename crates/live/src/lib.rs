@@ -30,6 +30,7 @@
 //! | `connections` | all connections of a host: names, keys, timers, turns |
 //! | `timers` | the timers of connections, and their lateness |
 //! | `backlog` | connections that wait to be accepted |
+//! | `loose` | packets of no connection that wait to be sent |
 //! | `fullness` | connections refused because there is no place |
 //! | `unproven` | connections without encryption whose peers are not proven |
 //! | `seen` | the BGNs seen without encryption |
@@ -61,6 +62,7 @@ mod host;
 mod kernel_address;
 pub mod key_log;
 pub mod keys;
+mod loose;
 mod lost;
 mod memory;
 mod open;

@@ -8,7 +8,7 @@
 
 use crate::connection::{Conn, Failed, Key, PeerChannel};
 use crate::handshake::RefusalReason;
-use crate::host::{OUTGOING_MAX, StpHost};
+use crate::host::StpHost;
 use crate::seal::HEADER_LEN;
 use crate::socket::{Trouble, TroubleKind};
 use bytes::Bytes;
@@ -21,7 +21,7 @@ use std::net::{IpAddr, SocketAddr};
 impl StpHost {
     /// Answers a BGN that nobody waits for. The answer is shorter than the BGN.
     pub(crate) fn refuse(&mut self, key: &Key, from: SocketAddr, reply_from: Option<IpAddr>) {
-        if self.outgoing.len() >= OUTGOING_MAX {
+        if !self.loose.has_room() {
             return;
         }
         let control = Control { end: Some(End { reason: Reason::Refused }), ..Control::default() };
@@ -46,7 +46,7 @@ impl StpHost {
                 association.seal(&mut bytes, 0);
             }
         }
-        self.outgoing.push_back((from, reply_from, bytes));
+        self.loose.push(from, reply_from, bytes);
     }
 
     /// Handles a peer's notice that it encrypts. One such packet proves nothing; three are taken as evidence.
