@@ -201,7 +201,7 @@ impl Driver {
             let mut host = shared.lock();
             self.told.try_iter().for_each(|name| host.handle_told(name));
             let mut left = host.fill(shared.clock.now(), &mut self.batch);
-            let lines = std::mem::take(&mut host.key_lines);
+            let lines = host.take_key_lines();
             let ended = shared.is_released() && host.at_rest(shared.clock.now());
             if ended {
                 host.say_goodbye();

@@ -10,16 +10,15 @@ use crate::associations::{self, Associations};
 use crate::attempts::AssociationFailure;
 use crate::backlog::Backlog;
 use crate::batch::Batch;
+use crate::channels::PeerChannels;
 use crate::connection::{Conn, Failed, Key, Most, PeerChannel, PeerPath, Standing};
 use crate::connections::{Connections, Name, SharedConn, lock};
 use crate::entropy::{Entropy, random};
 use crate::fullness::{FullReason, RefusedConnections};
-use crate::handshake::{ECHO_LEN, Hello, RefusalReason, parse_refusal, refusal_packet};
-use crate::loose::LoosePackets;
+use crate::handshake::{Hello, RefusalReason, parse_refusal};
 use crate::memory::HostMemory;
 use crate::openings::Openings;
 use crate::options::{Notice, Options, Security};
-use crate::seal::HEADER_LEN;
 use crate::socket::Carrier;
 use crate::timers::Lateness;
 use crate::unproven::Unproven;
@@ -27,8 +26,7 @@ use bytes::Bytes;
 use skyhop_transport::stp::{self, Ends};
 use skyhop_units::{Span, Time};
 use skyhop_wire::Ecn;
-use skyhop_wire::stp::{Packet, emit, parse};
-use std::collections::BTreeMap;
+use skyhop_wire::stp::{Packet, parse};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -36,20 +34,15 @@ use std::task::{Context, Poll};
 
 /// A host.
 pub(crate) struct StpHost {
-    pub options: Options,
-    pub associations: Option<Associations>,
+    pub(crate) options: Options,
     local: SocketAddr,
+    pub(crate) channels: PeerChannels,
     pub(crate) connections: Connections,
-    /// Connections that wait for an association.
-    waiting: BTreeMap<u32, Vec<usize>>,
     backlog: Backlog,
-    pub(crate) loose: LoosePackets,
     openings: Openings,
     /// Connections whose peers' addresses are not proven.
     unproven: Unproven,
     entropy: Arc<dyn Entropy>,
-    /// Lines for the key log.
-    pub key_lines: Vec<String>,
     /// Set if the socket is no longer usable.
     broken: Option<Failed>,
 }
@@ -69,22 +62,16 @@ impl StpHost {
         let connections = Connections::new(HostMemory::new(options.memory));
         let backlog = Backlog::new(options.backlog);
         let unproven = Unproven::new(options.memory, options.least_kept());
-        let associations = match &options.security {
-            Security::Sealed(config) => Some(Associations::new(now, (**config).clone(), entropy.clone())),
-            Security::Insecure => None,
-        };
+        let channels = PeerChannels::new(now, &options.security, &entropy);
         StpHost {
             options,
-            associations,
             local,
+            channels,
             connections,
-            waiting: BTreeMap::new(),
             backlog,
-            loose: LoosePackets::default(),
             openings: Openings::new(now, wall_ms),
             unproven,
             entropy,
-            key_lines: Vec::new(),
             broken: None,
         }
     }
@@ -95,20 +82,18 @@ impl StpHost {
 
     /// Returns true if all connections have ended and have all answers.
     pub fn may_leave(&self, now: Time) -> bool {
-        self.connections.may_leave(now) && self.loose.is_empty()
+        self.connections.may_leave(now) && self.has_said_all()
     }
 
     /// Returns true if all connections have ended, also for their peers.
     pub fn at_rest(&self, now: Time) -> bool {
-        self.connections.at_rest(now) && self.loose.is_empty()
+        self.connections.at_rest(now) && self.has_said_all()
     }
 
     /// Allows others to connect.
     pub fn listen(&mut self) {
         self.backlog.open();
-        if let Some(associations) = &mut self.associations {
-            associations.accept(true);
-        }
+        self.channels.listen();
     }
 
     /// Opens a connection to a port of a peer.
@@ -142,20 +127,12 @@ impl StpHost {
         };
         let name = self.connections.insert(conn);
         let conn = self.connections.named(name).expect("just put there").clone();
-        let Some(associations) = &mut self.associations else {
-            self.start(now, name.slot, PeerChannel::Plain(peer));
-            return Ok((name, conn));
-        };
-        match associations.fresh(now, peer) {
-            Some(id) => self.start(now, name.slot, PeerChannel::Sealed(id)),
-            None => {
-                // One handshake is enough for all that wait for it.
-                let begun = associations.attempts(peer).find(|id| self.waiting.contains_key(id));
-                let Some(id) = begun.or_else(|| associations.connect(now, peer)) else {
-                    self.connections.remove(name.slot);
-                    return Err(io::Error::new(io::ErrorKind::InvalidInput, "the key is no key"));
-                };
-                self.waiting.entry(id).or_default().push(name.slot);
+        match self.channels.open(now, peer, name.slot) {
+            Ok(Some(channel)) => self.start(now, name.slot, channel),
+            Ok(None) => {}
+            Err(error) => {
+                self.connections.remove(name.slot);
+                return Err(error);
             }
         }
         Ok((name, conn))
@@ -180,9 +157,7 @@ impl StpHost {
 
     fn bind(&mut self, now: Time, slot: usize, key: Key) {
         self.connections.bind(slot, key);
-        if let (Some(associations), PeerChannel::Sealed(id)) = (&mut self.associations, key.channel) {
-            associations.set_used(now, id, true);
-        }
+        self.channels.set_used(now, key.channel, true);
     }
 
     /// Removes a connection, and marks its association as unused if it was the last one.
@@ -190,10 +165,8 @@ impl StpHost {
         let channel = self.connections.locked(slot).and_then(|conn| conn.path.channel());
         self.unproven.remove(self.connections.name(slot));
         self.connections.remove(slot);
-        if let (Some(associations), Some(PeerChannel::Sealed(id))) = (&mut self.associations, channel)
-            && self.connections.of_channel(PeerChannel::Sealed(id)) == 0
-        {
-            associations.set_used(now, id, false);
+        if let Some(channel) = channel.filter(|channel| self.connections.of_channel(*channel) == 0) {
+            self.channels.set_used(now, channel, false);
         }
     }
 
@@ -237,45 +210,30 @@ impl StpHost {
         datagram: &mut [u8],
     ) -> bool {
         let len = datagram.len();
-        let Some(associations) = &mut self.associations else {
-            return self.handle_plain(now, (from, to, field), datagram);
-        };
-        let opened = associations.handle_datagram(now, from, datagram);
-        while let Some((peer, packet)) = associations.poll_transmit() {
-            self.loose.push(peer, to, packet);
-        }
+        let arrived = self.channels.handle_datagram(now, (from, to), datagram);
         self.take_events(now);
-        let Some((id, contents)) = opened else { return false };
-        let Ok(packet) = parse(&datagram[contents]) else { return false };
+        let Some((channel, contents)) = arrived else { return false };
+        let Ok(packet) = parse(&datagram[contents]) else {
+            if matches!(channel, PeerChannel::Plain(_)) {
+                self.handle_foreign(from, to, datagram);
+            }
+            return false;
+        };
         let asks = packet.poll.is_some();
-        self.deliver(now, PeerChannel::Sealed(id), (from, to, field), len, packet);
+        self.deliver(now, channel, (from, to, field), len, packet);
         asks
     }
 
-    fn handle_plain(
-        &mut self,
-        now: Time,
-        (from, to, field): (SocketAddr, Option<IpAddr>, Ecn),
-        datagram: &[u8],
-    ) -> bool {
-        if let Ok(packet) = parse(datagram) {
-            let asks = packet.poll.is_some();
-            self.deliver(now, PeerChannel::Plain(from), (from, to, field), datagram.len(), packet);
-            return asks;
-        }
+    /// Handles a datagram that is no packet of STP: perhaps from a peer that encrypts.
+    fn handle_foreign(&mut self, from: SocketAddr, to: Option<IpAddr>, datagram: &[u8]) {
         if let Some((_, echo, reason)) = parse_refusal(datagram) {
             self.handle_refusal(from, echo, reason);
-            return false;
-        }
-        if let Some(hello) = Hello::parse(datagram)
+        } else if let Some(hello) = Hello::parse(datagram)
             && self.backlog.is_open()
-            && self.loose.has_room()
+            && self.channels.refuse_hello(&hello, from, to)
         {
-            let echo = hello.noise[..ECHO_LEN].try_into().expect("of this length");
-            self.loose.push(from, to, refusal_packet(RefusalReason::PlainOnly, hello.index, &echo));
             self.notice(&Notice::Refused(from, RefusalReason::PlainOnly));
         }
-        false
     }
 
     fn deliver(
@@ -326,7 +284,7 @@ impl StpHost {
         let ours = self.options.carrier == Carrier::Udp || key.local_port == self.local.port();
         self.backlog.is_open().then_some(())?;
         if !ours {
-            self.refuse(key, from, to);
+            self.channels.refuse(key, from, to);
             return None;
         }
         if let Some(why) = self.is_full_for(key.channel) {
@@ -391,7 +349,7 @@ impl StpHost {
         if self.backlog.refuse(now, why) {
             self.notice(&Notice::Full(from, why));
         }
-        self.refuse(key, from, reply_from);
+        self.channels.refuse(key, from, reply_from);
     }
 
     /// The application may take a connection, if it has not been told of it before.
@@ -420,10 +378,10 @@ impl StpHost {
     }
 
     pub(crate) fn take_events(&mut self, now: Time) {
-        while let Some(event) = self.associations.as_mut().and_then(Associations::poll_event) {
+        while let Some(event) = self.channels.poll_event() {
             match event {
                 associations::Event::Opened { id, peer, key } => {
-                    for slot in self.waiting.remove(&id).unwrap_or_default() {
+                    for slot in self.channels.take_waiting(id) {
                         self.start(now, slot, PeerChannel::Sealed(id));
                     }
                     self.notice(&Notice::Opened(peer, key));
@@ -435,7 +393,7 @@ impl StpHost {
                         AssociationFailure::NotStp => io::ErrorKind::InvalidData,
                         AssociationFailure::NoAnswer => io::ErrorKind::TimedOut,
                     };
-                    for slot in self.waiting.remove(&id).unwrap_or_default() {
+                    for slot in self.channels.take_waiting(id) {
                         if let Some(mut conn) = self.connections.locked(slot) {
                             let failed = conn.failure(kind, why);
                             conn.fail(failed);
@@ -459,7 +417,7 @@ impl StpHost {
                     self.notice(&Notice::Moved(peer));
                 }
                 associations::Event::Refused { from, reason } => self.notice(&Notice::Refused(from, reason)),
-                associations::Event::Keys(line) => self.key_lines.push(line),
+                associations::Event::Keys(line) => self.channels.log_keys(line),
             }
         }
     }
@@ -472,14 +430,7 @@ impl StpHost {
 
     /// Serves the timers that are due at `now`.
     pub fn handle_timeout(&mut self, now: Time) {
-        if let Some(associations) = &mut self.associations
-            && associations.poll_timeout().is_some_and(|at| at <= now)
-        {
-            associations.handle_timeout(now);
-        }
-        while let Some((peer, packet)) = self.associations.as_mut().and_then(Associations::poll_transmit) {
-            self.loose.push(peer, None, packet);
-        }
+        self.channels.handle_timeout(now);
         self.take_events(now);
         while let Some(slot) = self.connections.take_due(now) {
             if let Some(mut conn) = self.connections.locked(slot) {
@@ -491,8 +442,7 @@ impl StpHost {
 
     /// Time of the next timer.
     pub fn poll_timeout(&self) -> Option<Time> {
-        let associations = self.associations.as_ref().and_then(Associations::poll_timeout);
-        self.connections.poll_timeout().into_iter().chain(associations).min()
+        self.connections.poll_timeout().into_iter().chain(self.channels.poll_timeout()).min()
     }
 
     /// Takes the events of a connection.
@@ -504,7 +454,7 @@ impl StpHost {
 
     /// Appends packets to the batch until it is full or there are none. Returns true if there are more.
     pub fn fill(&mut self, now: Time, batch: &mut Batch) -> bool {
-        self.loose.fill(batch);
+        self.channels.fill(batch);
         while !batch.is_full() {
             let Some(slot) = self.connections.next_turn() else { return false };
             if self.send_turn(now, slot, batch) {
@@ -536,18 +486,10 @@ impl StpHost {
             let field = conn.machine.ecn_field(&packet);
             let start = batch.buffer.len();
             let fragments = packet.data.is_some() && packet.wire_len() > conn.machine.packet_size() as usize;
-            match channel {
-                PeerChannel::Plain(_) => emit(&packet, &mut batch.buffer),
-                PeerChannel::Sealed(id) => {
-                    let Some(association) = self.associations.as_mut().and_then(|a| a.get_mut(id)) else {
-                        drop(conn);
-                        self.strand(slot);
-                        return false;
-                    };
-                    batch.buffer.resize(start + HEADER_LEN, 0);
-                    emit(&packet, &mut batch.buffer);
-                    association.seal(&mut batch.buffer, start);
-                }
+            if !self.channels.write(channel, &packet, &mut batch.buffer) {
+                drop(conn);
+                self.strand(slot);
+                return false;
             }
             conn.path.sent(batch.buffer.len() - start);
             let (to, from) = conn.path.addresses();
@@ -579,16 +521,22 @@ impl StpHost {
 
     /// Ends all associations; nothing more is sent in them.
     pub fn say_goodbye(&mut self) {
-        let Some(associations) = &mut self.associations else { return };
-        associations.end_all();
-        while let Some((peer, packet)) = associations.poll_transmit() {
-            self.loose.push(peer, None, packet);
-        }
+        self.channels.end_all();
     }
 
     /// Returns true if nothing waits to be sent beside connections.
     pub fn has_said_all(&self) -> bool {
-        self.loose.is_empty()
+        self.channels.has_said_all()
+    }
+
+    /// Takes the lines for the key log.
+    pub fn take_key_lines(&mut self) -> Vec<String> {
+        self.channels.take_key_lines()
+    }
+
+    /// The associations; `None` without encryption.
+    pub fn associations(&self) -> Option<&Associations> {
+        self.channels.associations()
     }
 
     /// Bytes that connections hold.
@@ -634,7 +582,7 @@ impl StpHost {
         let nowhere = conn.path.channel().is_none();
         if nowhere {
             drop(conn);
-            self.waiting.values_mut().for_each(|slots| slots.retain(|slot| *slot != name.slot));
+            self.channels.wait_no_more(name.slot);
             self.connections.remove(name.slot);
         } else {
             conn.take_events();

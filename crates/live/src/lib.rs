@@ -31,6 +31,7 @@
 //! | `timers` | the timers of connections, and their lateness |
 //! | `backlog` | connections that wait to be accepted |
 //! | `loose` | packets of no connection that wait to be sent |
+//! | `channels` | the channels to peers: associations, or bare addresses |
 //! | `fullness` | connections refused because there is no place |
 //! | `unproven` | connections without encryption whose peers are not proven |
 //! | `seen` | the BGNs seen without encryption |
@@ -47,6 +48,7 @@ pub mod associations;
 pub mod attempts;
 mod backlog;
 pub mod batch;
+mod channels;
 mod connection;
 mod connections;
 mod control;

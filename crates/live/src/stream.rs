@@ -167,7 +167,7 @@ impl Endpoint {
 
     /// Associations that are open.
     pub fn associations(&self) -> usize {
-        self.handle.0.lock().associations.as_ref().map_or(0, |associations| associations.len())
+        self.handle.0.lock().associations().map_or(0, |associations| associations.len())
     }
 
     /// Lateness of this endpoint's timers so far: it shows a machine that is too busy, which the protocol's counters do not.
@@ -177,7 +177,7 @@ impl Endpoint {
 
     /// Counters of sealed packets so far; `None` without encryption.
     pub fn counters(&self) -> Option<Counters> {
-        self.handle.0.lock().associations.as_ref().map(|associations| associations.counters())
+        self.handle.0.lock().associations().map(|associations| associations.counters())
     }
 }
 
