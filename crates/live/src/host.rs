@@ -19,7 +19,8 @@ use crate::handshake::{Hello, RefusalReason, parse_refusal};
 use crate::memory::HostMemory;
 use crate::openings::Openings;
 use crate::options::{Notice, Options, Security};
-use crate::socket::Carrier;
+use crate::refusals;
+use crate::socket::{Carrier, Trouble, TroubleKind};
 use crate::timers::Lateness;
 use crate::unproven::Unproven;
 use bytes::Bytes;
@@ -34,10 +35,10 @@ use std::task::{Context, Poll};
 
 /// A host.
 pub(crate) struct StpHost {
-    pub(crate) options: Options,
+    options: Options,
     local: SocketAddr,
-    pub(crate) channels: PeerChannels,
-    pub(crate) connections: Connections,
+    channels: PeerChannels,
+    connections: Connections,
     backlog: Backlog,
     openings: Openings,
     /// Connections whose peers' addresses are not proven.
@@ -143,7 +144,7 @@ impl StpHost {
     }
 
     /// Assigns a channel to a connection, for its packets.
-    pub(crate) fn start(&mut self, now: Time, slot: usize, channel: PeerChannel) {
+    fn start(&mut self, now: Time, slot: usize, channel: PeerChannel) {
         let Some(conn) = self.connections.locked(slot) else { return };
         let Ends { local_port, remote_port, instance, .. } = conn.machine.ends();
         drop(conn);
@@ -227,7 +228,7 @@ impl StpHost {
     /// Handles a datagram that is no packet of STP: perhaps from a peer that encrypts.
     fn handle_foreign(&mut self, from: SocketAddr, to: Option<IpAddr>, datagram: &[u8]) {
         if let Some((_, echo, reason)) = parse_refusal(datagram) {
-            self.handle_refusal(from, echo, reason);
+            refusals::count(&self.connections, from, echo, reason);
         } else if let Some(hello) = Hello::parse(datagram)
             && self.backlog.is_open()
             && self.channels.refuse_hello(&hello, from, to)
@@ -377,7 +378,7 @@ impl StpHost {
         self.remove(now, slot);
     }
 
-    pub(crate) fn take_events(&mut self, now: Time) {
+    fn take_events(&mut self, now: Time) {
         while let Some(event) = self.channels.poll_event() {
             match event {
                 associations::Event::Opened { id, peer, key } => {
@@ -397,8 +398,8 @@ impl StpHost {
                         if let Some(mut conn) = self.connections.locked(slot) {
                             let failed = conn.failure(kind, why);
                             conn.fail(failed);
+                            conn.take_events();
                         }
-                        self.settle(slot);
                     }
                 }
                 associations::Event::Unanswered { peer } => {
@@ -407,7 +408,12 @@ impl StpHost {
                     }
                 }
                 associations::Event::Lost { id, instead } => self.lose(now, id, instead),
-                associations::Event::Ended { id } => self.handle_ended(now, id),
+                associations::Event::Ended { id } => {
+                    // Its last packets may still be in flight; a connection whose peer stays silent fails.
+                    let message = "the peer has ended its association with this host";
+                    let (channel, kind) = (PeerChannel::Sealed(id), io::ErrorKind::ConnectionReset);
+                    refusals::hint(&mut self.connections, now, channel, kind, message);
+                }
                 associations::Event::Moved { id, peer } => {
                     for slot in self.connections.slots_of(PeerChannel::Sealed(id)) {
                         if let Some(mut conn) = self.connections.locked(slot) {
@@ -422,10 +428,37 @@ impl StpHost {
         }
     }
 
+    /// Handles a peer's loss of an association with all of its connections. Connections of which the peer never knew begin again in another
+    /// association.
+    fn lose(&mut self, now: Time, id: u32, instead: u32) {
+        for slot in self.connections.slots_of(PeerChannel::Sealed(id)) {
+            if self.connections.locked(slot).is_some_and(|conn| conn.is_news_to_peer()) {
+                self.start(now, slot, PeerChannel::Sealed(instead));
+                continue;
+            }
+            refusals::reset(&self.connections, slot, "the peer was restarted, and this connection is lost");
+            self.connections.touch(slot);
+        }
+    }
+
     pub fn notice(&self, notice: &Notice) {
         if let Some(take) = &self.options.notices {
             take(notice);
         }
+    }
+
+    /// Handles an error that the network reported to the kernel.
+    pub fn handle_trouble(&mut self, now: Time, trouble: &Trouble) {
+        if trouble.kind == TroubleKind::Unreachable {
+            self.channels.handle_unreachable(now, trouble.to, &trouble.quote);
+            self.take_events(now);
+        }
+        refusals::weigh(&mut self.connections, &self.channels, now, trouble, self.options.least_mtu());
+    }
+
+    /// Handles the interface's report that it does not carry datagrams of so many bytes to a peer.
+    pub fn handle_too_big(&mut self, peer: SocketAddr, len: usize) {
+        refusals::too_big(&self.connections, &self.channels, peer, len, self.options.least_mtu());
     }
 
     /// Serves the timers that are due at `now`.
@@ -443,13 +476,6 @@ impl StpHost {
     /// Time of the next timer.
     pub fn poll_timeout(&self) -> Option<Time> {
         self.connections.poll_timeout().into_iter().chain(self.channels.poll_timeout()).min()
-    }
-
-    /// Takes the events of a connection.
-    pub(crate) fn settle(&mut self, slot: usize) {
-        if let Some(mut conn) = self.connections.locked(slot) {
-            conn.take_events();
-        }
     }
 
     /// Appends packets to the batch until it is full or there are none. Returns true if there are more.
@@ -488,7 +514,10 @@ impl StpHost {
             let fragments = packet.data.is_some() && packet.wire_len() > conn.machine.packet_size() as usize;
             if !self.channels.write(channel, &packet, &mut batch.buffer) {
                 drop(conn);
-                self.strand(slot);
+                refusals::reset(&self.connections, slot, "the association with the peer is over");
+                if self.connections.locked(slot).is_some_and(|conn| conn.is_over()) {
+                    self.connections.remove(slot);
+                }
                 return false;
             }
             conn.path.sent(batch.buffer.len() - start);
