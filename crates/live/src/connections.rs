@@ -6,7 +6,7 @@
 use crate::connection::{Conn, Key, PeerChannel};
 use crate::memory::HostMemory;
 use crate::timers::{ConnectionTimers, Lateness};
-use skyhop_units::Time;
+use skyhop_units::{Span, Time};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -187,8 +187,24 @@ impl Connections {
         Some(slot)
     }
 
+    /// Ends the turn of a connection that has nothing more to send. Returns true if it is over.
+    pub fn rest(&mut self, now: Time, slot: usize) -> bool {
+        let Some(mut conn) = self.locked(slot) else { return false };
+        conn.take_events();
+        let due = conn.poll_timeout();
+        if conn.is_over() && due.is_none() {
+            return true;
+        }
+        // A timer in the past would make the loop run without rest.
+        let due = due.map(|at| at.max(now + Span::from_micros(20)));
+        conn.turn.schedule(due);
+        drop(conn);
+        self.set_timer(slot, due);
+        false
+    }
+
     /// Sets a connection's timer, in place of an earlier one.
-    pub fn set_timer(&mut self, slot: usize, due: Option<Time>) {
+    fn set_timer(&mut self, slot: usize, due: Option<Time>) {
         let set = &mut self.slots[slot];
         if set.conn.is_none() || set.timer == due {
             return;
@@ -206,8 +222,18 @@ impl Connections {
         self.timers.first()
     }
 
+    /// Serves the timers that are due at `now`; their connections get a turn.
+    pub fn handle_timeout(&mut self, now: Time) {
+        while let Some(slot) = self.take_due(now) {
+            if let Some(mut conn) = self.locked(slot) {
+                conn.handle_timeout(now);
+            }
+            self.touch(slot);
+        }
+    }
+
     /// Removes the first timer that is due by `now`; returns its slot.
-    pub fn take_due(&mut self, now: Time) -> Option<usize> {
+    fn take_due(&mut self, now: Time) -> Option<usize> {
         let slot = self.timers.take_due(now)?;
         self.slots[slot].timer = None;
         Some(slot)

@@ -25,7 +25,7 @@ use crate::timers::Lateness;
 use crate::unproven::Unproven;
 use bytes::Bytes;
 use skyhop_transport::stp::{self, Ends};
-use skyhop_units::{Span, Time};
+use skyhop_units::Time;
 use skyhop_wire::Ecn;
 use skyhop_wire::stp::{Packet, parse};
 use std::io;
@@ -465,12 +465,7 @@ impl StpHost {
     pub fn handle_timeout(&mut self, now: Time) {
         self.channels.handle_timeout(now);
         self.take_events(now);
-        while let Some(slot) = self.connections.take_due(now) {
-            if let Some(mut conn) = self.connections.locked(slot) {
-                conn.handle_timeout(now);
-            }
-            self.connections.touch(slot);
-        }
+        self.connections.handle_timeout(now);
     }
 
     /// Time of the next timer.
@@ -506,7 +501,9 @@ impl StpHost {
         for _ in 0..TURN {
             let Some(packet) = conn.poll_transmit(now) else {
                 drop(conn);
-                self.rest(now, slot);
+                if self.connections.rest(now, slot) {
+                    self.remove(now, slot);
+                }
                 return false;
             };
             let field = conn.machine.ecn_field(&packet);
@@ -530,22 +527,6 @@ impl StpHost {
         }
         conn.take_events();
         true
-    }
-
-    /// Ends the turn of a connection that has nothing more to send.
-    fn rest(&mut self, now: Time, slot: usize) {
-        let Some(mut conn) = self.connections.locked(slot) else { return };
-        conn.take_events();
-        let due = conn.poll_timeout();
-        if conn.is_over() && due.is_none() {
-            drop(conn);
-            return self.remove(now, slot);
-        }
-        // A timer in the past would make the loop run without rest.
-        let due = due.map(|at| at.max(now + Span::from_micros(20)));
-        conn.turn.schedule(due);
-        drop(conn);
-        self.connections.set_timer(slot, due);
     }
 
     /// Ends all associations; nothing more is sent in them.
