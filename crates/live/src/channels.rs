@@ -4,7 +4,7 @@
 
 use crate::associations::{Associations, Event};
 use crate::batch::Batch;
-use crate::connection::{Key, PeerChannel};
+use crate::connection::{Conn, Key, PeerChannel};
 use crate::connections::Connections;
 use crate::entropy::Entropy;
 use crate::handshake::{ECHO_LEN, Hello, RefusalReason, refusal_packet};
@@ -20,6 +20,20 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::ops::Range;
 use std::sync::Arc;
+
+/// Packets that a connection sends in a turn.
+const TURN: usize = 64;
+
+/// The end of a connection's turn to send.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TurnEnd {
+    /// It has sent as many packets as it may, and may have more.
+    Spent,
+    /// It has nothing more to send.
+    Rest,
+    /// Its association is over.
+    Stranded,
+}
 
 /// The channels of a host.
 pub(crate) struct PeerChannels {
@@ -162,8 +176,36 @@ impl PeerChannels {
         std::mem::take(&mut self.key_lines)
     }
 
+    /// Appends the packets of a connection's turn to a batch.
+    pub fn send_turn(
+        &mut self,
+        now: Time,
+        channel: PeerChannel,
+        conn: &mut Conn,
+        batch: &mut Batch,
+    ) -> TurnEnd {
+        for _ in 0..TURN {
+            let Some(packet) = conn.poll_transmit(now) else { return TurnEnd::Rest };
+            let field = conn.machine.ecn_field(&packet);
+            let start = batch.buffer.len();
+            let fragments = packet.data.is_some() && packet.wire_len() > conn.machine.packet_size() as usize;
+            if !self.write(channel, &packet, &mut batch.buffer) {
+                return TurnEnd::Stranded;
+            }
+            conn.path.sent(batch.buffer.len() - start);
+            let (to, from) = conn.path.addresses();
+            if fragments {
+                batch.push_fragmentable(to, from, start, field);
+            } else {
+                batch.push_with(to, from, start, field);
+            }
+        }
+        conn.take_events();
+        TurnEnd::Spent
+    }
+
     /// Appends a connection's packet to a buffer, sealed if there is encryption. Returns false if the association is over.
-    pub fn write(&mut self, channel: PeerChannel, packet: &Packet<Bytes>, buffer: &mut Vec<u8>) -> bool {
+    fn write(&mut self, channel: PeerChannel, packet: &Packet<Bytes>, buffer: &mut Vec<u8>) -> bool {
         match channel {
             PeerChannel::Plain(_) => emit(packet, buffer),
             PeerChannel::Sealed(id) => {
@@ -240,7 +282,7 @@ impl PeerChannels {
 mod tests {
     use super::*;
     use crate::associations::Config;
-    use crate::connection::{Conn, Most, PeerPath, Standing};
+    use crate::connection::{Most, PeerPath, Standing};
     use crate::entropy::SystemEntropy;
     use crate::keys::Keys;
     use crate::memory::HostMemory;

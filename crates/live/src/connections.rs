@@ -1,7 +1,7 @@
 //! All connections of a host: slots with names, the assignment of packets, timers, and turns to send.
 //!
 //! Slots are reused; a generation distinguishes a name for an earlier connection.
-//! Leaves out sending in a turn (`host`).
+//! Leaves out the packets of a turn (`channels`).
 
 use crate::connection::{Conn, Key, PeerChannel};
 use crate::memory::HostMemory;

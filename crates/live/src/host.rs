@@ -10,7 +10,7 @@ use crate::associations::{self, Associations};
 use crate::attempts::AssociationFailure;
 use crate::backlog::Backlog;
 use crate::batch::Batch;
-use crate::channels::PeerChannels;
+use crate::channels::{PeerChannels, TurnEnd};
 use crate::connection::{Conn, Failed, Key, Most, PeerChannel, PeerPath, Standing};
 use crate::connections::{Connections, Name, SharedConn, lock};
 use crate::entropy::{Entropy, random};
@@ -47,9 +47,6 @@ pub(crate) struct StpHost {
     /// Set if the socket is no longer usable.
     broken: Option<Failed>,
 }
-
-/// Packets that a connection sends in a turn.
-const TURN: usize = 64;
 
 impl StpHost {
     /// A host at time `now`, which is `wall_ms` since 1970.
@@ -498,35 +495,23 @@ impl StpHost {
             }
             return false;
         };
-        for _ in 0..TURN {
-            let Some(packet) = conn.poll_transmit(now) else {
-                drop(conn);
+        let end = self.channels.send_turn(now, channel, &mut conn, batch);
+        drop(conn);
+        match end {
+            TurnEnd::Spent => return true,
+            TurnEnd::Rest => {
                 if self.connections.rest(now, slot) {
                     self.remove(now, slot);
                 }
-                return false;
-            };
-            let field = conn.machine.ecn_field(&packet);
-            let start = batch.buffer.len();
-            let fragments = packet.data.is_some() && packet.wire_len() > conn.machine.packet_size() as usize;
-            if !self.channels.write(channel, &packet, &mut batch.buffer) {
-                drop(conn);
+            }
+            TurnEnd::Stranded => {
                 refusals::reset(&self.connections, slot, "the association with the peer is over");
                 if self.connections.locked(slot).is_some_and(|conn| conn.is_over()) {
                     self.connections.remove(slot);
                 }
-                return false;
-            }
-            conn.path.sent(batch.buffer.len() - start);
-            let (to, from) = conn.path.addresses();
-            if fragments {
-                batch.push_fragmentable(to, from, start, field);
-            } else {
-                batch.push_with(to, from, start, field);
             }
         }
-        conn.take_events();
-        true
+        false
     }
 
     /// Ends all associations; nothing more is sent in them.
