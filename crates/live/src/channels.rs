@@ -371,7 +371,7 @@ mod tests {
     fn a_quote_counts_if_it_has_the_names_of_a_connection() {
         let channels = channels(&Security::Insecure);
         let memory = HostMemory::new(1 << 20);
-        let mut connections = Connections::new(memory.clone());
+        let mut connections = Connections::new(memory.clone(), 1);
         let machine = stp::Connection::connect(stp::Config::default(), stp::Ends::default(), 1);
         let path = PeerPath::new(address(2), 28, false);
         let most = Most { received: 1 << 20, written: 1 << 20 };

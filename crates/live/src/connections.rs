@@ -50,11 +50,12 @@ pub(crate) struct Connections {
     timers: ConnectionTimers,
     dirty: VecDeque<usize>,
     memory: Arc<HostMemory>,
+    max: usize,
 }
 
 impl Connections {
-    /// A table whose connections share a budget.
-    pub fn new(memory: Arc<HostMemory>) -> Self {
+    /// A table for at most so many connections, which share a budget.
+    pub fn new(memory: Arc<HostMemory>, max: usize) -> Self {
         Connections {
             slots: Vec::new(),
             free: Vec::new(),
@@ -63,12 +64,23 @@ impl Connections {
             timers: ConnectionTimers::default(),
             dirty: VecDeque::new(),
             memory,
+            max,
         }
     }
 
     /// The number of connections.
-    pub fn len(&self) -> usize {
+    fn len(&self) -> usize {
         self.slots.len() - self.free.len()
+    }
+
+    /// Returns true if there is no place for another one.
+    pub fn is_full(&self) -> bool {
+        self.len() >= self.max
+    }
+
+    /// Returns true if one channel has as many of the places as it may have.
+    pub fn is_full_for(&self, channel: PeerChannel) -> bool {
+        self.of_channel(channel) >= self.max / 4 * 3
     }
 
     /// The number of connections of a channel.
@@ -287,7 +299,7 @@ mod tests {
 
     #[test]
     fn a_slot_is_used_again_and_the_name_before_finds_nothing() {
-        let mut table = Connections::new(HostMemory::new(1 << 20));
+        let mut table = Connections::new(HostMemory::new(1 << 20), 16);
         let first = table.insert(conn());
         table.remove(first.slot);
         let second = table.insert(conn());
@@ -303,7 +315,7 @@ mod tests {
 
     #[test]
     fn a_connection_has_one_key_and_takes_it_along() {
-        let mut table = Connections::new(HostMemory::new(1 << 20));
+        let mut table = Connections::new(HostMemory::new(1 << 20), 16);
         let slot = table.insert(conn()).slot;
         table.bind(slot, key(1));
         table.bind(slot, key(2));
@@ -315,9 +327,22 @@ mod tests {
     }
 
     #[test]
+    fn a_table_and_three_quarters_of_it_for_one_channel_may_be_full() {
+        let mut table = Connections::new(HostMemory::new(1 << 20), 4);
+        for port in 0..4 {
+            assert!(!table.is_full() && table.is_full_for(key(0).channel) == (port == 3));
+            let slot = table.insert(conn()).slot;
+            table.bind(slot, key(port));
+        }
+        assert!(table.is_full());
+        table.remove(0);
+        assert!(!table.is_full() && table.len() == 3);
+    }
+
+    #[test]
     fn timers_come_in_order_once_and_a_new_one_takes_the_place_of_the_old() {
         let at = Time::from_nanos;
-        let mut table = Connections::new(HostMemory::new(1 << 20));
+        let mut table = Connections::new(HostMemory::new(1 << 20), 16);
         let [a, b, c] = [(); 3].map(|()| table.insert(conn()).slot);
         table.set_timer(a, Some(at(30)));
         table.set_timer(b, Some(at(10)));
@@ -338,7 +363,7 @@ mod tests {
 
     #[test]
     fn who_is_touched_twice_has_one_turn_and_turns_come_in_order() {
-        let mut table = Connections::new(HostMemory::new(1 << 20));
+        let mut table = Connections::new(HostMemory::new(1 << 20), 16);
         let [a, b] = [(); 2].map(|()| table.insert(conn()).slot);
         for slot in [b, a, b] {
             table.touch(slot);

@@ -57,7 +57,7 @@ impl StpHost {
         local: SocketAddr,
         entropy: Arc<dyn Entropy>,
     ) -> Self {
-        let connections = Connections::new(HostMemory::new(options.memory));
+        let connections = Connections::new(HostMemory::new(options.memory), options.connections_max);
         let backlog = Backlog::new(options.backlog);
         let unproven = Unproven::new(options.memory, options.least_kept());
         let channels = PeerChannels::new(now, &options.security, &entropy);
@@ -99,7 +99,7 @@ impl StpHost {
         if let Some(broken) = &self.broken {
             return Err(broken.error());
         }
-        if self.connections.len() >= self.options.connections_max {
+        if self.connections.is_full() {
             return Err(io::Error::new(
                 io::ErrorKind::QuotaExceeded,
                 "this host has as many connections as it may",
@@ -323,12 +323,11 @@ impl StpHost {
 
     /// The reason for which there is no place for another connection of this channel.
     fn is_full_for(&self, channel: PeerChannel) -> Option<FullReason> {
-        let most = self.options.connections_max;
         if self.backlog.is_full() {
             Some(FullReason::Backlog)
-        } else if self.connections.len() >= most {
+        } else if self.connections.is_full() {
             Some(FullReason::Connections)
-        } else if self.connections.of_channel(channel) >= most / 4 * 3 {
+        } else if self.connections.is_full_for(channel) {
             Some(FullReason::Association)
         } else {
             None
