@@ -13,7 +13,7 @@ use crate::batch::Batch;
 use crate::channels::{PeerChannels, TurnEnd};
 use crate::connection::{Conn, Failed, Key, Most, PeerChannel, PeerPath, Standing};
 use crate::connections::{Connections, Name, SharedConn, lock};
-use crate::entropy::{Entropy, random};
+use crate::entropy::Entropy;
 use crate::fullness::{FullReason, RefusedConnections};
 use crate::handshake::{Hello, RefusalReason, parse_refusal};
 use crate::memory::HostMemory;
@@ -24,7 +24,7 @@ use crate::socket::{Carrier, Trouble, TroubleKind};
 use crate::timers::Lateness;
 use crate::unproven::Unproven;
 use bytes::Bytes;
-use skyhop_transport::stp::{self, Ends};
+use skyhop_transport::stp::Ends;
 use skyhop_units::Time;
 use skyhop_wire::Ecn;
 use skyhop_wire::stp::{Packet, parse};
@@ -43,7 +43,6 @@ pub(crate) struct StpHost {
     openings: Openings,
     /// Connections whose peers' addresses are not proven.
     unproven: Unproven,
-    entropy: Arc<dyn Entropy>,
     /// Set if the socket is no longer usable.
     broken: Option<Failed>,
 }
@@ -67,9 +66,8 @@ impl StpHost {
             channels,
             connections,
             backlog,
-            openings: Openings::new(now, wall_ms),
+            openings: Openings::new(now, wall_ms, entropy),
             unproven,
-            entropy,
             broken: None,
         }
     }
@@ -105,14 +103,7 @@ impl StpHost {
                 "this host has as many connections as it may",
             ));
         }
-        let ends = Ends {
-            // The upper half, so that the first byte of an STP packet from here is never below 128.
-            local_port: self.random_u32() as u16 | 0x8000,
-            remote_port: port,
-            instance: self.random_u32() as u16,
-            count: self.openings.next_count(now),
-        };
-        let machine = stp::Connection::connect(self.options.stp_for(peer), ends, self.random_u32());
+        let machine = self.openings.active(now, self.options.stp_for(peer), port);
         let path = PeerPath::new(peer, self.options.overhead(peer), false);
         let memory = (self.connections.memory(), self.options.least_kept());
         let Some(conn) = Conn::new(machine, path, Standing::opened_here(), memory, self.most()) else {
@@ -134,10 +125,6 @@ impl StpHost {
             }
         }
         Ok((name, conn))
-    }
-
-    fn random_u32(&self) -> u32 {
-        u32::from_be_bytes(random(&*self.entropy))
     }
 
     /// Assigns a channel to a connection, for its packets.
@@ -298,8 +285,7 @@ impl StpHost {
         let window = if plain { self.unproven.window() } else { self.backlog.window() };
         let (memory, least) = (self.connections.memory_of(key.channel), self.options.least_kept());
         config.window = config.window.min(window).min(memory.fair().max(least));
-        let ends = Ends { local_port: key.local_port, ..Ends::default() };
-        let machine = stp::Connection::listen(config, ends, self.random_u32());
+        let machine = self.openings.passive(config, key.local_port);
         let path = PeerPath::new(from, self.options.overhead(from), plain);
         let memory = (&memory, least);
         let Some(conn) = Conn::new(machine, path, Standing::opened_by_peer(), memory, self.most()) else {

@@ -35,7 +35,7 @@
 //! | `fullness` | connections refused because there is no place |
 //! | `unproven` | connections without encryption whose peers are not proven |
 //! | `seen` | the BGNs seen without encryption |
-//! | `openings` | the counts of BGNs sent |
+//! | `openings` | active and passive opening, the counts of BGNs |
 //! | `refusals` | evidence against a connection: unproven answers, ICMP |
 //! | `host` | all connections of a socket, stepped |
 //! | `engine` | a host with associations that carry streams, for another driver |
