@@ -9,6 +9,7 @@ use crate::handshake::{Initiator, RefusalReason};
 use skyhop_units::Time;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::io;
 use std::net::SocketAddr;
 
 /// Reason for which an association was not opened.
@@ -35,6 +36,18 @@ impl fmt::Display for AssociationFailure {
             AssociationFailure::NoAnswer => f.write_str(
                 "no answer: no such host, a firewall in between, or no \"skyhop stp serve\" at that port",
             ),
+        }
+    }
+}
+
+impl AssociationFailure {
+    /// The kind of error that the application sees.
+    pub(crate) fn kind(self) -> io::ErrorKind {
+        match self {
+            AssociationFailure::Refused(_) => io::ErrorKind::PermissionDenied,
+            AssociationFailure::Unreachable => io::ErrorKind::ConnectionRefused,
+            AssociationFailure::NotStp => io::ErrorKind::InvalidData,
+            AssociationFailure::NoAnswer => io::ErrorKind::TimedOut,
         }
     }
 }

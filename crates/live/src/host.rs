@@ -7,7 +7,6 @@
 //! Leaves out the socket and the thread (`driver`), and evidence against a connection (`refusals`).
 
 use crate::associations::{self, Associations};
-use crate::attempts::AssociationFailure;
 use crate::backlog::Backlog;
 use crate::batch::Batch;
 use crate::channels::{PeerChannels, TurnEnd};
@@ -370,19 +369,7 @@ impl StpHost {
                     self.notice(&Notice::Opened(peer, key));
                 }
                 associations::Event::Failed { id, why } => {
-                    let kind = match why {
-                        AssociationFailure::Refused(_) => io::ErrorKind::PermissionDenied,
-                        AssociationFailure::Unreachable => io::ErrorKind::ConnectionRefused,
-                        AssociationFailure::NotStp => io::ErrorKind::InvalidData,
-                        AssociationFailure::NoAnswer => io::ErrorKind::TimedOut,
-                    };
-                    for slot in self.channels.take_waiting(id) {
-                        if let Some(mut conn) = self.connections.locked(slot) {
-                            let failed = conn.failure(kind, why);
-                            conn.fail(failed);
-                            conn.take_events();
-                        }
-                    }
+                    refusals::fail(&self.connections, self.channels.take_waiting(id), why);
                 }
                 associations::Event::Unanswered { peer } => {
                     if let Security::Sealed(config) = &self.options.security {
@@ -390,12 +377,7 @@ impl StpHost {
                     }
                 }
                 associations::Event::Lost { id, instead } => self.lose(now, id, instead),
-                associations::Event::Ended { id } => {
-                    // Its last packets may still be in flight; a connection whose peer stays silent fails.
-                    let message = "the peer has ended its association with this host";
-                    let (channel, kind) = (PeerChannel::Sealed(id), io::ErrorKind::ConnectionReset);
-                    refusals::hint(&mut self.connections, now, channel, kind, message);
-                }
+                associations::Event::Ended { id } => refusals::doubt(&mut self.connections, now, id),
                 associations::Event::Moved { id, peer } => {
                     for slot in self.connections.slots_of(PeerChannel::Sealed(id)) {
                         if let Some(mut conn) = self.connections.locked(slot) {

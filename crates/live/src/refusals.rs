@@ -5,6 +5,7 @@
 //! Differs: even then it is a hint, which counts if nothing arrives from the peer for a while.
 //! Leaves out associations that cannot be opened (`associations`), and what is answered (`channels`).
 
+use crate::attempts::AssociationFailure;
 use crate::channels::PeerChannels;
 use crate::connection::{Failed, PeerChannel};
 use crate::connections::Connections;
@@ -76,7 +77,7 @@ pub(crate) fn too_big(
 }
 
 /// Records unproven evidence against the connections of a channel.
-pub(crate) fn hint(
+fn hint(
     connections: &mut Connections,
     now: Time,
     channel: PeerChannel,
@@ -89,6 +90,23 @@ pub(crate) fn hint(
             conn.hint(now, failed);
         }
         connections.touch(slot);
+    }
+}
+
+/// Records the end of an association by the peer. Its last packets may still be in flight; a connection whose peer stays silent fails.
+pub(crate) fn doubt(connections: &mut Connections, now: Time, id: u32) {
+    let message = "the peer has ended its association with this host";
+    hint(connections, now, PeerChannel::Sealed(id), io::ErrorKind::ConnectionReset, message);
+}
+
+/// Fails the connections in these slots, whose association was not opened.
+pub(crate) fn fail(connections: &Connections, slots: Vec<usize>, why: AssociationFailure) {
+    for slot in slots {
+        if let Some(mut conn) = connections.locked(slot) {
+            let failed = conn.failure(why.kind(), why);
+            conn.fail(failed);
+            conn.take_events();
+        }
     }
 }
 
