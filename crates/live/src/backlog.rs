@@ -21,6 +21,8 @@ const WAITING_WINDOW: (u64, u64) = (1 << 20, 64 << 10);
 pub(crate) struct Backlog {
     /// True if the application listens.
     open: bool,
+    /// The one port at which it listens; `None` if its port is that of UDP, from which STP's may differ behind a port forwarding.
+    port: Option<u16>,
     waiting: VecDeque<Name>,
     max: usize,
     accepters: Waiters,
@@ -28,10 +30,10 @@ pub(crate) struct Backlog {
 }
 
 impl Backlog {
-    /// A backlog of at most so many connections, before the application listens.
-    pub fn new(max: usize) -> Self {
+    /// A backlog of at most so many connections to this port, or to any, before the application listens.
+    pub fn new(max: usize, port: Option<u16>) -> Self {
         let (waiting, accepters) = (VecDeque::new(), Waiters::default());
-        Backlog { open: false, waiting, max, accepters, refused: RefusedConnections::default() }
+        Backlog { open: false, port, waiting, max, accepters, refused: RefusedConnections::default() }
     }
 
     /// The application listens from now on.
@@ -41,6 +43,11 @@ impl Backlog {
 
     pub fn is_open(&self) -> bool {
         self.open
+    }
+
+    /// Returns true if the application may listen at this port.
+    pub fn is_at(&self, port: u16) -> bool {
+        self.port.is_none_or(|own| own == port)
     }
 
     /// The number of connections that wait.
@@ -109,8 +116,8 @@ mod tests {
 
     #[test]
     fn connections_wait_in_order_and_one_too_many_is_counted_as_refused() {
-        let mut backlog = Backlog::new(2);
-        assert!(!backlog.is_open());
+        let mut backlog = Backlog::new(2, None);
+        assert!(!backlog.is_open() && backlog.is_at(1) && backlog.is_at(2));
         backlog.open();
         assert!(backlog.is_open() && backlog.push(name(1)) && !backlog.is_full() && backlog.push(name(2)));
         assert!(backlog.is_full() && !backlog.push(name(3)));
@@ -119,8 +126,14 @@ mod tests {
     }
 
     #[test]
+    fn a_backlog_with_a_port_is_at_no_other() {
+        let backlog = Backlog::new(1, Some(7));
+        assert!(backlog.is_at(7) && !backlog.is_at(8));
+    }
+
+    #[test]
     fn the_window_is_smaller_if_many_wait() {
-        let mut backlog = Backlog::new(128);
+        let mut backlog = Backlog::new(128, None);
         assert!((0..MANY).all(|slot| backlog.window() == 1 << 20 && backlog.push(name(slot))));
         assert_eq!(backlog.window(), 64 << 10);
     }
@@ -137,7 +150,7 @@ mod tests {
     fn a_connection_wakes_a_task_that_waits_once() {
         let count = Arc::new(Count(AtomicU32::new(0)));
         let waker = Waker::from(count.clone());
-        let mut backlog = Backlog::new(1);
+        let mut backlog = Backlog::new(1, None);
         backlog.wait(&Context::from_waker(&waker));
         assert!(backlog.push(name(1)));
         assert!(!backlog.push(name(2)));
@@ -149,7 +162,7 @@ mod tests {
 
     #[test]
     fn every_refusal_is_counted_and_one_in_a_while_is_worth_a_notice() {
-        let mut backlog = Backlog::new(1);
+        let mut backlog = Backlog::new(1, None);
         assert!(backlog.refuse(Time::ZERO, FullReason::Memory));
         assert!(!backlog.refuse(Time::ZERO, FullReason::Association));
         let refused = backlog.refused();

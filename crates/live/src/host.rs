@@ -2,8 +2,7 @@
 //!
 //! Follows HT §5.1.1 for the assignment of packets; a BGN without a listener is answered by an END.
 //! Differs: without an association, at most three times the bytes received from an address are sent there before it is proven, a BGN
-//! counts once, and if many addresses are unproven the application gets their connections when they are proven. Over UDP the listener
-//! has UDP's port; STP's port may differ from it behind a port forwarding.
+//! counts once, and if many addresses are unproven the application gets their connections when they are proven.
 //! Leaves out the socket and the thread (`driver`), and evidence against a connection (`refusals`).
 
 use crate::associations::{self, Associations};
@@ -35,7 +34,6 @@ use std::task::{Context, Poll};
 /// A host.
 pub(crate) struct StpHost {
     options: Options,
-    local: SocketAddr,
     channels: PeerChannels,
     connections: Connections,
     backlog: Backlog,
@@ -56,12 +54,12 @@ impl StpHost {
         entropy: Arc<dyn Entropy>,
     ) -> Self {
         let connections = Connections::new(HostMemory::new(options.memory), options.connections_max);
-        let backlog = Backlog::new(options.backlog);
+        let own_port = (options.carrier != Carrier::Udp).then(|| local.port());
+        let backlog = Backlog::new(options.backlog, own_port);
         let unproven = Unproven::new(options.memory, options.least_kept());
         let channels = PeerChannels::new(now, &options.security, &entropy);
         StpHost {
             options,
-            local,
             channels,
             connections,
             backlog,
@@ -265,9 +263,8 @@ impl StpHost {
         let begin = packet.control.as_ref()?.begin?;
         let plain = matches!(key.channel, PeerChannel::Plain(_));
         // A host that never listens stays silent: over IP it also sees the packets that it has sent to itself.
-        let ours = self.options.carrier == Carrier::Udp || key.local_port == self.local.port();
         self.backlog.is_open().then_some(())?;
-        if !ours {
+        if !self.backlog.is_at(key.local_port) {
             self.channels.refuse(key, from, to);
             return None;
         }

@@ -77,13 +77,7 @@ pub(crate) fn too_big(
 }
 
 /// Records unproven evidence against the connections of a channel.
-fn hint(
-    connections: &mut Connections,
-    now: Time,
-    channel: PeerChannel,
-    kind: io::ErrorKind,
-    message: &str,
-) {
+fn hint(connections: &mut Connections, now: Time, channel: PeerChannel, kind: io::ErrorKind, message: &str) {
     for slot in connections.slots_of(channel) {
         if let Some(mut conn) = connections.locked(slot) {
             let failed = conn.failure(kind, message);
