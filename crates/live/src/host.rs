@@ -5,21 +5,20 @@
 //! counts once, and if many addresses are unproven the application gets their connections when they are proven.
 //! Leaves out the socket and the thread (`driver`), and evidence against a connection (`refusals`).
 
-use crate::associations::{self, Associations};
+use crate::associations;
 use crate::backlog::Backlog;
 use crate::batch::Batch;
 use crate::channels::{PeerChannels, TurnEnd};
 use crate::connection::{Conn, Failed, Key, Most, PeerChannel, PeerPath, Standing};
 use crate::connections::{Connections, Name, SharedConn, lock};
 use crate::entropy::Entropy;
-use crate::fullness::{FullReason, RefusedConnections};
+use crate::fullness::FullReason;
 use crate::handshake::{Hello, RefusalReason, parse_refusal};
 use crate::memory::HostMemory;
 use crate::openings::Openings;
 use crate::options::{Notice, Options, Security};
 use crate::refusals;
 use crate::socket::{Carrier, Trouble, TroubleKind};
-use crate::timers::Lateness;
 use crate::unproven::Unproven;
 use bytes::Bytes;
 use skyhop_transport::stp::Ends;
@@ -493,29 +492,19 @@ impl StpHost {
         self.channels.take_key_lines()
     }
 
-    /// The associations; `None` without encryption.
-    pub fn associations(&self) -> Option<&Associations> {
-        self.channels.associations()
+    /// The channels to peers.
+    pub fn channels(&self) -> &PeerChannels {
+        &self.channels
     }
 
-    /// Bytes that connections hold.
-    pub fn memory(&self) -> u64 {
-        self.connections.memory().used()
-    }
-
-    /// Lateness of the timers of connections so far.
-    pub fn lateness(&self) -> Lateness {
-        self.connections.lateness()
+    /// All connections.
+    pub fn connections(&self) -> &Connections {
+        &self.connections
     }
 
     /// Connections that wait to be accepted.
-    pub fn to_be_accepted(&self) -> usize {
-        self.backlog.len()
-    }
-
-    /// Connections that were refused because there was no place for them.
-    pub fn refused(&self) -> RefusedConnections {
-        self.backlog.refused()
+    pub fn backlog(&self) -> &Backlog {
+        &self.backlog
     }
 
     /// Fails all connections, after the socket has failed.

@@ -157,27 +157,27 @@ impl Endpoint {
 
     /// Bytes that this host's connections hold in memory, written or received.
     pub fn memory(&self) -> u64 {
-        self.handle.0.lock().memory()
+        self.handle.0.lock().connections().memory().used()
     }
 
     /// Connections of peers that were refused because there was no place for them.
     pub fn refused(&self) -> RefusedConnections {
-        self.handle.0.lock().refused()
+        self.handle.0.lock().backlog().refused()
     }
 
     /// Associations that are open.
     pub fn associations(&self) -> usize {
-        self.handle.0.lock().associations().map_or(0, |associations| associations.len())
+        self.handle.0.lock().channels().associations().map_or(0, |associations| associations.len())
     }
 
     /// Lateness of this endpoint's timers so far: it shows a machine that is too busy, which the protocol's counters do not.
     pub fn lateness(&self) -> Lateness {
-        self.handle.0.lock().lateness()
+        self.handle.0.lock().connections().lateness()
     }
 
     /// Counters of sealed packets so far; `None` without encryption.
     pub fn counters(&self) -> Option<Counters> {
-        self.handle.0.lock().associations().map(|associations| associations.counters())
+        self.handle.0.lock().channels().associations().map(|associations| associations.counters())
     }
 }
 
@@ -204,7 +204,7 @@ impl StpListener {
 
     /// Connections that wait to be accepted.
     pub fn waiting(&self) -> usize {
-        self.handle.0.lock().to_be_accepted()
+        self.handle.0.lock().backlog().len()
     }
 
     pub(crate) fn poll_accept(&self, cx: &Context<'_>) -> Poll<io::Result<(StpStream, SocketAddr)>> {
