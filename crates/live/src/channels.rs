@@ -300,6 +300,14 @@ mod tests {
         ([192, 0, 2, host], 13989).into()
     }
 
+    fn conn() -> Conn {
+        let machine = stp::Connection::connect(stp::Config::default(), stp::Ends::default(), 1);
+        let path = PeerPath::new(address(2), 28, false);
+        let most = Most { received: 1 << 20, written: 1 << 20 };
+        let memory = HostMemory::new(1 << 20);
+        Conn::new(machine, path, Standing::opened_here(), (&memory, 1 << 10), most).expect("there is memory")
+    }
+
     /// The packets that wait to be sent, each with its destination.
     fn sent(channels: &mut PeerChannels) -> Vec<(SocketAddr, Vec<u8>)> {
         let mut batch = Batch::new(1);
@@ -368,15 +376,28 @@ mod tests {
     }
 
     #[test]
+    fn a_turn_ends_when_nothing_is_left_or_without_the_association() {
+        let (mut channels, mut batch) = (channels(&Security::Insecure), Batch::new(1));
+        let (plain, sealed) = (PeerChannel::Plain(address(2)), PeerChannel::Sealed(9));
+        let mut first = conn();
+        assert_eq!(channels.send_turn(NOW, plain, &mut first, &mut batch), TurnEnd::Rest);
+        let bgn = parse(&batch.buffer).expect("one packet of STP");
+        assert!(bgn.control.is_some_and(|control| control.begin.is_some()));
+        assert_eq!(
+            (first.path.traffic().packets_sent, batch.next().map(|part| part.to)),
+            (1, Some(address(2)))
+        );
+        batch.advance();
+        let mut second = conn();
+        assert_eq!(channels.send_turn(NOW, sealed, &mut second, &mut batch), TurnEnd::Stranded);
+        assert!(batch.is_empty() && second.path.traffic().packets_sent == 0);
+    }
+
+    #[test]
     fn a_quote_counts_if_it_has_the_names_of_a_connection() {
         let channels = channels(&Security::Insecure);
-        let memory = HostMemory::new(1 << 20);
-        let mut connections = Connections::new(memory.clone(), 1);
-        let machine = stp::Connection::connect(stp::Config::default(), stp::Ends::default(), 1);
-        let path = PeerPath::new(address(2), 28, false);
-        let most = Most { received: 1 << 20, written: 1 << 20 };
-        let conn = Conn::new(machine, path, Standing::opened_here(), (&memory, 1 << 10), most);
-        let slot = connections.insert(conn.expect("there is memory")).slot;
+        let mut connections = Connections::new(HostMemory::new(1 << 20), 1);
+        let slot = connections.insert(conn()).slot;
         let channel = PeerChannel::Plain(address(2));
         connections.bind(slot, Key { channel, local_port: 0x102, remote_port: 0x304, instance: 0x506 });
         let quote = [1, 2, 3, 4, 0, 0, 0, 0, 0, 0, 5, 6];
