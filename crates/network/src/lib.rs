@@ -50,6 +50,7 @@ mod transitions;
 mod uplinks;
 mod watch;
 mod wire;
+mod wire_numbers;
 
 pub use account::{Account, PacketFate};
 pub use address::address;

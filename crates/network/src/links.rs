@@ -57,7 +57,7 @@ impl Links {
 
     /// Number of links between fixed ends.
     pub fn fixed(&self) -> usize {
-        self.space.as_ref().map_or(self.names.len(), |space| space.first_wire / 2)
+        self.space.as_ref().map_or(self.names.len(), |space| space.wire_numbers().fixed_links())
     }
 
     /// Updates satellite links to `now`: links come up, go down and change their ends. Packets lost by this are passed to `dropped`.

@@ -51,7 +51,7 @@ pub(crate) fn own_rate(way: &Way, backward: bool, links: &Links) -> Option<Rate>
     let terminal = space.topology.terminal_index(ends[backward as usize])?;
     // Both directions of each: the faster of them.
     let wires = space.topology.gsls(terminal).flat_map(|link| {
-        let first = space.wire_of(link);
+        let first = space.wire_numbers().of(link);
         [first, first + 1]
     });
     wires.map(|wire| links.wires[wire].link.fastest()).max()

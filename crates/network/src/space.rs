@@ -15,6 +15,7 @@ use crate::route::Way;
 use crate::routes::{Routes, Stuck};
 use crate::transitions::Transitions;
 use crate::wire::Wire;
+use crate::wire_numbers::WireNumbers;
 use skyhop_chance::Seed;
 use skyhop_results::{AddressResult, HandoverResult, RoutingResult};
 use skyhop_routing::{Hop, Selection};
@@ -48,9 +49,7 @@ pub(crate) struct Space {
     transitions: Transitions,
     /// Packets without a path that left a terminal while both ends held a satellite.
     apart: u64,
-    /// Index of the first wire of space link 0; link k has two wires from there, except ground links.
-    pub first_wire: usize,
-    first_ground_link: LinkId,
+    numbers: WireNumbers,
 }
 
 impl Space {
@@ -77,10 +76,9 @@ impl Space {
         let twin = !outages.is_empty() && tells;
         let promised = twin.then(|| Box::new(topology.clone()));
         topology.schedule(outages.clone());
-        let first_ground_link = topology.first_ground_link();
+        let numbers = WireNumbers::new(first_wire, &topology);
         let transitions = Transitions::new(&topology, seed);
-        let joined =
-            first_ground_link.index() < topology.links().len() && !scenario.routing.scheme.knows_all();
+        let joined = numbers.has_ground(&topology) && !scenario.routing.scheme.knows_all();
         let across =
             joined.then(|| Box::new(Routes::new(&scenario::Routing::default(), Selection::default(), seed)));
         let mut routes = Routes::new(&scenario.routing, preferred(scenario), seed);
@@ -104,8 +102,7 @@ impl Space {
             ahead: None,
             transitions,
             apart: 0,
-            first_wire,
-            first_ground_link,
+            numbers,
         })
     }
 
@@ -183,18 +180,14 @@ impl Space {
         self.ahead.as_ref().map_or(0, |ahead| ahead.late())
     }
 
-    /// The first of a link's two wires. Wires of ground links precede all others.
-    #[inline]
-    pub fn wire_of(&self, link: LinkId) -> usize {
-        match link.0.checked_sub(self.first_ground_link.0) {
-            None => self.first_wire + 2 * link.index(),
-            Some(ground) => 2 * ground as usize,
-        }
+    /// The numbers of the links' wires.
+    pub fn wire_numbers(&self) -> WireNumbers {
+        self.numbers
     }
 
     /// Returns true if there are ground links.
     pub fn has_ground(&self) -> bool {
-        self.first_ground_link.index() < self.topology.links().len()
+        self.numbers.has_ground(&self.topology)
     }
 
     /// Time of the next update.
@@ -207,7 +200,7 @@ impl Space {
 
     /// Pauses links that are being acquired; see [`Transitions::hold`].
     pub fn hold(&mut self, now: Time, wires: &mut [Wire], dropped: impl FnMut(u32)) -> Vec<u32> {
-        self.transitions.hold(&self.topology, self.first_wire, now, wires, dropped)
+        self.transitions.hold(&self.topology, self.numbers, now, wires, dropped)
     }
 
     /// Number of handovers of a terminal so far.
@@ -236,7 +229,7 @@ impl Space {
         wires: &mut [Wire],
         mut dropped: impl FnMut(u32),
     ) {
-        let at = self.wire_of(change.link);
+        let at = self.numbers.of(change.link);
         let (was, is) = (change.was, change.is);
         self.transitions.count(change, &self.topology, now, &mut wires[at..at + 2], &mut dropped);
         let acquiring = is.kind == LinkKind::Gsl && self.topology.is_acquiring(change.link);
@@ -312,7 +305,7 @@ impl Space {
             let (all, inside, topology) = self.layers(node);
             let egress = inside.as_ref().and_then(|inside| inside.egress(packet.0)).unwrap_or(destination);
             let link = inside.unwrap_or(all).next_hop(topology, node, egress, packet, now, looked_at)?;
-            return self.wire_from(link, node);
+            return Ok(self.wire_from(link, node));
         }
         let all = self.across.as_deref_mut().unwrap_or(&mut self.routes);
         let hops = all.hops(&self.topology, node, destination, looked_at).ok_or(Stuck::NoPath)?;
@@ -324,7 +317,7 @@ impl Space {
         if let Some(satellite) = next.filter(|next| topology.is_satellite(*next)) {
             self.go_up(packet.0, satellite, &hops, destination, now);
         }
-        self.wire_from(link, node)
+        Ok(self.wire_from(link, node))
     }
 
     /// Passes the scheme of `satellite` the terminal at which the packet of frame `id` leaves the satellites: at the end of the
@@ -344,9 +337,9 @@ impl Space {
         inside.begin(id, topology, egress.unwrap_or(destination), now);
     }
 
-    fn wire_from(&self, link: LinkId, node: NodeId) -> Result<u32, Stuck> {
-        let reverse = self.topology.links()[link.index()].a != node;
-        Ok(self.wire_of(link) as u32 + u32::from(reverse))
+    #[inline]
+    fn wire_from(&self, link: LinkId, node: NodeId) -> u32 {
+        self.numbers.leaving(node, link, &self.topology.links()[link.index()])
     }
 
     /// Prepares for a step of a pinned path over one constellation, or over any. Such steps use shortest paths even if satellites
@@ -382,14 +375,13 @@ impl Space {
             return self.next_wire_across(node, destination, packet, now);
         }
         let link = self.routes.next_hop(&self.topology, node, destination, packet, now, self.looked_at)?;
-        let reverse = self.topology.links()[link.index()].a != node;
-        Ok((self.wire_of(link) + reverse as usize) as u32)
+        Ok(self.wire_from(link, node))
     }
 
     /// The wires from `node` on all paths towards `destination`.
     pub fn next_wires(&mut self, node: NodeId, destination: NodeId) -> Vec<u32> {
         let links = self.routes.next_links(&self.topology, node, destination);
-        links.into_iter().filter_map(|link| self.wire_from(link, node).ok()).collect()
+        links.into_iter().map(|link| self.wire_from(link, node)).collect()
     }
 
     /// As [`Space::next_wire`] on a step of a pinned path, over one constellation or any.
@@ -403,7 +395,7 @@ impl Space {
         let looked_at = self.looked_at;
         let (routes, topology) = self.routes_over(over);
         let link = routes.next_hop(topology, node, destination, packet, now, looked_at)?;
-        self.wire_from(link, node)
+        Ok(self.wire_from(link, node))
     }
 
     /// The links of a path through satellites at present, each with the node where it begins; `None` if there is no path, or it
@@ -417,9 +409,10 @@ impl Space {
             Way::Pinned(pinned) => {
                 let (mut at, mut hops) = (pinned.ends[usize::from(backward)], Vec::new());
                 for step in &pinned.steps[usize::from(backward)] {
-                    let link = |wire: u32| LinkId(self.first_ground_link.0 + wire / 2);
                     match step.over {
-                        StepOver::Wire(wire) => hops.push((at, Hop { link: link(wire), to: step.to })),
+                        StepOver::Wire(wire) => {
+                            hops.push((at, Hop { link: self.numbers.link_of(wire), to: step.to }));
+                        }
                         StepOver::Space(over) => hops.extend(begun(at, self.hops_over(over, at, step.to)?)),
                     }
                     at = step.to;
@@ -478,7 +471,7 @@ impl Space {
         let wire = |(from, hop): (NodeId, Hop)| {
             let state = self.topology.link(hop.link)?;
             let there = state.up && state.other(from) == Some(hop.to);
-            there.then(|| self.wire_of(hop.link) as u32 + u32::from(state.a != from))
+            there.then(|| self.numbers.leaving(from, hop.link, state))
         };
         hops.into_iter().map(wire).collect()
     }
@@ -488,7 +481,7 @@ impl Space {
         let hops = self.hops(way, backward)?;
         let wire = |(from, hop): (NodeId, Hop)| {
             let state = self.topology.link(hop.link)?;
-            Some(self.wire_of(hop.link) as u32 + u32::from(state.a != from))
+            Some(self.numbers.leaving(from, hop.link, state))
         };
         hops.into_iter().map(wire).collect()
     }
@@ -502,10 +495,9 @@ impl Space {
             let ends = [from, hop.to].map(|node| self.topology.is_satellite(node));
             match state.kind {
                 LinkKind::Ground => {
-                    let link = hop.link.0 - self.first_ground_link.0;
                     let forward = state.a == from;
                     let direction = if forward { Direction::Forward } else { Direction::Reverse };
-                    passes.push(SatelliteSegment::Link(link as usize, direction));
+                    passes.push(SatelliteSegment::Link(self.numbers.ground_link(hop.link)?, direction));
                 }
                 LinkKind::Fibre => passes.push(SatelliteSegment::Fibre),
                 _ if !ends[0] => up = Some((from, false)),

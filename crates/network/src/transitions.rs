@@ -5,6 +5,7 @@
 //! dropped, as in ns-2. Leaves out the procedure of acquisition.
 
 use crate::wire::Wire;
+use crate::wire_numbers::WireNumbers;
 use skyhop_chance::{Seed, Stream};
 use skyhop_results::HandoverResult;
 use skyhop_topology::{LinkChange, LinkId, LinkKind, Topology};
@@ -79,7 +80,7 @@ impl Transitions {
     pub fn hold(
         &mut self,
         topology: &Topology,
-        first_wire: usize,
+        numbers: WireNumbers,
         now: Time,
         wires: &mut [Wire],
         mut dropped: impl FnMut(u32),
@@ -95,7 +96,7 @@ impl Transitions {
             if !acquiring && began.is_none() {
                 continue;
             }
-            let at = first_wire + 2 * link.index();
+            let at = numbers.of(link);
             for (index, from, to) in [(at, state.a, state.b), (at + 1, state.b, state.a)] {
                 let wire = &mut wires[index];
                 let medium = wire.medium(Some(topology));
