@@ -55,20 +55,20 @@ pub(crate) fn build(
     if scenario.has_satellites() {
         let ground = GroundGraph::of(scenario, plan);
         let space = Space::build(scenario, files, ground, links.wires.len(), seed)?;
-        let satellite_links = SatelliteLinks::of(scenario, &space.topology, files)?;
-        links.shared = SharedTransmitters::of(scenario, &space.topology);
-        let ground = space.topology.first_ground_link().index();
-        for (wires, state) in links.wires.chunks_mut(2).zip(&space.topology.links()[ground..]) {
+        let satellite_links = SatelliteLinks::of(scenario, space.topology(), files)?;
+        links.shared = SharedTransmitters::of(scenario, space.topology());
+        let ground = space.topology().first_ground_link().index();
+        for (wires, state) in links.wires.chunks_mut(2).zip(&space.topology().links()[ground..]) {
             (wires[0].from, wires[0].to) = (state.a, state.b);
             (wires[1].from, wires[1].to) = (state.b, state.a);
         }
-        for (index, state) in space.topology.links()[..ground].iter().enumerate() {
+        for (index, state) in space.topology().links()[..ground].iter().enumerate() {
             let link = LinkId(index as u32);
-            let name = space.topology.name(link);
-            let [there, back] = satellite_links.both_ways(link, state, &space.topology);
+            let name = space.topology().name(link);
+            let [there, back] = satellite_links.both_ways(link, state, space.topology());
             // The ends of fibre do not move.
             let fibre = state.kind == LinkKind::Fibre;
-            let delay = fibre.then(|| space.topology.one_way_delay_s(state.a, state.b, 0.0)).flatten();
+            let delay = fibre.then(|| space.topology().one_way_delay_s(state.a, state.b, 0.0)).flatten();
             let delay = delay.map(Span::from_secs_f64);
             for (parameters, direction, from, to) in
                 [(there, "forward", state.a, state.b), (back, "reverse", state.b, state.a)]
@@ -77,17 +77,17 @@ pub(crate) fn build(
                 // All links are down until the first update of the topology.
                 wire.link.set_down(Time::ZERO, &skyhop_link::Fixed(Span::ZERO), |_| {});
                 if let (Some(shared), LinkKind::Gsl) = (&mut links.shared, state.kind)
-                    && let Some(terminal) = space.topology.terminal_index(state.a)
+                    && let Some(terminal) = space.topology().terminal_index(state.a)
                 {
-                    let fleet = space.topology.fleets().index_of(state.b);
+                    let fleet = space.topology().fleets().index_of(state.b);
                     shared.join(links.wires.len(), &mut wire, [terminal, fleet], from == state.a);
                 }
                 links.wires.push(wire);
             }
             if let (Some(on_demand), Some(terminal)) =
-                (there.on_demand(), space.topology.terminal_index(state.a))
+                (there.on_demand(), space.topology().terminal_index(state.a))
             {
-                let beam = Uplinks::beam(scenario, &space.topology.terminals()[terminal].name);
+                let beam = Uplinks::beam(scenario, &space.topology().terminals()[terminal].name);
                 let index = links.wires.len() as u32 - 2;
                 links.on_demand(index, Some(on_demand), scenario, Some(beam));
             }

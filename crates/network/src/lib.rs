@@ -28,6 +28,7 @@ mod ground;
 mod links;
 mod mesh;
 mod moving;
+mod moving_topology;
 mod mtu;
 mod mtus;
 mod network;

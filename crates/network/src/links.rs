@@ -10,7 +10,6 @@ use crate::uplinks::Uplinks;
 use crate::wire::{Wire, WireMedium};
 use skyhop_results::DirectionResult;
 use skyhop_scenario as scenario;
-use skyhop_topology::Topology;
 use skyhop_units::Time;
 
 pub(crate) struct Links {
@@ -44,7 +43,7 @@ impl Links {
     #[inline(always)]
     pub fn wire(&mut self, index: u32) -> (&mut Wire, WireMedium<'_>) {
         let wire = &mut self.wires[index as usize];
-        let topology: Option<&Topology> = self.space.as_ref().map(|space| &space.topology);
+        let topology = self.space.as_ref().map(Space::topology);
         let medium = wire.medium(topology);
         (wire, medium)
     }
@@ -73,14 +72,14 @@ impl Links {
             awake.extend(shared.follow(&self.wires));
         }
         if let Some(uplinks) = &mut self.uplinks {
-            uplinks.follow(now, &self.wires, &space.topology);
+            uplinks.follow(now, &self.wires, space.topology());
         }
         Some(Moved { whole, paths, awake, next: space.next_look(now) })
     }
 
     /// Gives a turn to a wire that shares the transmitter of wire `index`; see [`SharedTransmitters::turn`].
     pub fn turn(&mut self, now: Time, index: u32) -> Option<u32> {
-        let topology = self.space.as_ref().map(|space| &space.topology);
+        let topology = self.space.as_ref().map(Space::topology);
         self.shared.as_mut()?.turn(now, index, &mut self.wires, topology)
     }
 
@@ -100,7 +99,7 @@ impl Links {
 
     /// Begins the frames of uplinks that are due. Returns the wires to be scheduled again, and the time of the next frame.
     pub fn begin_frames(&mut self, now: Time) -> (Vec<u32>, Option<Time>) {
-        let topology = self.space.as_ref().map(|space| &space.topology);
+        let topology = self.space.as_ref().map(Space::topology);
         let Some(uplinks) = &mut self.uplinks else { return (Vec::new(), None) };
         let awake = uplinks.begin_frames(now, &mut self.wires, topology);
         (awake, uplinks.next_frame())

@@ -43,25 +43,25 @@ pub struct HeldSatellite {
 impl Space {
     /// Index and name of each moving terminal.
     pub fn moving(&self) -> Vec<(usize, String)> {
-        let terminals = self.topology.terminals().iter().enumerate();
-        let moves = |(index, _): &(usize, _)| self.topology.course(*index).is_some();
+        let terminals = self.topology().terminals().iter().enumerate();
+        let moves = |(index, _): &(usize, _)| self.topology().course(*index).is_some();
         terminals.filter(moves).map(|(index, terminal)| (index, terminal.name.clone())).collect()
     }
 
     /// Position and satellite of a terminal at `now`; `None` if there is no such terminal.
     pub fn whereabouts(&self, terminal: usize, now: Time) -> Option<Whereabouts> {
         let t_s = now.as_secs_f64();
-        let place = self.topology.terminal_at(terminal, t_s)?;
-        let up = |link| self.topology.link(link).filter(|state| state.up);
-        let held = self.topology.gsls(terminal).find_map(up).and_then(|state| {
-            let satellite = self.topology.position_ecef(state.b, t_s)?;
-            let own = self.topology.position_ecef(state.a, t_s)?;
+        let place = self.topology().terminal_at(terminal, t_s)?;
+        let up = |link| self.topology().link(link).filter(|state| state.up);
+        let held = self.topology().gsls(terminal).find_map(up).and_then(|state| {
+            let satellite = self.topology().position_ecef(state.b, t_s)?;
+            let own = self.topology().position_ecef(state.a, t_s)?;
             Some(HeldSatellite {
                 satellite: state.b.0,
                 latitude_deg: satellite.latitude_rad().to_degrees(),
                 longitude_deg: satellite.longitude_rad().to_degrees(),
                 elevation_deg: elevation_rad(own, place.up(), satellite).to_degrees(),
-                one_way_delay_s: self.topology.one_way_delay_s(state.a, state.b, t_s)?,
+                one_way_delay_s: self.topology().one_way_delay_s(state.a, state.b, t_s)?,
             })
         });
         Some(Whereabouts {

@@ -48,9 +48,9 @@ pub(crate) fn own_rate(way: &Way, backward: bool, links: &Links) -> Option<Rate>
         return Some(links.wires[wire].link.fastest());
     }
     let (Way::Space(ends), Some(space)) = (way, &links.space) else { return None };
-    let terminal = space.topology.terminal_index(ends[backward as usize])?;
+    let terminal = space.topology().terminal_index(ends[backward as usize])?;
     // Both directions of each: the faster of them.
-    let wires = space.topology.gsls(terminal).flat_map(|link| {
+    let wires = space.topology().gsls(terminal).flat_map(|link| {
         let first = space.wire_numbers().of(link);
         [first, first + 1]
     });
@@ -68,7 +68,7 @@ fn first_wire(way: &Way, backward: bool, links: &Links) -> Option<usize> {
         },
         Way::Space(ends) => {
             let end = ends[backward as usize];
-            if links.space.as_ref().is_none_or(|space| space.topology.terminal_index(end).is_some()) {
+            if links.space.as_ref().is_none_or(|space| space.topology().terminal_index(end).is_some()) {
                 return None;
             }
             *links.mtus.alone.get(&end.0)? as usize

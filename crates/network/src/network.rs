@@ -181,17 +181,17 @@ impl Network {
     /// A name that no satellite has, with the nearest.
     pub fn satellite(&self, name: &str) -> Result<NodeId, String> {
         let space = self.links.space.as_ref().ok_or("there are no satellites")?;
-        satellite_named(&space.topology, name)
+        satellite_named(space.topology(), name)
     }
 
     /// The terminal of this name, or the node of a link in the satellites' graph.
     pub fn node(&self, name: &str) -> Option<NodeId> {
-        self.links.space.as_ref()?.topology.node_named(name)
+        self.links.space.as_ref()?.topology().node_named(name)
     }
 
     /// All terminals and ground nodes of a scenario with satellites, by name.
     pub fn nodes_by_name(&self) -> BTreeMap<String, NodeId> {
-        let topology = self.links.space.as_ref().map(|space| &space.topology);
+        let topology = self.links.space.as_ref().map(Space::topology);
         let all = topology.into_iter().flat_map(|topology| {
             let placed = topology.constellation().len()..topology.nodes();
             placed.map(|index| NodeId(index as u32)).map(|node| (topology.node_name(node), node))
@@ -357,13 +357,13 @@ impl Network {
     /// Slots of uplinks on demand, up to `end`.
     pub fn uplink_results(&mut self, end: Time) -> Vec<UplinkResult> {
         let Links { uplinks, wires, space, .. } = &mut self.links;
-        let topology = space.as_ref().map(|space| &space.topology);
+        let topology = space.as_ref().map(Space::topology);
         uplinks.as_ref().map_or_else(Vec::new, |uplinks| uplinks.results(end, wires, topology))
     }
 
     /// Failures in the constellation that began before `end`.
     pub fn failure_results(&self, end: Time) -> Vec<FailureResult> {
-        let results = |space: &Space| failures::results(&space.outages, &space.topology, end.as_secs_f64());
+        let results = |space: &Space| failures::results(&space.outages, space.topology(), end.as_secs_f64());
         self.links.space.as_ref().map_or(Vec::new(), results)
     }
 

@@ -6,8 +6,9 @@
 //! Leaves out threads and clocks, and routes within one constellation or by the satellites' own knowledge, which are still
 //! computed when needed.
 
+use crate::moving_topology::MovingTopology;
 use crate::tables::NodeTables;
-use skyhop_topology::{LinkChange, NodeId, Topology};
+use skyhop_topology::{LinkChange, NodeId};
 use skyhop_units::{Span, Time};
 use std::collections::{BTreeSet, VecDeque};
 
@@ -18,8 +19,7 @@ pub struct NetworkEpoch {
     /// True if all links were updated, false if only those that were due.
     pub(crate) whole: bool,
     pub(crate) changes: Vec<LinkChange>,
-    pub(crate) topology: Topology,
-    pub(crate) promised: Option<Box<Topology>>,
+    pub(crate) topology: MovingTopology,
     pub(crate) tables: Option<NodeTables>,
     pub(crate) next: Time,
 }
@@ -34,10 +34,7 @@ impl NetworkEpoch {
 /// A copy of a network that runs ahead of time.
 #[derive(Debug)]
 pub struct Outlook {
-    pub(crate) topology: Topology,
-    pub(crate) promised: Option<Box<Topology>>,
-    pub(crate) update_interval: Span,
-    pub(crate) next_update: Time,
+    pub(crate) topology: MovingTopology,
     /// Time of the next epoch.
     pub(crate) next: Time,
     /// Tables without routes, if nodes have global tables without delay, and the destinations of packets.
@@ -57,46 +54,16 @@ impl Outlook {
     )]
     pub fn next(&mut self) -> NetworkEpoch {
         let at = self.next;
-        let t_s = at.as_secs_f64();
-        let whole = at >= self.next_update;
-        let mut changes = look(&mut self.topology, t_s, whole);
-        changes.retain(|change| change.was != change.is);
-        if let Some(promised) = &mut self.promised {
-            look(promised, t_s, whole);
-        }
-        if whole {
-            self.next_update = at + self.update_interval;
-        }
-        self.next = next_look(&self.topology, self.next_update, at);
+        let (changes, whole) = self.topology.update(at);
+        self.next = self.topology.next_look(at);
         let tables = self.tables.as_ref().map(|(empty, destinations)| {
             let mut tables = empty.clone();
-            tables.refresh(&self.topology, t_s);
+            tables.refresh(self.topology.actual(), at.as_secs_f64());
             destinations.iter().for_each(|&destination| tables.search(destination));
             tables
         });
-        let (topology, promised) = (self.topology.clone(), self.promised.clone());
-        NetworkEpoch { at, whole, changes, topology, promised, tables, next: self.next }
+        NetworkEpoch { at, whole, changes, topology: self.topology.clone(), tables, next: self.next }
     }
-}
-
-/// Updates all links if `whole`, else those that are due between updates.
-pub(crate) fn look(topology: &mut Topology, t_s: f64, whole: bool) -> Vec<LinkChange> {
-    if !whole {
-        return topology.settle(t_s).to_vec();
-    }
-    let mut changes = topology.update(t_s).to_vec();
-    if topology.next_event_s().is_some_and(|event_s| event_s <= t_s) {
-        changes.extend_from_slice(topology.settle(t_s));
-    }
-    changes
-}
-
-/// Time of the next update of a topology that was updated at `now`; all links are due at `next_update`.
-pub(crate) fn next_look(topology: &Topology, next_update: Time, now: Time) -> Time {
-    // Rounded up, so that the event is due at that time.
-    let event = |t_s: f64| Time::ZERO + Span::from_nanos((t_s * 1e9).ceil().max(0.0) as u64);
-    let next = topology.next_event_s().map_or(next_update, |event_s| event(event_s).min(next_update));
-    next.max(now + Span::from_nanos(1))
 }
 
 /// Future epochs of a network that does not update satellites itself.

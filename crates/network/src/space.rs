@@ -9,7 +9,8 @@ use crate::apart::{stale, why_apart};
 use crate::constellation::{satellites_of, without_failures};
 use crate::error::BuildError;
 use crate::ground::GroundGraph;
-use crate::outlook::{FutureEpochs, NetworkEpoch, Outlook, look, next_look};
+use crate::moving_topology::MovingTopology;
+use crate::outlook::{FutureEpochs, NetworkEpoch, Outlook};
 use crate::pinned::StepOver;
 use crate::route::Way;
 use crate::routes::{Routes, Stuck};
@@ -27,11 +28,9 @@ use skyhop_wire::Packet;
 use std::collections::BTreeSet;
 
 pub(crate) struct Space {
-    pub topology: Topology,
+    topology: MovingTopology,
     /// The failures, with their times.
     pub outages: Vec<Outage>,
-    /// The topology without failures, if they must be distinguished from links that orbits switch off.
-    promised: Option<Box<Topology>>,
     pub routes: Routes,
     /// For each constellation with its own scheme, the routes within it; empty if none has one.
     own: Vec<Option<Routes>>,
@@ -40,10 +39,6 @@ pub(crate) struct Space {
     /// Routes within single constellations, by number, for pinned paths.
     within: Vec<(Option<u32>, Routes)>,
     pinning: Pinning,
-    /// Time of the last update of the topology.
-    looked_at: Time,
-    update_interval: Span,
-    next_update: Time,
     /// Epochs computed by another thread, if there is one.
     ahead: Option<Box<FutureEpochs>>,
     transitions: Transitions,
@@ -73,9 +68,6 @@ impl Space {
         }
         let own = own_schemes(scenario, seed);
         let tells = !own.is_empty() || Routes::tells_failures(&scenario.routing);
-        let twin = !outages.is_empty() && tells;
-        let promised = twin.then(|| Box::new(topology.clone()));
-        topology.schedule(outages.clone());
         let numbers = WireNumbers::new(first_wire, &topology);
         let transitions = Transitions::new(&topology, seed);
         let joined = numbers.has_ground(&topology) && !scenario.routing.scheme.knows_all();
@@ -83,27 +75,27 @@ impl Space {
             joined.then(|| Box::new(Routes::new(&scenario::Routing::default(), Selection::default(), seed)));
         let mut routes = Routes::new(&scenario.routing, preferred(scenario), seed);
         routes.addresses = MovingAddresses::of(&topology, &scenario.routing);
+        let update_interval =
+            scenario.fleets().map(|fleet| fleet.model.update_interval).min().unwrap_or_default();
         Ok(Self {
-            topology,
+            topology: MovingTopology::new(topology, &outages, tells, update_interval),
             outages,
-            promised,
             routes,
             own,
             across,
             within: Vec::new(),
             pinning: Pinning { routing: scenario.routing.clone(), seed },
-            looked_at: Time::ZERO,
-            update_interval: scenario
-                .fleets()
-                .map(|fleet| fleet.model.update_interval)
-                .min()
-                .unwrap_or_default(),
-            next_update: Time::ZERO,
             ahead: None,
             transitions,
             apart: 0,
             numbers,
         })
+    }
+
+    /// The topology at its last update.
+    #[inline]
+    pub fn topology(&self) -> &Topology {
+        self.topology.actual()
     }
 
     /// Updates links and handovers to `now`; returns the changes, and true if all links were updated. [`Space::apply`] applies a
@@ -113,28 +105,19 @@ impl Space {
             let epoch = ahead.take(now);
             return epoch.map_or((Vec::new(), false), |epoch| self.enter(epoch));
         }
-        let t_s = now.as_secs_f64();
-        let whole = now >= self.next_update;
-        let mut changes = look(&mut self.topology, t_s, whole);
-        changes.retain(|change| change.was != change.is);
-        if let Some(promised) = &mut self.promised {
-            look(promised, t_s, whole);
+        let (changes, whole) = self.topology.update(now);
+        if whole || !changes.is_empty() {
+            self.tell_routes(&changes);
         }
-        if whole {
-            self.next_update = now + self.update_interval;
-        } else if changes.is_empty() {
-            return (changes, whole);
-        }
-        self.tell_routes(&changes, now);
         (changes, whole)
     }
 
     /// Changes to an epoch that was computed ahead.
     fn enter(&mut self, epoch: NetworkEpoch) -> (Vec<LinkChange>, bool) {
-        let NetworkEpoch { at, whole, changes, topology, promised, tables, .. } = epoch;
-        (self.topology, self.promised) = (topology, promised);
+        let NetworkEpoch { whole, changes, topology, tables, .. } = epoch;
+        self.topology = topology;
         if whole || !changes.is_empty() {
-            self.tell_routes(&changes, at);
+            self.tell_routes(&changes);
             if let Some(tables) = tables {
                 self.routes.take_tables(tables);
             }
@@ -142,27 +125,23 @@ impl Space {
         (changes, whole)
     }
 
-    fn tell_routes(&mut self, changes: &[LinkChange], now: Time) {
-        self.looked_at = now;
-        let promised = self.promised.as_deref().unwrap_or(&self.topology);
-        self.routes.refresh(promised, &self.topology, changes, now);
+    fn tell_routes(&mut self, changes: &[LinkChange]) {
+        let (promised, actual) = (self.topology.promised(), self.topology.actual());
+        let now = self.topology.looked_at();
+        self.routes.refresh(promised, actual, changes, now);
         let others = self.within.iter_mut().map(|(_, routes)| routes).chain(self.own.iter_mut().flatten());
         for routes in others.chain(self.across.as_deref_mut()) {
-            routes.refresh(promised, &self.topology, changes, now);
+            routes.refresh(promised, actual, changes, now);
         }
     }
 
     /// A copy of the network to run ahead of time. From now on this one makes no updates of its own.
     pub fn outlook(&mut self, destinations: BTreeSet<NodeId>, now: Time) -> Outlook {
-        let next = self.next_look(now);
         // A network before its start updates at once.
-        let next = if self.next_update == Time::ZERO { Time::ZERO } else { next };
+        let next = if self.topology.is_new() { Time::ZERO } else { self.next_look(now) };
         self.ahead = Some(Box::new(FutureEpochs::new(next)));
         Outlook {
             topology: self.topology.clone(),
-            promised: self.promised.clone(),
-            update_interval: self.update_interval,
-            next_update: self.next_update,
             next,
             tables: self.routes.empty_tables().map(|tables| (tables, destinations)),
         }
@@ -187,20 +166,20 @@ impl Space {
 
     /// Returns true if there are ground links.
     pub fn has_ground(&self) -> bool {
-        self.numbers.has_ground(&self.topology)
+        self.numbers.has_ground(self.topology.actual())
     }
 
     /// Time of the next update.
     pub fn next_look(&self, now: Time) -> Time {
         match &self.ahead {
             Some(ahead) => ahead.next_look(now),
-            None => next_look(&self.topology, self.next_update, now),
+            None => self.topology.next_look(now),
         }
     }
 
     /// Pauses links that are being acquired; see [`Transitions::hold`].
     pub fn hold(&mut self, now: Time, wires: &mut [Wire], dropped: impl FnMut(u32)) -> Vec<u32> {
-        self.transitions.hold(&self.topology, self.numbers, now, wires, dropped)
+        self.transitions.hold(self.topology.actual(), self.numbers, now, wires, dropped)
     }
 
     /// Number of handovers of a terminal so far.
@@ -218,7 +197,7 @@ impl Space {
     }
 
     pub fn handover_results(&self) -> Vec<HandoverResult> {
-        self.transitions.results(&self.topology)
+        self.transitions.results(self.topology.actual())
     }
 
     /// Applies the change of a link to its two wires; packets that waited on what went down are passed to `dropped`.
@@ -231,12 +210,12 @@ impl Space {
     ) {
         let at = self.numbers.of(change.link);
         let (was, is) = (change.was, change.is);
-        self.transitions.count(change, &self.topology, now, &mut wires[at..at + 2], &mut dropped);
-        let acquiring = is.kind == LinkKind::Gsl && self.topology.is_acquiring(change.link);
+        self.transitions.count(change, self.topology.actual(), now, &mut wires[at..at + 2], &mut dropped);
+        let acquiring = is.kind == LinkKind::Gsl && self.topology.actual().is_acquiring(change.link);
         let there = is.up || acquiring;
         for (index, from, to) in [(at, is.a, is.b), (at + 1, is.b, is.a)] {
             let wire = &mut wires[index];
-            let old = wire.medium(Some(&self.topology));
+            let old = wire.medium(Some(self.topology.actual()));
             // On the uplink, a terminal's packets wait for its next satellite; on the downlink, they wait in the satellite that
             // has lost it.
             let moved = wire.link.is_up() && there && (wire.from, wire.to) != (from, to);
@@ -255,14 +234,14 @@ impl Space {
     #[inline]
     pub fn begin(&mut self, id: u32, destination: NodeId, now: Time) {
         if self.across.is_none() {
-            self.routes.begin(id, &self.topology, destination, now);
+            self.routes.begin(id, self.topology.actual(), destination, now);
         }
     }
 
     /// The routes over the whole network, and those of the scheme in charge of `satellite`, if different.
     #[inline]
     fn layers(&mut self, satellite: NodeId) -> (&mut Routes, Option<&mut Routes>, &Topology) {
-        let topology = &self.topology;
+        let topology = self.topology.actual();
         match &mut self.across {
             Some(across) => (across, Some(&mut self.routes), topology),
             None => {
@@ -300,15 +279,15 @@ impl Space {
         packet: (u32, &Packet),
         now: Time,
     ) -> Result<u32, Stuck> {
-        let looked_at = self.looked_at;
-        if self.topology.is_satellite(node) {
+        let looked_at = self.topology.looked_at();
+        if self.topology.actual().is_satellite(node) {
             let (all, inside, topology) = self.layers(node);
             let egress = inside.as_ref().and_then(|inside| inside.egress(packet.0)).unwrap_or(destination);
             let link = inside.unwrap_or(all).next_hop(topology, node, egress, packet, now, looked_at)?;
             return Ok(self.wire_from(link, node));
         }
         let all = self.across.as_deref_mut().unwrap_or(&mut self.routes);
-        let hops = all.hops(&self.topology, node, destination, looked_at).ok_or(Stuck::NoPath)?;
+        let hops = all.hops(self.topology.actual(), node, destination, looked_at).ok_or(Stuck::NoPath)?;
         let first = hops.first().ok_or(Stuck::NoPath)?.to;
         let (all, inside, topology) = self.layers(first);
         let first_hop = inside.filter(|_| topology.is_satellite(first)).unwrap_or(all);
@@ -324,7 +303,7 @@ impl Space {
     /// hops in `planned`, or of the present path from there if the terminal's knowledge was out of date and it took an antenna of
     /// another constellation.
     fn go_up(&mut self, id: u32, satellite: NodeId, planned: &[Hop], destination: NodeId, now: Time) {
-        let looked_at = self.looked_at;
+        let looked_at = self.topology.looked_at();
         let (all, inside, topology) = self.layers(satellite);
         let Some(inside) = inside else { return };
         let fleet = |node| topology.is_satellite(node).then(|| topology.fleets().index_of(node));
@@ -339,7 +318,7 @@ impl Space {
 
     #[inline]
     fn wire_from(&self, link: LinkId, node: NodeId) -> u32 {
-        self.numbers.leaving(node, link, &self.topology.links()[link.index()])
+        self.numbers.leaving(node, link, &self.topology.actual().links()[link.index()])
     }
 
     /// Prepares for a step of a pinned path over one constellation, or over any. Such steps use shortest paths even if satellites
@@ -359,7 +338,7 @@ impl Space {
     #[inline]
     fn routes_over(&mut self, over: Option<u32>) -> (&mut Routes, &Topology) {
         let own = self.within.iter_mut().find(|(known, _)| *known == over);
-        (own.map_or(&mut self.routes, |(_, routes)| routes), &self.topology)
+        (own.map_or(&mut self.routes, |(_, routes)| routes), self.topology.actual())
     }
 
     /// The wire from `node` towards `destination`, for a packet and its frame number.
@@ -374,13 +353,20 @@ impl Space {
         if self.is_layered() {
             return self.next_wire_across(node, destination, packet, now);
         }
-        let link = self.routes.next_hop(&self.topology, node, destination, packet, now, self.looked_at)?;
+        let link = self.routes.next_hop(
+            self.topology.actual(),
+            node,
+            destination,
+            packet,
+            now,
+            self.topology.looked_at(),
+        )?;
         Ok(self.wire_from(link, node))
     }
 
     /// The wires from `node` on all paths towards `destination`.
     pub fn next_wires(&mut self, node: NodeId, destination: NodeId) -> Vec<u32> {
-        let links = self.routes.next_links(&self.topology, node, destination);
+        let links = self.routes.next_links(self.topology.actual(), node, destination);
         links.into_iter().map(|link| self.wire_from(link, node)).collect()
     }
 
@@ -392,7 +378,7 @@ impl Space {
         packet: (u32, &Packet),
         now: Time,
     ) -> Result<u32, Stuck> {
-        let looked_at = self.looked_at;
+        let looked_at = self.topology.looked_at();
         let (routes, topology) = self.routes_over(over);
         let link = routes.next_hop(topology, node, destination, packet, now, looked_at)?;
         Ok(self.wire_from(link, node))
@@ -426,9 +412,9 @@ impl Space {
     /// The links from one terminal to another as packets take them: by the scheme among satellites, and over ground links before
     /// and after them.
     fn hops_between(&mut self, from: NodeId, to: NodeId) -> Option<Vec<Hop>> {
-        let looked_at = self.looked_at;
+        let looked_at = self.topology.looked_at();
         let all = self.across.as_deref_mut().unwrap_or(&mut self.routes);
-        let ways = all.hops(&self.topology, from, to, looked_at)?;
+        let ways = all.hops(self.topology.actual(), from, to, looked_at)?;
         if !self.is_layered() {
             return Some(ways);
         }
@@ -450,7 +436,7 @@ impl Space {
 
     /// The links of a step of a pinned path.
     fn hops_over(&mut self, over: Option<u32>, from: NodeId, to: NodeId) -> Option<Vec<Hop>> {
-        let looked_at = self.looked_at;
+        let looked_at = self.topology.looked_at();
         let (routes, topology) = self.routes_over(over);
         routes.hops(topology, from, to, looked_at)
     }
@@ -458,10 +444,11 @@ impl Space {
     /// One-way propagation delay of a path at present, s, and the number of satellites on it.
     pub fn path(&mut self, way: &Way, backward: bool) -> Option<(f64, usize)> {
         let hops = self.hops(way, backward)?;
-        let t_s = self.looked_at.as_secs_f64();
-        let delay_s = hops.iter().map(|&(from, hop)| self.topology.link_delay_s(hop.link, from, hop.to, t_s));
+        let t_s = self.topology.looked_at().as_secs_f64();
+        let delay_s =
+            hops.iter().map(|&(from, hop)| self.topology.actual().link_delay_s(hop.link, from, hop.to, t_s));
         let delay_s = delay_s.sum::<Option<f64>>()?;
-        let satellites = hops.iter().filter(|(_, hop)| self.topology.is_satellite(hop.to)).count();
+        let satellites = hops.iter().filter(|(_, hop)| self.topology.actual().is_satellite(hop.to)).count();
         Some((delay_s, satellites))
     }
 
@@ -469,7 +456,7 @@ impl Space {
     pub fn way(&mut self, way: &Way) -> Option<Vec<u32>> {
         let hops = self.hops(way, false)?;
         let wire = |(from, hop): (NodeId, Hop)| {
-            let state = self.topology.link(hop.link)?;
+            let state = self.topology.actual().link(hop.link)?;
             let there = state.up && state.other(from) == Some(hop.to);
             there.then(|| self.numbers.leaving(from, hop.link, state))
         };
@@ -480,7 +467,7 @@ impl Space {
     pub fn wires_now(&mut self, way: &Way, backward: bool) -> Option<Vec<u32>> {
         let hops = self.hops(way, backward)?;
         let wire = |(from, hop): (NodeId, Hop)| {
-            let state = self.topology.link(hop.link)?;
+            let state = self.topology.actual().link(hop.link)?;
             Some(self.numbers.leaving(from, hop.link, state))
         };
         hops.into_iter().map(wire).collect()
@@ -491,8 +478,8 @@ impl Space {
         let rtt_s = self.path(way, false)?.0 + self.path(way, true)?.0;
         let (mut passes, mut up) = (Vec::new(), None);
         for (from, hop) in self.hops(way, false)? {
-            let state = self.topology.link(hop.link)?;
-            let ends = [from, hop.to].map(|node| self.topology.is_satellite(node));
+            let state = self.topology.actual().link(hop.link)?;
+            let ends = [from, hop.to].map(|node| self.topology.actual().is_satellite(node));
             match state.kind {
                 LinkKind::Ground => {
                     let forward = state.a == from;
@@ -504,8 +491,8 @@ impl Space {
                 _ if ends[1] => up = up.map(|(terminal, _)| (terminal, true)),
                 _ => {
                     let (terminal, isls) = up.take()?;
-                    let fleet = self.topology.fleets().index_of(from);
-                    let ends = [terminal, hop.to].map(|node| self.topology.node_name(node));
+                    let fleet = self.topology.actual().fleets().index_of(from);
+                    let ends = [terminal, hop.to].map(|node| self.topology.actual().node_name(node));
                     passes.push(SatelliteSegment::Fleet { fleet, ends, isls });
                 }
             }
@@ -517,15 +504,20 @@ impl Space {
     pub fn stuck(&mut self, why: Stuck, node: NodeId, destination: NodeId) {
         self.routes.stuck(why);
         let holds = |end: NodeId| {
-            let links = self.topology.terminal_index(end).into_iter().flat_map(|end| self.topology.gsls(end));
-            links.filter_map(|link| self.topology.link(link)).any(|link| link.up)
+            let links = self
+                .topology
+                .actual()
+                .terminal_index(end)
+                .into_iter()
+                .flat_map(|end| self.topology.actual().gsls(end));
+            links.filter_map(|link| self.topology.actual().link(link)).any(|link| link.up)
         };
         self.apart += u64::from(why == Stuck::NoPath && holds(node) && holds(destination));
     }
 
     /// Warnings about the satellites, at the end of a run.
     pub fn warnings(&self, now: Time) -> Vec<String> {
-        let constellation = self.topology.constellation();
+        let constellation = self.topology.actual().constellation();
         let mut warnings: Vec<String> = stale(constellation).into_iter().collect();
         // Satellites that fail by the scenario still have a position.
         let gone = constellation.positions_ecef(now.as_secs_f64(), &mut Vec::new());
@@ -538,14 +530,14 @@ impl Space {
             warnings.push(format!(
                 "{} packets found no path although both ends held satellites: {}",
                 self.apart,
-                why_apart(&self.topology)
+                why_apart(self.topology.actual())
             ));
         }
         warnings
     }
 
     pub fn routing_result(&self) -> RoutingResult {
-        self.routes.result(&self.topology)
+        self.routes.result(self.topology.actual())
     }
 }
 
