@@ -457,7 +457,7 @@ impl Network {
     #[inline(never)]
     fn strand(&mut self, id: u32, why: Stuck) -> Option<u32> {
         if let Some(space) = &mut self.links.space {
-            space.routes.stuck(why);
+            space.strand(why);
         }
         self.packets.discard(id, PacketFate::Dropped);
         None

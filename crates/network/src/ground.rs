@@ -33,6 +33,11 @@ impl GroundGraph {
         }
     }
 
+    /// Returns true if a topology has ground links.
+    pub fn is_in(topology: &Topology) -> bool {
+        topology.first_ground_link().index() < topology.links().len()
+    }
+
     /// Adds these nodes and links to a topology.
     pub fn join(self, topology: Topology) -> Topology {
         if self.links.is_empty() {

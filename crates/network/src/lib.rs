@@ -18,6 +18,7 @@ mod compression;
 mod constellation;
 mod delays;
 mod direction;
+mod domains;
 mod error;
 mod failures;
 mod files;

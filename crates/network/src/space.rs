@@ -2,24 +2,24 @@
 //!
 //! Follows HT 6.2: links and routes are updated every `update_interval`, delays are those at the instant of sending.
 //! Differs: routes are computed when a packet first needs them after a change.
-//! Leaves out the computation of routes, which is in `routes.rs`.
+//! Leaves out routing (`domains.rs`) and the times of updates (`moving_topology.rs`).
 
-use crate::addresses::MovingAddresses;
 use crate::apart::{stale, why_apart};
 use crate::constellation::{satellites_of, without_failures};
+use crate::domains::RoutingDomains;
 use crate::error::BuildError;
 use crate::ground::GroundGraph;
 use crate::moving_topology::MovingTopology;
 use crate::outlook::{FutureEpochs, NetworkEpoch, Outlook};
 use crate::pinned::StepOver;
 use crate::route::Way;
-use crate::routes::{Routes, Stuck};
+use crate::routes::Stuck;
 use crate::transitions::Transitions;
 use crate::wire::Wire;
 use crate::wire_numbers::WireNumbers;
 use skyhop_chance::Seed;
 use skyhop_results::{AddressResult, HandoverResult, RoutingResult};
-use skyhop_routing::{Hop, Selection};
+use skyhop_routing::Hop;
 use skyhop_scenario::network::{Direction, SatelliteSegment, SkyWay};
 use skyhop_scenario::{self as scenario, Files};
 use skyhop_topology::{LinkChange, LinkId, LinkKind, NodeId, Outage, Topology};
@@ -31,14 +31,7 @@ pub(crate) struct Space {
     topology: MovingTopology,
     /// The failures, with their times.
     pub outages: Vec<Outage>,
-    pub routes: Routes,
-    /// For each constellation with its own scheme, the routes within it; empty if none has one.
-    own: Vec<Option<Routes>>,
-    /// Routes over links and satellites together, where a scheme routes among satellites and links end at terminals.
-    across: Option<Box<Routes>>,
-    /// Routes within single constellations, by number, for pinned paths.
-    within: Vec<(Option<u32>, Routes)>,
-    pinning: Pinning,
+    routes: RoutingDomains,
     /// Epochs computed by another thread, if there is one.
     ahead: Option<Box<FutureEpochs>>,
     transitions: Transitions,
@@ -66,25 +59,15 @@ impl Space {
                 .check_asynchronously(period.as_secs_f64(), dither_s, chance)
                 .map_err(|e| BuildError::new(&fleet.at.key("handover_check").to_string(), e))?;
         }
-        let own = own_schemes(scenario, seed);
-        let tells = !own.is_empty() || Routes::tells_failures(&scenario.routing);
+        let routes = RoutingDomains::new(scenario, &topology, seed);
         let numbers = WireNumbers::new(first_wire, &topology);
         let transitions = Transitions::new(&topology, seed);
-        let joined = numbers.has_ground(&topology) && !scenario.routing.scheme.knows_all();
-        let across =
-            joined.then(|| Box::new(Routes::new(&scenario::Routing::default(), Selection::default(), seed)));
-        let mut routes = Routes::new(&scenario.routing, preferred(scenario), seed);
-        routes.addresses = MovingAddresses::of(&topology, &scenario.routing);
         let update_interval =
             scenario.fleets().map(|fleet| fleet.model.update_interval).min().unwrap_or_default();
         Ok(Self {
-            topology: MovingTopology::new(topology, &outages, tells, update_interval),
+            topology: MovingTopology::new(topology, &outages, routes.tells_failures(), update_interval),
             outages,
             routes,
-            own,
-            across,
-            within: Vec::new(),
-            pinning: Pinning { routing: scenario.routing.clone(), seed },
             ahead: None,
             transitions,
             apart: 0,
@@ -107,7 +90,7 @@ impl Space {
         }
         let (changes, whole) = self.topology.update(now);
         if whole || !changes.is_empty() {
-            self.tell_routes(&changes);
+            self.routes.refresh(&self.topology, &changes);
         }
         (changes, whole)
     }
@@ -117,22 +100,12 @@ impl Space {
         let NetworkEpoch { whole, changes, topology, tables, .. } = epoch;
         self.topology = topology;
         if whole || !changes.is_empty() {
-            self.tell_routes(&changes);
+            self.routes.refresh(&self.topology, &changes);
             if let Some(tables) = tables {
                 self.routes.take_tables(tables);
             }
         }
         (changes, whole)
-    }
-
-    fn tell_routes(&mut self, changes: &[LinkChange]) {
-        let (promised, actual) = (self.topology.promised(), self.topology.actual());
-        let now = self.topology.looked_at();
-        self.routes.refresh(promised, actual, changes, now);
-        let others = self.within.iter_mut().map(|(_, routes)| routes).chain(self.own.iter_mut().flatten());
-        for routes in others.chain(self.across.as_deref_mut()) {
-            routes.refresh(promised, actual, changes, now);
-        }
     }
 
     /// A copy of the network to run ahead of time. From now on this one makes no updates of its own.
@@ -166,7 +139,7 @@ impl Space {
 
     /// Returns true if there are ground links.
     pub fn has_ground(&self) -> bool {
-        self.numbers.has_ground(self.topology.actual())
+        GroundGraph::is_in(self.topology())
     }
 
     /// Time of the next update.
@@ -189,11 +162,11 @@ impl Space {
 
     /// Number of address changes of a terminal so far.
     pub fn address_changes(&self, terminal: usize) -> u64 {
-        self.routes.addresses.as_ref().map_or(0, |addresses| addresses.changes(terminal))
+        self.routes.address_changes(terminal)
     }
 
     pub fn address_results(&self) -> Vec<AddressResult> {
-        self.routes.addresses.as_ref().map_or_else(Vec::new, |addresses| addresses.results())
+        self.routes.address_results()
     }
 
     pub fn handover_results(&self) -> Vec<HandoverResult> {
@@ -230,90 +203,20 @@ impl Space {
         }
     }
 
-    /// Starts routing the packet of frame `id`. If ground links come first, that is done at its uplink.
+    /// Starts routing the packet of frame `id`.
     #[inline]
     pub fn begin(&mut self, id: u32, destination: NodeId, now: Time) {
-        if self.across.is_none() {
-            self.routes.begin(id, self.topology.actual(), destination, now);
-        }
-    }
-
-    /// The routes over the whole network, and those of the scheme in charge of `satellite`, if different.
-    #[inline]
-    fn layers(&mut self, satellite: NodeId) -> (&mut Routes, Option<&mut Routes>, &Topology) {
-        let topology = self.topology.actual();
-        match &mut self.across {
-            Some(across) => (across, Some(&mut self.routes), topology),
-            None => {
-                let own = self.own.get_mut(topology.fleets().index_of(satellite));
-                (&mut self.routes, own.and_then(Option::as_mut), topology)
-            }
-        }
-    }
-
-    /// Returns true if packets use one scheme among satellites and another over the whole network.
-    #[inline]
-    fn is_layered(&self) -> bool {
-        self.across.is_some() || !self.own.is_empty()
+        self.routes.begin(id, self.topology.actual(), destination, now);
     }
 
     /// Returns true if nodes may route by an older state than the present one.
     pub fn lag(&self) -> bool {
-        !self.own.is_empty() || self.routes.lag()
+        self.routes.lag()
     }
 
     /// Registers that frame `copy` is a copy of frame `id`.
     pub fn duplicate(&mut self, id: u32, copy: u32) {
-        for routes in std::iter::once(&mut self.routes).chain(self.own.iter_mut().flatten()) {
-            routes.duplicate(id, copy);
-        }
-    }
-
-    /// As [`Space::next_wire`] where a scheme has the satellites: it routes from the terminal of the uplink to that of the
-    /// downlink, which the path over the whole network gives.
-    #[inline(never)]
-    fn next_wire_across(
-        &mut self,
-        node: NodeId,
-        destination: NodeId,
-        packet: (u32, &Packet),
-        now: Time,
-    ) -> Result<u32, Stuck> {
-        let looked_at = self.topology.looked_at();
-        if self.topology.actual().is_satellite(node) {
-            let (all, inside, topology) = self.layers(node);
-            let egress = inside.as_ref().and_then(|inside| inside.egress(packet.0)).unwrap_or(destination);
-            let link = inside.unwrap_or(all).next_hop(topology, node, egress, packet, now, looked_at)?;
-            return Ok(self.wire_from(link, node));
-        }
-        let all = self.across.as_deref_mut().unwrap_or(&mut self.routes);
-        let hops = all.hops(self.topology.actual(), node, destination, looked_at).ok_or(Stuck::NoPath)?;
-        let first = hops.first().ok_or(Stuck::NoPath)?.to;
-        let (all, inside, topology) = self.layers(first);
-        let first_hop = inside.filter(|_| topology.is_satellite(first)).unwrap_or(all);
-        let link = first_hop.next_hop(topology, node, destination, packet, now, looked_at)?;
-        let next = topology.link(link).and_then(|state| state.other(node));
-        if let Some(satellite) = next.filter(|next| topology.is_satellite(*next)) {
-            self.go_up(packet.0, satellite, &hops, destination, now);
-        }
-        Ok(self.wire_from(link, node))
-    }
-
-    /// Passes the scheme of `satellite` the terminal at which the packet of frame `id` leaves the satellites: at the end of the
-    /// hops in `planned`, or of the present path from there if the terminal's knowledge was out of date and it took an antenna of
-    /// another constellation.
-    fn go_up(&mut self, id: u32, satellite: NodeId, planned: &[Hop], destination: NodeId, now: Time) {
-        let looked_at = self.topology.looked_at();
-        let (all, inside, topology) = self.layers(satellite);
-        let Some(inside) = inside else { return };
-        let fleet = |node| topology.is_satellite(node).then(|| topology.fleets().index_of(node));
-        let as_planned = planned.first().is_some_and(|first| fleet(first.to) == fleet(satellite));
-        let down = |hops: &[Hop]| hops.iter().map(|hop| hop.to).find(|node| !topology.is_satellite(*node));
-        let egress = match as_planned {
-            true => down(planned),
-            false => all.hops(topology, satellite, destination, looked_at).as_deref().and_then(down),
-        };
-        inside.begin(id, topology, egress.unwrap_or(destination), now);
+        self.routes.duplicate(id, copy);
     }
 
     #[inline]
@@ -321,24 +224,9 @@ impl Space {
         self.numbers.leaving(node, link, &self.topology.actual().links()[link.index()])
     }
 
-    /// Prepares for a step of a pinned path over one constellation, or over any. Such steps use shortest paths even if satellites
-    /// have another scheme.
+    /// Prepares for a step of a pinned path over one constellation, or over any.
     pub fn pin(&mut self, over: Option<u32>) {
-        let Pinning { routing, seed } = &self.pinning;
-        let global = routing.scheme.knows_all();
-        if (global && over.is_none()) || self.within.iter().any(|(known, _)| *known == over) {
-            return;
-        }
-        let selection = over.map_or(Selection::default(), |fleet| Selection::within(fleet as usize));
-        let routing = if global { routing.clone() } else { scenario::Routing::default() };
-        self.within.push((over, Routes::new(&routing, selection, *seed)));
-    }
-
-    /// The routes over one constellation, by number, or over the whole network.
-    #[inline]
-    fn routes_over(&mut self, over: Option<u32>) -> (&mut Routes, &Topology) {
-        let own = self.within.iter_mut().find(|(known, _)| *known == over);
-        (own.map_or(&mut self.routes, |(_, routes)| routes), self.topology.actual())
+        self.routes.pin(over);
     }
 
     /// The wire from `node` towards `destination`, for a packet and its frame number.
@@ -350,17 +238,7 @@ impl Space {
         packet: (u32, &Packet),
         now: Time,
     ) -> Result<u32, Stuck> {
-        if self.is_layered() {
-            return self.next_wire_across(node, destination, packet, now);
-        }
-        let link = self.routes.next_hop(
-            self.topology.actual(),
-            node,
-            destination,
-            packet,
-            now,
-            self.topology.looked_at(),
-        )?;
+        let link = self.routes.next_hop(&self.topology, node, destination, packet, now)?;
         Ok(self.wire_from(link, node))
     }
 
@@ -374,14 +252,12 @@ impl Space {
     pub fn next_wire_over(
         &mut self,
         over: Option<u32>,
-        [node, destination]: [NodeId; 2],
+        ends: [NodeId; 2],
         packet: (u32, &Packet),
         now: Time,
     ) -> Result<u32, Stuck> {
-        let looked_at = self.topology.looked_at();
-        let (routes, topology) = self.routes_over(over);
-        let link = routes.next_hop(topology, node, destination, packet, now, looked_at)?;
-        Ok(self.wire_from(link, node))
+        let link = self.routes.next_hop_over(over, &self.topology, ends, packet, now)?;
+        Ok(self.wire_from(link, ends[0]))
     }
 
     /// The links of a path through satellites at present, each with the node where it begins; `None` if there is no path, or it
@@ -390,7 +266,7 @@ impl Space {
         match way {
             Way::Space(ends) => {
                 let [from, to] = [ends[usize::from(backward)], ends[usize::from(!backward)]];
-                Some(begun(from, self.hops_between(from, to)?))
+                Some(begun(from, self.routes.hops(&self.topology, [from, to])?))
             }
             Way::Pinned(pinned) => {
                 let (mut at, mut hops) = (pinned.ends[usize::from(backward)], Vec::new());
@@ -399,7 +275,12 @@ impl Space {
                         StepOver::Wire(wire) => {
                             hops.push((at, Hop { link: self.numbers.link_of(wire), to: step.to }));
                         }
-                        StepOver::Space(over) => hops.extend(begun(at, self.hops_over(over, at, step.to)?)),
+                        StepOver::Space(over) => {
+                            hops.extend(begun(
+                                at,
+                                self.routes.hops_over(over, &self.topology, [at, step.to])?,
+                            ));
+                        }
                     }
                     at = step.to;
                 }
@@ -407,38 +288,6 @@ impl Space {
             }
             Way::Wires(_) | Way::Mesh(_) => None,
         }
-    }
-
-    /// The links from one terminal to another as packets take them: by the scheme among satellites, and over ground links before
-    /// and after them.
-    fn hops_between(&mut self, from: NodeId, to: NodeId) -> Option<Vec<Hop>> {
-        let looked_at = self.topology.looked_at();
-        let all = self.across.as_deref_mut().unwrap_or(&mut self.routes);
-        let ways = all.hops(self.topology.actual(), from, to, looked_at)?;
-        if !self.is_layered() {
-            return Some(ways);
-        }
-        let (mut hops, mut up) = (Vec::new(), None);
-        for (begin, hop) in begun(from, ways) {
-            let (_, inside, topology) = self.layers(up.map_or(hop.to, |(_, satellite)| satellite));
-            match (up, topology.is_satellite(hop.to), inside) {
-                (None, true, Some(_)) => up = Some((begin, hop.to)),
-                (None, ..) => hops.push(hop),
-                (Some(_), true, _) => {}
-                (Some((begin, _)), false, inside) => {
-                    hops.extend(inside?.hops(topology, begin, hop.to, looked_at)?);
-                    up = None;
-                }
-            }
-        }
-        Some(hops)
-    }
-
-    /// The links of a step of a pinned path.
-    fn hops_over(&mut self, over: Option<u32>, from: NodeId, to: NodeId) -> Option<Vec<Hop>> {
-        let looked_at = self.topology.looked_at();
-        let (routes, topology) = self.routes_over(over);
-        routes.hops(topology, from, to, looked_at)
     }
 
     /// One-way propagation delay of a path at present, s, and the number of satellites on it.
@@ -500,6 +349,11 @@ impl Space {
         Some(SkyWay { rtt: Span::from_micros((1e6 * rtt_s) as u64), passes })
     }
 
+    /// Counts a packet that goes no further on its pinned path.
+    pub fn strand(&mut self, why: Stuck) {
+        self.routes.stuck(why);
+    }
+
     /// Counts a packet that goes no further than `node`.
     pub fn stuck(&mut self, why: Stuck, node: NodeId, destination: NodeId) {
         self.routes.stuck(why);
@@ -545,33 +399,4 @@ impl Space {
 fn begun(from: NodeId, hops: Vec<Hop>) -> Vec<(NodeId, Hop)> {
     let begins = std::iter::once(from).chain(hops.iter().map(|hop| hop.to)).collect::<Vec<_>>();
     begins.into_iter().zip(hops).collect()
-}
-
-/// The parameters for routes within a constellation.
-struct Pinning {
-    routing: scenario::Routing,
-    seed: Seed,
-}
-
-/// For each constellation with its own scheme, the routes within it; empty if none has one.
-fn own_schemes(scenario: &scenario::Scenario, seed: Seed) -> Vec<Option<Routes>> {
-    let own = |(index, fleet): (usize, scenario::PlacedFleet<'_>)| {
-        let scheme = fleet.model.scheme.filter(|scheme| *scheme != scenario.routing.scheme)?;
-        let routing = scenario::Routing { scheme, ..scenario.routing.clone() };
-        Some(Routes::new(&routing, Selection::within(index), seed))
-    };
-    let own: Vec<Option<Routes>> = scenario.fleets().enumerate().map(own).collect();
-    if own.iter().all(Option::is_none) { Vec::new() } else { own }
-}
-
-/// All links, with the scenario's preferences among constellations.
-fn preferred(scenario: &scenario::Scenario) -> Selection {
-    let prefer = &scenario.routing.prefer;
-    if prefer.is_empty() {
-        return Selection::default();
-    }
-    let rank = |fleet: scenario::PlacedFleet<'_>| {
-        prefer.iter().position(|name| name == fleet.name).unwrap_or(prefer.len())
-    };
-    Selection::preferring(&scenario.fleets().map(rank).collect::<Vec<_>>())
 }

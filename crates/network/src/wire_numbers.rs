@@ -49,9 +49,4 @@ impl WireNumbers {
     pub fn link_of(self, wire: u32) -> LinkId {
         LinkId(self.first_ground_link.0 + wire / 2)
     }
-
-    /// Returns true if there are ground links.
-    pub fn has_ground(self, topology: &Topology) -> bool {
-        self.first_ground_link.index() < topology.links().len()
-    }
 }
