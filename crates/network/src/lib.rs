@@ -46,6 +46,7 @@ mod routes;
 mod satellite_links;
 mod shared;
 mod space;
+mod space_path;
 mod tables;
 mod trace;
 mod transitions;

@@ -11,16 +11,17 @@ use crate::error::BuildError;
 use crate::ground::GroundGraph;
 use crate::moving_topology::MovingTopology;
 use crate::outlook::{FutureEpochs, NetworkEpoch, Outlook};
-use crate::pinned::StepOver;
+use crate::pinned::{PinnedStep, StepOver};
 use crate::route::Way;
 use crate::routes::Stuck;
+use crate::space_path::SpacePath;
 use crate::transitions::Transitions;
 use crate::wire::Wire;
 use crate::wire_numbers::WireNumbers;
 use skyhop_chance::Seed;
 use skyhop_results::{AddressResult, HandoverResult, RoutingResult};
 use skyhop_routing::Hop;
-use skyhop_scenario::network::{Direction, SatelliteSegment, SkyWay};
+use skyhop_scenario::network::SkyWay;
 use skyhop_scenario::{self as scenario, Files};
 use skyhop_topology::{LinkChange, LinkId, LinkKind, NodeId, Outage, Topology};
 use skyhop_units::{Span, Time};
@@ -260,92 +261,58 @@ impl Space {
         Ok(self.wire_from(link, ends[0]))
     }
 
-    /// The links of a path through satellites at present, each with the node where it begins; `None` if there is no path, or it
-    /// uses no satellites.
-    fn hops(&mut self, way: &Way, backward: bool) -> Option<Vec<(NodeId, Hop)>> {
+    /// A direction of a path at present; `None` if there is none, or it uses no satellites.
+    fn path_of(&mut self, way: &Way, backward: bool) -> Option<SpacePath> {
+        let mut path = SpacePath::default();
         match way {
             Way::Space(ends) => {
                 let [from, to] = [ends[usize::from(backward)], ends[usize::from(!backward)]];
-                Some(begun(from, self.routes.hops(&self.topology, [from, to])?))
+                path.extend(from, self.routes.hops(&self.topology, [from, to])?);
             }
             Way::Pinned(pinned) => {
-                let (mut at, mut hops) = (pinned.ends[usize::from(backward)], Vec::new());
-                for step in &pinned.steps[usize::from(backward)] {
-                    match step.over {
+                let mut at = pinned.ends[usize::from(backward)];
+                for &PinnedStep { over, to } in &pinned.steps[usize::from(backward)] {
+                    match over {
                         StepOver::Wire(wire) => {
-                            hops.push((at, Hop { link: self.numbers.link_of(wire), to: step.to }));
+                            path.extend(at, [Hop { link: self.numbers.link_of(wire), to }])
                         }
                         StepOver::Space(over) => {
-                            hops.extend(begun(
-                                at,
-                                self.routes.hops_over(over, &self.topology, [at, step.to])?,
-                            ));
+                            path.extend(at, self.routes.hops_over(over, &self.topology, [at, to])?);
                         }
                     }
-                    at = step.to;
+                    at = to;
                 }
-                Some(hops)
             }
-            Way::Wires(_) | Way::Mesh(_) => None,
+            Way::Wires(_) | Way::Mesh(_) => return None,
         }
+        Some(path)
     }
 
     /// One-way propagation delay of a path at present, s, and the number of satellites on it.
     pub fn path(&mut self, way: &Way, backward: bool) -> Option<(f64, usize)> {
-        let hops = self.hops(way, backward)?;
-        let t_s = self.topology.looked_at().as_secs_f64();
-        let delay_s =
-            hops.iter().map(|&(from, hop)| self.topology.actual().link_delay_s(hop.link, from, hop.to, t_s));
-        let delay_s = delay_s.sum::<Option<f64>>()?;
-        let satellites = hops.iter().filter(|(_, hop)| self.topology.actual().is_satellite(hop.to)).count();
-        Some((delay_s, satellites))
+        let path = self.path_of(way, backward)?;
+        let delay_s = path.delay_s(self.topology(), self.topology.looked_at().as_secs_f64())?;
+        Some((delay_s, path.satellites(self.topology())))
     }
 
     /// The wires of a path at present, if packets get through now; `None` if there is no path, or a link of it is being acquired.
     pub fn way(&mut self, way: &Way) -> Option<Vec<u32>> {
-        let hops = self.hops(way, false)?;
-        let wire = |(from, hop): (NodeId, Hop)| {
-            let state = self.topology.actual().link(hop.link)?;
-            let there = state.up && state.other(from) == Some(hop.to);
-            there.then(|| self.numbers.leaving(from, hop.link, state))
-        };
-        hops.into_iter().map(wire).collect()
+        let path = self.path_of(way, false)?;
+        if !path.is_open(self.topology()) {
+            return None;
+        }
+        path.wires(self.topology(), self.numbers)
     }
 
     /// The wires of a direction of a path at present, also those that are being acquired; `None` if there is no path.
     pub fn wires_now(&mut self, way: &Way, backward: bool) -> Option<Vec<u32>> {
-        let hops = self.hops(way, backward)?;
-        let wire = |(from, hop): (NodeId, Hop)| {
-            let state = self.topology.actual().link(hop.link)?;
-            Some(self.numbers.leaving(from, hop.link, state))
-        };
-        hops.into_iter().map(wire).collect()
+        self.path_of(way, backward)?.wires(self.topology(), self.numbers)
     }
 
     /// The parts of a path at present.
     pub fn sky_way(&mut self, way: &Way) -> Option<SkyWay> {
         let rtt_s = self.path(way, false)?.0 + self.path(way, true)?.0;
-        let (mut passes, mut up) = (Vec::new(), None);
-        for (from, hop) in self.hops(way, false)? {
-            let state = self.topology.actual().link(hop.link)?;
-            let ends = [from, hop.to].map(|node| self.topology.actual().is_satellite(node));
-            match state.kind {
-                LinkKind::Ground => {
-                    let forward = state.a == from;
-                    let direction = if forward { Direction::Forward } else { Direction::Reverse };
-                    passes.push(SatelliteSegment::Link(self.numbers.ground_link(hop.link)?, direction));
-                }
-                LinkKind::Fibre => passes.push(SatelliteSegment::Fibre),
-                _ if !ends[0] => up = Some((from, false)),
-                _ if ends[1] => up = up.map(|(terminal, _)| (terminal, true)),
-                _ => {
-                    let (terminal, isls) = up.take()?;
-                    let fleet = self.topology.actual().fleets().index_of(from);
-                    let ends = [terminal, hop.to].map(|node| self.topology.actual().node_name(node));
-                    passes.push(SatelliteSegment::Fleet { fleet, ends, isls });
-                }
-            }
-        }
+        let passes = self.path_of(way, false)?.segments(self.topology(), self.numbers)?;
         Some(SkyWay { rtt: Span::from_micros((1e6 * rtt_s) as u64), passes })
     }
 
@@ -393,10 +360,4 @@ impl Space {
     pub fn routing_result(&self) -> RoutingResult {
         self.routes.result(self.topology.actual())
     }
-}
-
-/// Hops with the nodes where they begin.
-fn begun(from: NodeId, hops: Vec<Hop>) -> Vec<(NodeId, Hop)> {
-    let begins = std::iter::once(from).chain(hops.iter().map(|hop| hop.to)).collect::<Vec<_>>();
-    begins.into_iter().zip(hops).collect()
 }
