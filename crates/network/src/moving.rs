@@ -4,8 +4,8 @@
 //! Differs: of several antennas, the first with a satellite counts.
 //! Leaves out terminals that do not move.
 
-use crate::space::Space;
 use skyhop_orbit::visibility::elevation_rad;
+use skyhop_topology::Topology;
 use skyhop_units::Time;
 
 /// Position and satellite of a terminal at an instant.
@@ -40,36 +40,43 @@ pub struct HeldSatellite {
     pub one_way_delay_s: f64,
 }
 
-impl Space {
-    /// Index and name of each moving terminal.
-    pub fn moving(&self) -> Vec<(usize, String)> {
-        let terminals = self.topology().terminals().iter().enumerate();
-        let moves = |(index, _): &(usize, _)| self.topology().course(*index).is_some();
-        terminals.filter(moves).map(|(index, terminal)| (index, terminal.name.clone())).collect()
-    }
+/// Index and name of each moving terminal.
+pub(crate) fn moving_terminals(topology: &Topology) -> Vec<(usize, String)> {
+    let terminals = topology.terminals().iter().enumerate();
+    let moves = |(index, _): &(usize, _)| topology.course(*index).is_some();
+    terminals.filter(moves).map(|(index, terminal)| (index, terminal.name.clone())).collect()
+}
 
-    /// Position and satellite of a terminal at `now`; `None` if there is no such terminal.
-    pub fn whereabouts(&self, terminal: usize, now: Time) -> Option<Whereabouts> {
+impl Whereabouts {
+    /// Position and satellite of a terminal at `now`, after so many `handovers` and `address_changes`; `None` if there is no such
+    /// terminal.
+    pub(crate) fn of(
+        terminal: usize,
+        topology: &Topology,
+        now: Time,
+        handovers: u64,
+        address_changes: u64,
+    ) -> Option<Self> {
         let t_s = now.as_secs_f64();
-        let place = self.topology().terminal_at(terminal, t_s)?;
-        let up = |link| self.topology().link(link).filter(|state| state.up);
-        let held = self.topology().gsls(terminal).find_map(up).and_then(|state| {
-            let satellite = self.topology().position_ecef(state.b, t_s)?;
-            let own = self.topology().position_ecef(state.a, t_s)?;
+        let place = topology.terminal_at(terminal, t_s)?;
+        let up = |link| topology.link(link).filter(|state| state.up);
+        let held = topology.gsls(terminal).find_map(up).and_then(|state| {
+            let satellite = topology.position_ecef(state.b, t_s)?;
+            let own = topology.position_ecef(state.a, t_s)?;
             Some(HeldSatellite {
                 satellite: state.b.0,
                 latitude_deg: satellite.latitude_rad().to_degrees(),
                 longitude_deg: satellite.longitude_rad().to_degrees(),
                 elevation_deg: elevation_rad(own, place.up(), satellite).to_degrees(),
-                one_way_delay_s: self.topology().one_way_delay_s(state.a, state.b, t_s)?,
+                one_way_delay_s: topology.one_way_delay_s(state.a, state.b, t_s)?,
             })
         });
-        Some(Whereabouts {
+        Some(Self {
             latitude_deg: place.latitude_rad.to_degrees(),
             longitude_deg: place.longitude_rad.to_degrees(),
             height_m: place.height_m,
-            handovers: self.handovers(terminal),
-            address_changes: self.address_changes(terminal),
+            handovers,
+            address_changes,
             held,
         })
     }

@@ -9,10 +9,9 @@ use crate::build::Built;
 use crate::capture::{Capture, Captured, CapturedDirection};
 use crate::constellation::satellite_named;
 use crate::error::BuildError;
-use crate::failures;
 use crate::links::Links;
 use crate::mesh::Mesh;
-use crate::moving::Whereabouts;
+use crate::moving::{Whereabouts, moving_terminals};
 use crate::mtu;
 use crate::outlook::{NetworkEpoch, Outlook};
 use crate::packets::Packets;
@@ -336,7 +335,7 @@ impl Network {
 
     /// Index and name of each moving terminal.
     pub fn moving(&self) -> Vec<(usize, String)> {
-        self.links.space.as_ref().map_or_else(Vec::new, Space::moving)
+        self.links.space.as_ref().map_or_else(Vec::new, |space| moving_terminals(space.topology()))
     }
 
     /// Position of a terminal at `now`; `None` if there is no such terminal.
@@ -363,8 +362,7 @@ impl Network {
 
     /// Failures in the constellation that began before `end`.
     pub fn failure_results(&self, end: Time) -> Vec<FailureResult> {
-        let results = |space: &Space| failures::results(&space.outages, space.topology(), end.as_secs_f64());
-        self.links.space.as_ref().map_or(Vec::new(), results)
+        self.links.space.as_ref().map_or(Vec::new(), |space| space.failure_results(end))
     }
 
     /// Counters of routing through a constellation.

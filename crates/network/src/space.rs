@@ -8,7 +8,9 @@ use crate::apart::{stale, why_apart};
 use crate::constellation::{satellites_of, without_failures};
 use crate::domains::RoutingDomains;
 use crate::error::BuildError;
+use crate::failures;
 use crate::ground::GroundGraph;
+use crate::moving::Whereabouts;
 use crate::moving_topology::MovingTopology;
 use crate::outlook::{FutureEpochs, NetworkEpoch, Outlook};
 use crate::pinned::{PinnedStep, StepOver};
@@ -19,7 +21,7 @@ use crate::transitions::Transitions;
 use crate::wire::Wire;
 use crate::wire_numbers::WireNumbers;
 use skyhop_chance::Seed;
-use skyhop_results::{AddressResult, HandoverResult, RoutingResult};
+use skyhop_results::{AddressResult, FailureResult, HandoverResult, RoutingResult};
 use skyhop_routing::Hop;
 use skyhop_scenario::network::SkyWay;
 use skyhop_scenario::{self as scenario, Files};
@@ -31,7 +33,7 @@ use std::collections::BTreeSet;
 pub(crate) struct Space {
     topology: MovingTopology,
     /// The failures, with their times.
-    pub outages: Vec<Outage>,
+    outages: Vec<Outage>,
     routes: RoutingDomains,
     /// Epochs computed by another thread, if there is one.
     ahead: Option<Box<FutureEpochs>>,
@@ -156,14 +158,11 @@ impl Space {
         self.transitions.hold(self.topology.actual(), self.numbers, now, wires, dropped)
     }
 
-    /// Number of handovers of a terminal so far.
-    pub fn handovers(&self, terminal: usize) -> u64 {
-        self.transitions.handovers(terminal)
-    }
-
-    /// Number of address changes of a terminal so far.
-    pub fn address_changes(&self, terminal: usize) -> u64 {
-        self.routes.address_changes(terminal)
+    /// Position and satellite of a terminal at `now`; `None` if there is no such terminal.
+    pub fn whereabouts(&self, terminal: usize, now: Time) -> Option<Whereabouts> {
+        let handovers = self.transitions.handovers(terminal)?;
+        let address_changes = self.routes.address_changes(terminal);
+        Whereabouts::of(terminal, self.topology(), now, handovers, address_changes)
     }
 
     pub fn address_results(&self) -> Vec<AddressResult> {
@@ -171,7 +170,7 @@ impl Space {
     }
 
     pub fn handover_results(&self) -> Vec<HandoverResult> {
-        self.transitions.results(self.topology.actual())
+        self.transitions.results(self.topology())
     }
 
     /// Applies the change of a link to its two wires; packets that waited on what went down are passed to `dropped`.
@@ -220,9 +219,10 @@ impl Space {
         self.routes.duplicate(id, copy);
     }
 
+    /// The wire by which packets leave `node` on a link.
     #[inline]
     fn wire_from(&self, link: LinkId, node: NodeId) -> u32 {
-        self.numbers.leaving(node, link, &self.topology.actual().links()[link.index()])
+        self.numbers.leaving(node, link, &self.topology().links()[link.index()])
     }
 
     /// Prepares for a step of a pinned path over one constellation, or over any.
@@ -324,21 +324,17 @@ impl Space {
     /// Counts a packet that goes no further than `node`.
     pub fn stuck(&mut self, why: Stuck, node: NodeId, destination: NodeId) {
         self.routes.stuck(why);
+        let topology = self.topology.actual();
         let holds = |end: NodeId| {
-            let links = self
-                .topology
-                .actual()
-                .terminal_index(end)
-                .into_iter()
-                .flat_map(|end| self.topology.actual().gsls(end));
-            links.filter_map(|link| self.topology.actual().link(link)).any(|link| link.up)
+            let links = topology.terminal_index(end).into_iter().flat_map(|end| topology.gsls(end));
+            links.filter_map(|link| topology.link(link)).any(|link| link.up)
         };
         self.apart += u64::from(why == Stuck::NoPath && holds(node) && holds(destination));
     }
 
     /// Warnings about the satellites, at the end of a run.
     pub fn warnings(&self, now: Time) -> Vec<String> {
-        let constellation = self.topology.actual().constellation();
+        let constellation = self.topology().constellation();
         let mut warnings: Vec<String> = stale(constellation).into_iter().collect();
         // Satellites that fail by the scenario still have a position.
         let gone = constellation.positions_ecef(now.as_secs_f64(), &mut Vec::new());
@@ -351,13 +347,18 @@ impl Space {
             warnings.push(format!(
                 "{} packets found no path although both ends held satellites: {}",
                 self.apart,
-                why_apart(self.topology.actual())
+                why_apart(self.topology())
             ));
         }
         warnings
     }
 
+    /// The failures that begin before `end`, in order of time.
+    pub fn failure_results(&self, end: Time) -> Vec<FailureResult> {
+        failures::results(&self.outages, self.topology(), end.as_secs_f64())
+    }
+
     pub fn routing_result(&self) -> RoutingResult {
-        self.routes.result(self.topology.actual())
+        self.routes.result(self.topology())
     }
 }

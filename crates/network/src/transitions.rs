@@ -122,9 +122,9 @@ impl Transitions {
         awake
     }
 
-    /// Number of handovers of a terminal so far.
-    pub fn handovers(&self, terminal: usize) -> u64 {
-        self.tallies[terminal].handovers
+    /// Number of handovers of a terminal so far; `None` if there is no such terminal.
+    pub fn handovers(&self, terminal: usize) -> Option<u64> {
+        self.tallies.get(terminal).map(|tally| tally.handovers)
     }
 
     /// The counters of all terminals.
