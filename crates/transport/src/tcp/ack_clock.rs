@@ -60,6 +60,142 @@ impl AckClock {
         }
     }
 
+    /// What the connection is told to do, as far as its peer has agreed.
+    #[inline]
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// SND.UNA: the oldest unacknowledged byte.
+    #[inline]
+    pub fn snd_una(&self) -> u64 {
+        self.flight.snd_una
+    }
+
+    /// SND.NXT: the next byte to send.
+    #[inline]
+    pub fn snd_nxt(&self) -> u64 {
+        self.flight.snd_nxt
+    }
+
+    /// One past the highest byte sent.
+    #[inline]
+    pub fn snd_max(&self) -> u64 {
+        self.flight.snd_max
+    }
+
+    /// FlightSize (RFC 5681 §2): what is sent and not yet acknowledged.
+    #[inline]
+    pub fn flight_size(&self) -> u64 {
+        self.flight.len()
+    }
+
+    /// SMSS (RFC 5681 §2): payload of a full segment.
+    #[inline]
+    pub fn smss(&self) -> u32 {
+        self.flight.mss
+    }
+
+    /// SND.WND: the window that the peer offered last.
+    #[inline]
+    pub fn snd_wnd(&self) -> u64 {
+        self.peer.window
+    }
+
+    /// The right edge of the peer's window: one past the last byte that it allows.
+    #[inline]
+    pub fn right_edge(&self) -> u64 {
+        self.peer.edge
+    }
+
+    #[inline]
+    pub fn cwnd(&self) -> u64 {
+        self.congestion.cwnd()
+    }
+
+    pub fn ssthresh(&self) -> u64 {
+        self.congestion.ssthresh()
+    }
+
+    /// SRTT (RFC 6298 §2), once there is a sample.
+    #[inline]
+    pub fn srtt(&self) -> Option<Span> {
+        self.timer.rtt.smoothed()
+    }
+
+    /// RTO (RFC 6298 §2).
+    #[inline]
+    pub fn rto(&self) -> Span {
+        self.timer.rtt.rto()
+    }
+
+    /// Time of the next retransmission timeout.
+    #[inline]
+    pub fn retransmission_at(&self) -> Option<Time> {
+        self.timer.at
+    }
+
+    /// Time of the next window probe.
+    #[inline]
+    pub fn persist_at(&self) -> Option<Time> {
+        self.peer.persist_at
+    }
+
+    /// Time of the tail loss probe (RFC 8985 §7).
+    #[inline]
+    pub fn tail_loss_probe_at(&self) -> Option<Time> {
+        self.recovery.rack.probe_at
+    }
+
+    /// Expiry of the reordering timer (RFC 8985 §6.3).
+    #[inline]
+    pub fn reordering_at(&self) -> Option<Time> {
+        self.recovery.rack.reorder_at
+    }
+
+    /// The pace of the window or the model, bytes per second, if packets are paced.
+    pub fn pacing_rate(&self) -> Option<f64> {
+        self.congestion.pacing_rate(self.srtt()).filter(|_| self.config.pacing_possible())
+    }
+
+    /// Returns true if a model of the path governs sending, which losses do not reduce.
+    pub fn follows_model(&self) -> bool {
+        self.congestion.owns_recovery()
+    }
+
+    /// Returns true until all data outstanding at the signal of a loss are acknowledged.
+    #[inline]
+    pub fn repair_unfinished(&self) -> bool {
+        self.recovery.unfinished(&self.flight)
+    }
+
+    /// Returns true during the repair after a timeout, for recoveries with a pipe.
+    pub fn repairs_timeout(&self) -> bool {
+        self.recovery.pipe.phase == RecoveryPhase::Timeout
+    }
+
+    /// Path MTU that was found, for a later connection.
+    pub fn found_pmtu(&self) -> Option<u32> {
+        self.path.found()
+    }
+
+    /// Largest packet, if packets of some size may not pass.
+    #[inline]
+    pub fn size_limit(&self) -> Option<u32> {
+        self.path.limited().then(|| self.path.size())
+    }
+
+    /// Largest payload of a SYN.
+    pub fn room_in_syn(&self) -> u32 {
+        self.path.size_of_syn().saturating_sub(self.config.headers())
+    }
+
+    /// RFC 5681 §2: returns true if an acknowledgment of nothing new that offers `window` may be a duplicate, since data are
+    /// outstanding and the window is unchanged.
+    pub fn may_be_duplicate(&self, window: u64) -> bool {
+        self.flight.len() > 0 && self.peer.persist_at.is_none() && window == self.peer.window
+    }
+
     /// Settles the size of a full segment, once both ends have announced theirs (RFC 6691). The window begins anew, with `chance` as
     /// the source of random waits.
     pub fn settle_size(&mut self, most: u32, options: u32, chance: Option<Stream>) {
@@ -71,6 +207,11 @@ impl AckClock {
     pub fn over_link(&mut self, mtu: Option<u32>) {
         self.config.link_mtu = mtu;
         self.path = Path::new(&self.config);
+    }
+
+    /// Sets whether segments carry timestamps, once both ends have said so.
+    pub fn use_timestamps(&mut self, on: bool) {
+        self.config.timestamps = on;
     }
 
     /// Sets the peer's window, from a segment that acknowledged up to `ack`.
@@ -155,6 +296,11 @@ impl AckClock {
         self.timer.rtt.seed(path.srtt);
         self.config.initial_window = self.config.initial_window.max(path.cwnd);
         self.config.initial_ssthresh = path.ssthresh.or(self.config.initial_ssthresh);
+    }
+
+    /// Starts from a path MTU that another connection has found.
+    pub fn begin_with_pmtu(&mut self, size: u32) {
+        self.path.begin_with(size);
     }
 
     /// State from which another connection may start, if connections share it.
@@ -456,6 +602,11 @@ impl AckClock {
         self.counts.ecn_reductions += 1;
     }
 
+    /// RFC 3168 §6.1.2: returns true, once, if a new segment must announce that the window has been reduced.
+    pub fn take_cwr(&mut self) -> bool {
+        std::mem::take(&mut self.marks.cwr_due)
+    }
+
     /// RFC 2883: handles a report that the receiver got [start, end) twice.
     pub fn duplicate_reported(&mut self, start: u64, end: u64) {
         self.counts.duplicates_reported += 1;
@@ -560,5 +711,14 @@ impl AckClock {
             self.probe_failed(now, false);
         }
         asks
+    }
+}
+
+#[cfg(test)]
+impl AckClock {
+    /// The timers: retransmission, persist, tail loss probe, reordering.
+    pub fn timers(&mut self) -> [&mut Option<Time>; 4] {
+        let Self { timer, peer, recovery, .. } = self;
+        [&mut timer.at, &mut peer.persist_at, &mut recovery.rack.probe_at, &mut recovery.rack.reorder_at]
     }
 }

@@ -189,7 +189,7 @@ impl Carry {
         {
             self.keep(tcp, payload, 1 + before.0);
         }
-        self.written.release(self.machine.sender.clock.flight.snd_una.max(1));
+        self.written.release(self.machine.sender.clock.snd_una().max(1));
     }
 
     /// Stores the bytes of an accepted segment that are within the window and have not arrived before; all below `ordered` have.
@@ -218,7 +218,7 @@ impl Carry {
         if let Transport::Tcp(tcp) = &packet.transport
             && packet.payload_len > 0
         {
-            let seq = expand(self.machine.iss, tcp.seq, self.machine.sender.clock.flight.snd_una);
+            let seq = expand(self.machine.iss, tcp.seq, self.machine.sender.clock.snd_una());
             start = seq.unwrap_or(0) + u64::from(tcp.flags.has(Flags::SYN));
         }
         Some(Segment { packet, payload: start..start + u64::from(packet.payload_len) })

@@ -95,7 +95,7 @@ impl Connection {
             self.sender.clock.begin_with(path);
         }
         if let Some(size) = memory.path_mtu {
-            self.sender.clock.path.begin_with(size);
+            self.sender.clock.begin_with_pmtu(size);
         }
         self
     }
@@ -123,7 +123,7 @@ impl Connection {
 
     /// State that this end leaves for a later connection between the two hosts.
     pub fn memory(&self) -> Memory {
-        let path_mtu = self.sender.clock.path.found().or(self.beginning.memory.path_mtu);
+        let path_mtu = self.sender.clock.found_pmtu().or(self.beginning.memory.path_mtu);
         Memory { path: self.sender.clock.learnt(), path_mtu, ..self.beginning.memory }
     }
 
@@ -144,17 +144,17 @@ impl Connection {
 
     /// Congestion window, bytes.
     pub fn cwnd(&self) -> u64 {
-        self.sender.clock.congestion.cwnd()
+        self.sender.clock.cwnd()
     }
 
     /// Slow-start threshold, bytes; `None` without limit.
     pub fn ssthresh(&self) -> Option<u64> {
-        Some(self.sender.clock.congestion.ssthresh()).filter(|s| *s < u64::MAX)
+        Some(self.sender.clock.ssthresh()).filter(|s| *s < u64::MAX)
     }
 
     /// Bytes sent and not yet acknowledged.
     pub fn in_flight(&self) -> u64 {
-        self.sender.clock.flight.len()
+        self.sender.clock.flight_size()
     }
 
     /// Payload bytes acknowledged by the peer.
@@ -228,7 +228,7 @@ impl Connection {
             return;
         }
         if self.state() != State::SynSent {
-            let seq = wire_number(self.iss, self.sender.clock.flight.snd_max.max(1));
+            let seq = wire_number(self.iss, self.sender.clock.snd_max().max(1));
             self.resets.send(seq, wire_number(self.receiver.irs, self.receiver.rcv_nxt));
         }
         self.abandon();
@@ -243,7 +243,7 @@ impl Connection {
 
     /// Withdraws data that were written and not yet sent, and closes this direction.
     pub fn stop_writing(&mut self) {
-        self.sender.buffer.forget_unsent(self.sender.clock.flight.snd_max);
+        self.sender.buffer.forget_unsent(self.sender.clock.snd_max());
         self.shutdown();
     }
 
@@ -273,8 +273,8 @@ impl Connection {
             return;
         }
         // RFC 5927 §4.1: only an outstanding packet can have been too large.
-        let outstanding = self.sender.clock.flight.snd_una..self.sender.clock.flight.snd_max;
-        let seq = expand(self.iss, seq, self.sender.clock.flight.snd_una).filter(|s| outstanding.contains(s));
+        let outstanding = self.sender.clock.snd_una()..self.sender.clock.snd_max();
+        let seq = expand(self.iss, seq, self.sender.clock.snd_una()).filter(|s| outstanding.contains(s));
         if let Some(seq) = seq {
             self.sender.clock.handle_too_large(
                 now,
@@ -290,7 +290,7 @@ impl Connection {
             return;
         }
         self.beginning.opened_at = Some(now);
-        let open = self.sender.clock.config.open;
+        let open = self.sender.clock.config().open;
         let accepted = self.beginning.listen(open, tcp.opening, *self.sockets.remote.ip());
         self.take_syn(tcp);
         self.receiver.acks.now = false;
@@ -305,7 +305,7 @@ impl Connection {
     }
 
     fn handle_in_syn_sent(&mut self, now: Time, tcp: &TcpHeader, payload: u64) {
-        let snd_max = self.sender.clock.flight.snd_max;
+        let snd_max = self.sender.clock.snd_max();
         let ack = expand(self.iss, tcp.ack, 1)
             .filter(|ack| tcp.flags.has(Flags::ACK) && (1..=snd_max).contains(ack));
         if tcp.flags.has(Flags::RST) {
@@ -315,7 +315,7 @@ impl Connection {
             return;
         }
         let Some(ack) = ack.filter(|_| tcp.flags.has(Flags::SYN)) else { return };
-        if !self.beginning.answered(self.sender.clock.config.open, tcp.opening) {
+        if !self.beginning.answered(self.sender.clock.config().open, tcp.opening) {
             return;
         }
         self.take_syn(tcp);
@@ -347,7 +347,7 @@ impl Connection {
         if !self.agreed.sack {
             self.sender.clock.without_sack();
         }
-        self.sender.clock.config.timestamps = self.timestamps.on;
+        self.sender.clock.use_timestamps(self.timestamps.on);
         let announced = tcp.mss.map_or(536, u32::from);
         self.beginning.memory.mss = Some(announced);
         // RFC 6691: the announced size does not count options, so they reduce the payload.
@@ -356,7 +356,7 @@ impl Connection {
             opening: self.beginning.in_each_segment(),
             ..TcpHeader::default()
         };
-        let most = self.sender.clock.config.mss.min(announced);
+        let most = self.sender.clock.config().mss.min(announced);
         self.sender.settle_size(most, header.options_len());
         if let Some(ts) = tcp.timestamps {
             self.timestamps.recent = ts.value;
@@ -371,14 +371,14 @@ impl Connection {
 
     /// The SYN, or its answer, if it is due.
     fn poll_syn(&mut self, now: Time) -> Option<Packet> {
-        if self.sender.clock.flight.snd_nxt > 0 {
+        if self.sender.clock.snd_nxt() > 0 {
             return None;
         }
-        let first = self.sender.clock.flight.snd_max == 0;
+        let first = self.sender.clock.snd_max() == 0;
         self.beginning.opened_at.get_or_insert(now);
         let answering = self.state() != State::SynSent;
         self.sender.sent_syn(now);
-        let config = &self.sender.clock.config;
+        let config = self.sender.clock.config();
         let mut header = TcpHeader {
             seq: self.iss,
             flags: Flags::SYN,
@@ -401,7 +401,8 @@ impl Connection {
             header.window = self.receiver.announce(0);
             self.receiver.acks.acknowledged(now, false);
         }
-        let (opening, with_data) = self.beginning.on_syn(self.sender.clock.config.open, self.state(), first);
+        let (opening, with_data) =
+            self.beginning.on_syn(self.sender.clock.config().open, self.state(), first);
         header.opening = opening;
         let NextSegment { len, fin, .. } =
             if with_data { self.data_on_syn(now, &header) } else { NextSegment::NOTHING };
@@ -413,10 +414,9 @@ impl Connection {
 
     /// The part of the data, and of the FIN, that fits a SYN.
     fn data_on_syn(&mut self, now: Time, header: &TcpHeader) -> NextSegment {
-        let mss = self.beginning.memory.mss.unwrap_or(536).min(self.sender.clock.config.mss);
-        let mss =
-            mss.min(self.sender.clock.path.size_of_syn().saturating_sub(self.sender.clock.config.headers()));
-        let fin = matches!(self.sender.clock.config.open, Open::Transactions { .. });
+        let mss = self.beginning.memory.mss.unwrap_or(536).min(self.sender.clock.config().mss);
+        let mss = mss.min(self.sender.clock.room_in_syn());
+        let fin = matches!(self.sender.clock.config().open, Open::Transactions { .. });
         self.sender.sent_with_syn(now, mss.saturating_sub(header.options_len()), fin)
     }
 
@@ -459,7 +459,7 @@ impl Connection {
             return;
         }
         if tcp.flags.has(Flags::SYN) {
-            if self.sender.clock.flight.snd_una == 0 {
+            if self.sender.clock.snd_una() == 0 {
                 // The SYN again: its answer was lost, and the timer will repeat it.
                 return;
             }
@@ -489,7 +489,7 @@ impl Connection {
         if let (Some(sample), Some(ts)) = (self.timestamps.sample(now, tcp.timestamps), tcp.timestamps) {
             self.receiver.take_echo(ts.echo, sample, payload);
         }
-        let (rto, srtt) = (self.sender.clock.timer.rtt.rto(), self.sender.clock.timer.rtt.smoothed());
+        let (rto, srtt) = (self.sender.clock.rto(), self.sender.clock.srtt());
         self.receiver.acks.know(rto, srtt, tcp.flags.has(Flags::PSH));
     }
 
@@ -516,14 +516,14 @@ impl Connection {
 
     /// Handles the acknowledgment field. Returns false if the segment is to be ignored.
     fn handle_ack(&mut self, now: Time, tcp: &TcpHeader, payload: u64) -> bool {
-        let Some(ack) = expand(self.iss, tcp.ack, self.sender.clock.flight.snd_una) else { return false };
-        if ack > self.sender.clock.flight.snd_max {
+        let Some(ack) = expand(self.iss, tcp.ack, self.sender.clock.snd_una()) else { return false };
+        if ack > self.sender.clock.snd_max() {
             // An acknowledgment of data never sent.
             self.receiver.acks.now |= self.resets.challenges(now, payload);
             return false;
         }
         let window = (tcp.window as u64) << self.agreed.scale_in;
-        let opens = self.sender.clock.flight.snd_una == 0;
+        let opens = self.sender.clock.snd_una() == 0;
         if opens {
             if ack < 1 {
                 return false;
@@ -536,9 +536,9 @@ impl Connection {
         }
         self.sender.begin_ack();
         if self.agreed.ecn && tcp.flags.has(Flags::ECE) && !tcp.flags.has(Flags::SYN) {
-            if self.sender.clock.config.ack_congestion && self.sender.clock.flight.len() == 0 {
+            if self.sender.clock.config().ack_congestion && self.sender.clock.flight_size() == 0 {
                 // Only acknowledgments are in flight from this end, so one of them was marked.
-                let rtt = self.sender.clock.timer.rtt.smoothed();
+                let rtt = self.sender.clock.srtt();
                 self.receiver.acknowledge_less(now, rtt);
                 self.reduced_acks = true;
             } else {
@@ -546,19 +546,17 @@ impl Connection {
             }
         }
         let dsack = self.take_blocks(now, tcp, ack);
-        if ack > self.sender.clock.flight.snd_una {
+        if ack > self.sender.clock.snd_una() {
             let sample = self.timestamps.sample(now, tcp.timestamps);
             self.sender.clock.set_window(ack, window);
             self.sender.handle_ack(now, ack, sample, dsack);
             self.after_ack(now);
-        } else if ack == self.sender.clock.flight.snd_una {
+        } else if ack == self.sender.clock.snd_una() {
             // RFC 5681 §2: a duplicate carries no data, does not change the window, and something is outstanding.
             let duplicate = !opens
                 && payload == 0
                 && !tcp.flags.has(Flags::FIN)
-                && self.sender.clock.flight.len() > 0
-                && self.sender.clock.peer.persist_at.is_none()
-                && window == self.sender.clock.peer.window;
+                && self.sender.clock.may_be_duplicate(window);
             self.sender.clock.set_window(ack, window);
             self.sender.clock.handle_duplicate(now, duplicate, dsack);
         }
@@ -569,7 +567,7 @@ impl Connection {
     /// within the second.
     fn take_blocks(&mut self, now: Time, tcp: &TcpHeader, ack: u64) -> bool {
         let blocks = tcp.sack.as_slice();
-        let una = self.sender.clock.flight.snd_una;
+        let una = self.sender.clock.snd_una();
         let place =
             |&(left, right): &(u32, u32)| Some((expand(self.iss, left, una)?, expand(self.iss, right, una)?));
         let (mut dsack, mut range) = (false, (0, 0));
@@ -612,7 +610,7 @@ impl Connection {
     }
 
     fn begin_time_wait(&mut self, now: Time) {
-        let (rto_min, rto) = (self.sender.clock.config.rto_min, self.sender.clock.timer.rtt.rto());
+        let (rto_min, rto) = (self.sender.clock.config().rto_min, self.sender.clock.rto());
         self.state.wait(now + self.beginning.time_wait(now, rto_min, rto));
     }
 
@@ -671,7 +669,7 @@ impl Connection {
             }
             State::Closed => {}
             // The other end's SYN sufficed to open the connection; its answer is still to be sent, or repeated.
-            _ if self.sender.clock.flight.snd_una == 0 && self.sender.clock.flight.snd_nxt == 0 => {
+            _ if self.sender.clock.snd_una() == 0 && self.sender.clock.snd_nxt() == 0 => {
                 return self.poll_syn(now);
             }
             // An acknowledgment of the FIN that was due in the last state is still sent below.
@@ -686,13 +684,13 @@ impl Connection {
                 header.flags |= Flags::FIN;
             }
             if len > 0
-                && (fin || seq + len as u64 == self.sender.clock.flight.snd_max)
-                && self.sender.buffer.all_sent(self.sender.clock.flight.snd_max)
+                && (fin || seq + len as u64 == self.sender.clock.snd_max())
+                && self.sender.buffer.all_sent(self.sender.clock.snd_max())
             {
                 header.flags |= Flags::PSH;
             }
-            let fresh = seq + len as u64 + fin as u64 == self.sender.clock.flight.snd_max;
-            if self.agreed.ecn && fresh && len > 0 && std::mem::take(&mut self.sender.clock.marks.cwr_due) {
+            let fresh = seq + len as u64 + fin as u64 == self.sender.clock.snd_max();
+            if self.agreed.ecn && fresh && len > 0 && self.sender.clock.take_cwr() {
                 header.flags |= Flags::CWR;
             }
             let mut packet = self.acknowledging(now, header, len);
@@ -711,10 +709,7 @@ impl Connection {
 
     fn header(&self, now: Time) -> TcpHeader {
         TcpHeader {
-            seq: wire_number(
-                self.iss,
-                self.sender.clock.flight.snd_nxt.max(self.sender.clock.flight.snd_una),
-            ),
+            seq: wire_number(self.iss, self.sender.clock.snd_nxt().max(self.sender.clock.snd_una())),
             timestamps: self.timestamps.option(now),
             opening: self.beginning.in_each_segment(),
             ..self.sockets.header()
@@ -732,18 +727,18 @@ impl Connection {
         header.window = self.receiver.announce(self.agreed.scale_out);
         if self.agreed.sack {
             let mut room = (40 - header.options_len() as usize - 2) / 8;
-            let path = &self.sender.clock.path;
-            if path.limited() {
+            if let Some(limit) = self.sender.clock.size_limit() {
                 // Blocks, the two bytes of their option and padding must fit the path and the peer's limit together with the
                 // payload.
-                let size = 4 + self.sender.clock.config.headers() + header.options_len() + len;
-                room = room.min(path.size().saturating_sub(size) as usize / 8);
+                let size = 4 + self.sender.clock.config().headers() + header.options_len() + len;
+                room = room.min(limit.saturating_sub(size) as usize / 8);
             }
-            header.sack = self.receiver.sack_blocks(room.min(self.sender.clock.config.sack_blocks as usize));
+            header.sack =
+                self.receiver.sack_blocks(room.min(self.sender.clock.config().sack_blocks as usize));
         }
         self.timestamps.last_ack_sent = number;
         self.receiver.acks.acknowledged(now, len > 0);
-        let lone = len == 0 && self.agreed.ecn && self.sender.clock.config.ack_congestion;
+        let lone = len == 0 && self.agreed.ecn && self.sender.clock.config().ack_congestion;
         if lone && std::mem::take(&mut self.reduced_acks) {
             header.flags |= Flags::CWR;
         }

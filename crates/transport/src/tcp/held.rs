@@ -5,7 +5,6 @@
 //! Leaves out durations, which `Limits` counts, and the state of the path.
 
 use super::ack_clock::AckClock;
-use super::recovery::pipe::RecoveryPhase;
 use super::sender::Sender;
 use crate::limits::{Cause, HoldState};
 
@@ -16,8 +15,7 @@ const PROBING_GAIN: f64 = 1.25;
 /// The present limit, apart from the handshake, at a time when `poll` returns nothing.
 #[inline]
 pub(super) fn held_by(sender: &Sender) -> HoldState {
-    let clock = &sender.clock;
-    let repairing = clock.recovery.unfinished(&clock.flight);
+    let repairing = sender.clock.repair_unfinished();
     // Set whenever the pace or the host's delay has held something back.
     if repairing || sender.pacer.hold_at.is_some() {
         return held_in_between(sender, repairing);
@@ -27,9 +25,9 @@ pub(super) fn held_by(sender: &Sender) -> HoldState {
 
 #[inline]
 fn held_by_windows(sender: &Sender) -> HoldState {
-    let (AckClock { flight, peer, .. }, buffer) = (&sender.clock, &sender.buffer);
-    if flight.snd_max >= buffer.end() {
-        return match flight.snd_una >= buffer.end() {
+    let (clock, buffer) = (&sender.clock, &sender.buffer);
+    if clock.snd_max() >= buffer.end() {
+        return match clock.snd_una() >= buffer.end() {
             _ if buffer.withheld > 0 => HoldState::Held(Cause::SendBuffer),
             true if buffer.fin_queued() => HoldState::Over,
             true => HoldState::Idle,
@@ -37,8 +35,8 @@ fn held_by_windows(sender: &Sender) -> HoldState {
         };
     }
     // If both windows are used up, the cause is the peer's: the congestion window stops growing there.
-    let next = (flight.mss as u64).min(buffer.unsent(flight.snd_max));
-    HoldState::Held(match flight.snd_max + next > peer.edge {
+    let next = (clock.smss() as u64).min(buffer.unsent(clock.snd_max()));
+    HoldState::Held(match clock.snd_max() + next > clock.right_edge() {
         true => Cause::ReceiveWindow,
         false => Cause::CongestionWindow,
     })
@@ -47,11 +45,11 @@ fn held_by_windows(sender: &Sender) -> HoldState {
 #[inline(never)]
 fn held_in_between(sender: &Sender, repairing: bool) -> HoldState {
     let clock = &sender.clock;
-    if clock.flight.snd_una >= sender.buffer.end() && sender.buffer.withheld == 0 {
+    if clock.snd_una() >= sender.buffer.end() && sender.buffer.withheld == 0 {
         return held_by_windows(sender);
     }
     // A model of the path that losses do not reduce is paced during repairs, too.
-    let by_model = clock.congestion.owns_recovery() && clock.recovery.pipe.phase != RecoveryPhase::Timeout;
+    let by_model = clock.follows_model() && !clock.repairs_timeout();
     if repairing && !by_model {
         return HoldState::Held(Cause::Recovery);
     }
@@ -63,21 +61,19 @@ fn held_in_between(sender: &Sender, repairing: bool) -> HoldState {
 
 /// The limit behind a pace that holds back a packet which the windows allow.
 fn held_by_pace(clock: &AckClock) -> Cause {
-    let srtt = clock.timer.rtt.smoothed();
-    let rate = clock.congestion.pacing_rate(srtt).filter(|_| clock.config.pacing_possible());
-    let (Some(srtt), Some(rate)) = (srtt, rate) else {
+    let (Some(srtt), Some(rate)) = (clock.srtt(), clock.pacing_rate()) else {
         // The host's own delay.
         return Cause::Pacing;
     };
-    if clock.congestion.owns_recovery() {
+    if clock.follows_model() {
         let in_a_round_trip = rate * srtt.as_secs_f64();
-        return match (clock.peer.window as f64) < PROBING_GAIN * in_a_round_trip {
+        return match (clock.snd_wnd() as f64) < PROBING_GAIN * in_a_round_trip {
             true => Cause::ReceiveWindow,
             false => Cause::Pacing,
         };
     }
     // The window that the pace spreads over the RTT.
-    match clock.peer.window <= clock.congestion.cwnd() {
+    match clock.snd_wnd() <= clock.cwnd() {
         true => Cause::ReceiveWindow,
         false => Cause::CongestionWindow,
     }

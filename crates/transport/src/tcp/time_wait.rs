@@ -26,7 +26,7 @@ impl Connection {
     pub fn makes_way(&mut self, packet: &Packet) -> bool {
         let Transport::Tcp(tcp) = &packet.transport else { return false };
         let opens = tcp.flags.has(Flags::SYN) && !tcp.flags.has(Flags::ACK) && !tcp.flags.has(Flags::RST);
-        let transactions = matches!(self.sender.clock.config.open, Open::Transactions { .. });
+        let transactions = matches!(self.sender.clock.config().open, Open::Transactions { .. });
         let (Some(Opening::Count(count)), true) = (tcp.opening, opens && transactions) else { return false };
         if !self.beginning.follows(count) {
             return false;

@@ -44,11 +44,11 @@ impl Connection {
     #[inline(always)]
     fn timer(&self, timer: Timer) -> Option<Time> {
         match timer {
-            Timer::TailLossProbe => self.sender.clock.recovery.rack.probe_at,
-            Timer::Retransmission => self.sender.clock.timer.at,
-            Timer::Persist => self.sender.clock.peer.persist_at,
+            Timer::TailLossProbe => self.sender.clock.tail_loss_probe_at(),
+            Timer::Retransmission => self.sender.clock.retransmission_at(),
+            Timer::Persist => self.sender.clock.persist_at(),
             Timer::Pace => self.sender.pacer.hold_at,
-            Timer::Reordering => self.sender.clock.recovery.rack.reorder_at,
+            Timer::Reordering => self.sender.clock.reordering_at(),
             Timer::DelayedAck => self.receiver.acks.at,
             Timer::TimeWait => self.state.time_wait_until(),
         }
@@ -82,7 +82,7 @@ impl Connection {
         match timer {
             Timer::TailLossProbe => self.sender.clock.handle_probe_timer(now),
             Timer::Retransmission => {
-                self.limits.timed_out(now, self.sender.clock.timer.rtt.rto());
+                self.limits.timed_out(now, self.sender.clock.rto());
                 self.sender.handle_timeout(now);
             }
             Timer::Persist => self.sender.clock.handle_persist(now),
@@ -118,12 +118,13 @@ mod tests {
         assert_eq!(running(&end), []);
         for (n, timer) in Timer::ALL.into_iter().enumerate().rev() {
             let expiry = at(10 + n as u64);
+            let [retransmission, persist, probe, reordering] = end.sender.clock.timers();
             let slot = match timer {
-                Timer::TailLossProbe => &mut end.sender.clock.recovery.rack.probe_at,
-                Timer::Retransmission => &mut end.sender.clock.timer.at,
-                Timer::Persist => &mut end.sender.clock.peer.persist_at,
+                Timer::TailLossProbe => probe,
+                Timer::Retransmission => retransmission,
+                Timer::Persist => persist,
                 Timer::Pace => &mut end.sender.pacer.hold_at,
-                Timer::Reordering => &mut end.sender.clock.recovery.rack.reorder_at,
+                Timer::Reordering => reordering,
                 Timer::DelayedAck => &mut end.receiver.acks.at,
                 Timer::TimeWait => {
                     end.state.wait(expiry);
@@ -133,7 +134,7 @@ mod tests {
             *slot = Some(expiry);
             assert_eq!((running(&end)[0], running(&end).len()), ((expiry, timer), 7 - n));
         }
-        end.sender.clock.timer.at = Some(at(10));
+        *end.sender.clock.timers()[0] = Some(at(10));
         end.handle_timeout(at(9));
         assert_eq!((running(&end).len(), end.receiver.acks.now), (7, false));
         // The probe postpones the retransmission timer (RFC 8985 §7.3), so that nothing has timed out.
