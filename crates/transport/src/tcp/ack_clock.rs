@@ -8,13 +8,15 @@ use super::config::{Config, LossRecovery, Variant};
 use super::congestion::CongestionControl;
 use super::flight::{Flight, NextSegment};
 use super::marks::Marks;
-use super::memory::PathMemory;
-use super::path_mtu::{Path, PathReport};
+use super::memory::{Memory, PathMemory};
+use super::pacing::Pacer;
+use super::path_mtu::{Path, PathReport, ProbeRoom, ProbeTurn};
 use super::peer_window::PeerWindow;
 use super::recovery::counting::CountedAck;
 use super::recovery::pipe::{PipeLimits, RecoveryPhase};
 use super::recovery::{Recovery, vegas};
 use super::retransmission_timer::RetransmissionTimer;
+use super::rtt::RttSamples;
 use super::window_use::{OpeningAck, WindowUse};
 use skyhop_chance::Stream;
 use skyhop_units::{Span, Time};
@@ -31,16 +33,16 @@ pub(super) struct SignalCounts {
 /// The machines that an acknowledgment, a mark or a timeout changes.
 #[derive(Debug)]
 pub(crate) struct AckClock {
-    pub config: Config,
+    config: Config,
     pub flight: Flight,
-    pub peer: PeerWindow,
-    pub path: Path,
-    pub congestion: CongestionControl,
-    pub usage: WindowUse,
+    peer: PeerWindow,
+    path: Path,
+    congestion: CongestionControl,
+    usage: WindowUse,
     pub recovery: Recovery,
-    pub timer: RetransmissionTimer,
-    pub marks: Marks,
-    pub counts: SignalCounts,
+    timer: RetransmissionTimer,
+    marks: Marks,
+    counts: SignalCounts,
 }
 
 impl AckClock {
@@ -60,7 +62,7 @@ impl AckClock {
         }
     }
 
-    /// What the connection is told to do, as far as its peer has agreed.
+    /// The configuration, as far as the peer has agreed to it.
     #[inline]
     pub fn config(&self) -> &Config {
         &self.config
@@ -85,19 +87,16 @@ impl AckClock {
     }
 
     /// FlightSize (RFC 5681 §2): what is sent and not yet acknowledged.
-    #[inline]
     pub fn flight_size(&self) -> u64 {
         self.flight.len()
     }
 
     /// SMSS (RFC 5681 §2): payload of a full segment.
-    #[inline]
     pub fn smss(&self) -> u32 {
         self.flight.mss
     }
 
     /// SND.WND: the window that the peer offered last.
-    #[inline]
     pub fn snd_wnd(&self) -> u64 {
         self.peer.window
     }
@@ -117,6 +116,12 @@ impl AckClock {
         self.congestion.ssthresh()
     }
 
+    /// The law of cwnd and ssthresh, whose pace depends on it.
+    #[inline]
+    pub fn congestion(&self) -> &CongestionControl {
+        &self.congestion
+    }
+
     /// SRTT (RFC 6298 §2), once there is a sample.
     #[inline]
     pub fn srtt(&self) -> Option<Span> {
@@ -124,9 +129,13 @@ impl AckClock {
     }
 
     /// RTO (RFC 6298 §2).
-    #[inline]
     pub fn rto(&self) -> Span {
         self.timer.rtt.rto()
+    }
+
+    /// RTT samples so far.
+    pub fn rtt_samples(&self) -> RttSamples {
+        self.timer.rtt.samples
     }
 
     /// Time of the next retransmission timeout.
@@ -153,16 +162,6 @@ impl AckClock {
         self.recovery.rack.reorder_at
     }
 
-    /// The pace of the window or the model, bytes per second, if packets are paced.
-    pub fn pacing_rate(&self) -> Option<f64> {
-        self.congestion.pacing_rate(self.srtt()).filter(|_| self.config.pacing_possible())
-    }
-
-    /// Returns true if a model of the path governs sending, which losses do not reduce.
-    pub fn follows_model(&self) -> bool {
-        self.congestion.owns_recovery()
-    }
-
     /// Returns true until all data outstanding at the signal of a loss are acknowledged.
     #[inline]
     pub fn repair_unfinished(&self) -> bool {
@@ -172,11 +171,6 @@ impl AckClock {
     /// Returns true during the repair after a timeout, for recoveries with a pipe.
     pub fn repairs_timeout(&self) -> bool {
         self.recovery.pipe.phase == RecoveryPhase::Timeout
-    }
-
-    /// Path MTU that was found, for a later connection.
-    pub fn found_pmtu(&self) -> Option<u32> {
-        self.path.found()
     }
 
     /// Largest packet, if packets of some size may not pass.
@@ -220,6 +214,11 @@ impl AckClock {
         self.peer.set(ack, window, self.flight.snd_nxt);
     }
 
+    /// Counters of congestion signals.
+    pub fn counts(&self) -> SignalCounts {
+        self.counts
+    }
+
     /// Number of reductions of the window that were undone.
     pub fn undone(&self) -> u64 {
         self.recovery.undo.as_ref().map_or(0, |undo| undo.undone)
@@ -248,6 +247,77 @@ impl AckClock {
     pub fn stop_timers(&mut self) {
         (self.timer.at, self.peer.persist_at) = (None, None);
         self.recovery.rack.on_timeout();
+    }
+
+    /// Cuts a segment to the peer's window, if it may be (RFC 9293 §3.8.6.2.1).
+    #[inline]
+    pub fn cut_to_window(&self, segment: NextSegment) -> NextSegment {
+        self.peer.cut(segment, self.flight.snd_max)
+    }
+
+    /// Returns true, once, if a probe of the peer's closed window is due.
+    #[inline]
+    pub fn take_window_probe(&mut self) -> bool {
+        self.peer.take_probe()
+    }
+
+    /// Records that a probe of the peer's closed window is sent. Its RTT is not measured.
+    pub fn window_probed(&mut self, now: Time, segment: NextSegment) {
+        self.timer.timed = None;
+        if self.flight.tracked && segment.seq >= self.flight.snd_max {
+            // Not in flight: it is sent again when there is room.
+            self.flight.segments.push(now, segment.seq, segment.seq + 1, false);
+        }
+        self.flight.probed(segment);
+    }
+
+    /// Returns true while larger packets are tried (RFC 4821).
+    #[inline]
+    pub fn seeks_pmtu(&self) -> bool {
+        self.path.seeking
+    }
+
+    /// Decides on a probe of the path MTU by the next new data, with `left` bytes of the congestion window and `unsent` ones written.
+    pub fn probe_turn(&mut self, now: Time, left: u64, unsent: u64) -> ProbeTurn {
+        if self.recovery.repairing() {
+            return ProbeTurn::Pass;
+        }
+        let room = ProbeRoom { left, window: self.window(), edge: self.peer.edge, unsent };
+        self.path.probe_turn(now, room, &self.flight)
+    }
+
+    /// The data of a failed probe of the path MTU, if they are still to be sent again.
+    pub fn poll_repeat(&mut self) -> Option<NextSegment> {
+        self.path.poll_repeat(&self.flight)
+    }
+
+    /// Notes the use of the congestion window, after `segments_sent` segments in all, when no more may be sent.
+    #[inline]
+    pub fn validate_window(&mut self, segments_sent: u64) {
+        if self.config.validate_window {
+            self.usage.check(segments_sent, self.congestion.cwnd(), &self.flight);
+        }
+    }
+
+    /// Handles the end of an idle time of the application, as configured (RFC 5681 §4.1).
+    pub fn end_silence(&mut self, now: Time, pacer: &mut Pacer) {
+        pacer.end_silence(now, self.rto(), self.flight.snd_max, &self.config, &mut self.congestion);
+    }
+
+    /// Restarts the retransmission timer.
+    pub fn restart_timer(&mut self, now: Time) {
+        self.timer.restart(now);
+    }
+
+    /// Records a segment that is about to be sent, if segments are tracked individually.
+    #[inline]
+    pub fn track(&mut self, now: Time, segment: NextSegment) {
+        if self.flight.tracked {
+            if segment.seq >= self.flight.snd_max && self.flight.segments.idle() {
+                self.congestion.on_idle_restart(now);
+            }
+            self.flight.track(now, segment);
+        }
     }
 
     /// Records that a segment has been sent: its RTT may be measured, and the timer runs.
@@ -291,20 +361,25 @@ impl AckClock {
         self.recovery.prepare_undo(self.flight.how);
     }
 
-    /// Starts from the state that another connection has measured.
-    pub fn begin_with(&mut self, path: PathMemory) {
-        self.timer.rtt.seed(path.srtt);
-        self.config.initial_window = self.config.initial_window.max(path.cwnd);
-        self.config.initial_ssthresh = path.ssthresh.or(self.config.initial_ssthresh);
+    /// Starts from the state that other connections have left.
+    pub fn begin_with(&mut self, memory: &Memory) {
+        if let Some(path) = memory.path {
+            self.timer.rtt.seed(path.srtt);
+            self.config.initial_window = self.config.initial_window.max(path.cwnd);
+            self.config.initial_ssthresh = path.ssthresh.or(self.config.initial_ssthresh);
+        }
+        if let Some(size) = memory.path_mtu {
+            self.path.begin_with(size);
+        }
     }
 
-    /// Starts from a path MTU that another connection has found.
-    pub fn begin_with_pmtu(&mut self, size: u32) {
-        self.path.begin_with(size);
+    /// Adds to `memory` the state from which another connection may start.
+    pub fn leave(&self, memory: Memory) -> Memory {
+        Memory { path: self.learnt(), path_mtu: self.path.found().or(memory.path_mtu), ..memory }
     }
 
-    /// State from which another connection may start, if connections share it.
-    pub fn learnt(&self) -> Option<PathMemory> {
+    /// The state of the path, if connections share it.
+    fn learnt(&self) -> Option<PathMemory> {
         let srtt = self.timer.rtt.smoothed().filter(|_| self.config.share)?;
         let ssthresh = Some(self.congestion.ssthresh()).filter(|s| *s < u64::MAX);
         Some(PathMemory { srtt, ssthresh, cwnd: 0 })

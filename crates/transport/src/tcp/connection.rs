@@ -91,12 +91,7 @@ impl Connection {
     /// Starts from the state that earlier connections between the two hosts have left.
     pub fn with_memory(mut self, memory: Memory) -> Self {
         self.beginning = Beginning::new(memory);
-        if let Some(path) = memory.path {
-            self.sender.clock.begin_with(path);
-        }
-        if let Some(size) = memory.path_mtu {
-            self.sender.clock.begin_with_pmtu(size);
-        }
+        self.sender.clock.begin_with(&memory);
         self
     }
 
@@ -123,8 +118,7 @@ impl Connection {
 
     /// State that this end leaves for a later connection between the two hosts.
     pub fn memory(&self) -> Memory {
-        let path_mtu = self.sender.clock.found_pmtu().or(self.beginning.memory.path_mtu);
-        Memory { path: self.sender.clock.learnt(), path_mtu, ..self.beginning.memory }
+        self.sender.clock.leave(self.beginning.memory)
     }
 
     /// Multiplies the congestion window by `share / of`, but leaves at least a segment.

@@ -49,7 +49,7 @@ fn held_in_between(sender: &Sender, repairing: bool) -> HoldState {
         return held_by_windows(sender);
     }
     // A model of the path that losses do not reduce is paced during repairs, too.
-    let by_model = clock.follows_model() && !clock.repairs_timeout();
+    let by_model = clock.congestion().owns_recovery() && !clock.repairs_timeout();
     if repairing && !by_model {
         return HoldState::Held(Cause::Recovery);
     }
@@ -61,11 +61,13 @@ fn held_in_between(sender: &Sender, repairing: bool) -> HoldState {
 
 /// The limit behind a pace that holds back a packet which the windows allow.
 fn held_by_pace(clock: &AckClock) -> Cause {
-    let (Some(srtt), Some(rate)) = (clock.srtt(), clock.pacing_rate()) else {
+    let srtt = clock.srtt();
+    let rate = clock.congestion().pacing_rate(srtt).filter(|_| clock.config().pacing_possible());
+    let (Some(srtt), Some(rate)) = (srtt, rate) else {
         // The host's own delay.
         return Cause::Pacing;
     };
-    if clock.follows_model() {
+    if clock.congestion().owns_recovery() {
         let in_a_round_trip = rate * srtt.as_secs_f64();
         return match (clock.snd_wnd() as f64) < PROBING_GAIN * in_a_round_trip {
             true => Cause::ReceiveWindow,

@@ -9,7 +9,7 @@ use super::ack_clock::AckClock;
 use super::config::{AfterIdle, Config, Law, LossRecovery};
 use super::flight::NextSegment;
 use super::pacing::Pacer;
-use super::path_mtu::{ProbeRoom, ProbeTurn};
+use super::path_mtu::ProbeTurn;
 use super::recovery::pipe::PipeTurn;
 use super::recovery::vegas;
 use super::rtt::RttSamples;
@@ -74,7 +74,7 @@ impl Sender {
     }
 
     pub fn stats(&self) -> SenderStats {
-        let counts = self.clock.counts;
+        let counts = self.clock.counts();
         SenderStats {
             segments_sent: self.segments_sent,
             segments_retransmitted: self.segments_retransmitted,
@@ -84,13 +84,13 @@ impl Sender {
             ecn_reductions: counts.ecn_reductions,
             undone: self.clock.undone(),
             duplicates_reported: counts.duplicates_reported,
-            rtt: self.clock.timer.rtt.samples,
+            rtt: self.clock.rtt_samples(),
         }
     }
 
     /// Records that the SYN was sent or repeated.
     pub fn sent_syn(&mut self, now: Time) {
-        let again = self.clock.flight.snd_max > 0;
+        let again = self.clock.snd_max() > 0;
         self.segments_sent += 1;
         self.segments_retransmitted += again as u64;
         self.clock.sent_syn(now, again);
@@ -119,10 +119,9 @@ impl Sender {
     pub fn handle_ack(&mut self, now: Time, ack: u64, sample: Option<Span>, dsack: bool) {
         self.clock.handle_ack(now, ack, sample, dsack);
         if self.buffer.withheld > 0 {
-            let AckClock { flight, congestion, .. } = &self.clock;
-            let cwnd = congestion.cwnd();
-            let full = flight.in_window() >= cwnd;
-            self.buffer.make_room(flight.snd_una, flight.mss, cwnd, full);
+            let cwnd = self.clock.cwnd();
+            let full = self.clock.flight.in_window() >= cwnd;
+            self.buffer.make_room(self.clock.snd_una(), self.clock.smss(), cwnd, full);
         }
     }
 
@@ -136,52 +135,48 @@ impl Sender {
     fn note_sent(&mut self, now: Time, segment: NextSegment) {
         self.pacer.last_sent = now;
         self.segments_sent += 1;
-        self.segments_retransmitted += (segment.seq < self.clock.flight.snd_max) as u64;
+        self.segments_retransmitted += (segment.seq < self.clock.snd_max()) as u64;
         self.bytes_sent += segment.len as u64;
         self.clock.sent(now, segment);
-        let AckClock { config, congestion, timer, .. } = &self.clock;
+        let config = self.clock.config();
         if config.pacing_possible() {
             // BBR version 1 paces the measured quantity, which is payload, as Linux does.
             let payload_only = config.variant.law() == Law::Bbr1;
             let headers = if payload_only { 0 } else { u64::from(config.headers()) };
             let bytes = segment.end() - segment.seq + headers;
-            self.pacer.pace(now, bytes, timer.rtt.smoothed(), congestion);
+            self.pacer.pace(now, bytes, self.clock.srtt(), self.clock.congestion());
         }
     }
 
     /// Decides on the use of the next new data for the search of the path; `left` is the space left in the congestion window.
     fn probe_turn(&mut self, now: Time, left: u64) -> ProbeTurn {
-        if self.clock.recovery.repairing() {
-            return ProbeTurn::Pass;
-        }
-        let unsent = self.buffer.unsent(self.clock.flight.snd_max);
-        let room = ProbeRoom { left, window: self.clock.window(), edge: self.clock.peer.edge, unsent };
-        self.clock.path.probe_turn(now, room, &self.clock.flight)
+        let unsent = self.buffer.unsent(self.clock.snd_max());
+        self.clock.probe_turn(now, left, unsent)
     }
 
     pub fn write(&mut self, bytes: u64) {
-        self.buffer.write(bytes, self.clock.flight.snd_una, self.clock.flight.mss);
+        self.buffer.write(bytes, self.clock.snd_una(), self.clock.smss());
     }
 
     pub fn all_acknowledged(&self) -> bool {
-        self.buffer.all_acknowledged(self.clock.flight.snd_una)
+        self.buffer.all_acknowledged(self.clock.snd_una())
     }
 
     pub fn fin_acknowledged(&self) -> bool {
-        self.buffer.fin_acknowledged(self.clock.flight.snd_una)
+        self.buffer.fin_acknowledged(self.clock.snd_una())
     }
 
     /// Payload bytes acknowledged.
     pub fn acknowledged(&self) -> u64 {
-        self.clock.flight.snd_una.saturating_sub(1).min(self.buffer.data_end - 1)
+        self.clock.snd_una().saturating_sub(1).min(self.buffer.data_end - 1)
     }
 
     /// Records data sent with the SYN, at most `room` bytes.
     pub fn sent_with_syn(&mut self, now: Time, room: u32, fin: bool) -> NextSegment {
         let whole = self.segment_at(1);
         // The end that answers a SYN knows the peer's window.
-        let room = if self.clock.peer.window > 0 {
-            room.min(self.clock.peer.edge.saturating_sub(1) as u32)
+        let room = if self.clock.snd_wnd() > 0 {
+            room.min(self.clock.right_edge().saturating_sub(1) as u32)
         } else {
             room
         };
@@ -198,17 +193,17 @@ impl Sender {
     /// The next segment that recovery, windows, pace and data allow.
     pub fn poll(&mut self, now: Time) -> Option<NextSegment> {
         let next = self.poll_next(now);
-        if next.is_none() && self.clock.config.validate_window {
-            self.clock.usage.check(self.segments_sent, self.clock.congestion.cwnd(), &self.clock.flight);
+        if next.is_none() {
+            self.clock.validate_window(self.segments_sent);
         }
         next
     }
 
     fn poll_next(&mut self, now: Time) -> Option<NextSegment> {
-        if self.clock.peer.take_probe() && self.clock.flight.snd_nxt < self.buffer.end() {
+        if self.clock.take_window_probe() && self.clock.snd_nxt() < self.buffer.end() {
             return Some(self.probe_window(now));
         }
-        let allowed = !self.clock.config.pacing_possible() || self.pace_allows(now);
+        let allowed = !self.clock.config().pacing_possible() || self.pace_allows(now);
         if !allowed {
             return None;
         }
@@ -219,13 +214,13 @@ impl Sender {
             return if self.ready(now) { self.poll_pipe(now) } else { None };
         }
         if let Some(seq) = self.clock.recovery.counting.due.take()
-            && seq < self.clock.flight.snd_max
+            && seq < self.clock.snd_max()
         {
-            let segment = self.allowed_at(seq.max(self.clock.flight.snd_una));
+            let segment = self.allowed_at(seq.max(self.clock.snd_una()));
             self.clock.recovery.counting.retransmitted_to = segment.end();
             return Some(self.sent(now, segment));
         }
-        if let Some(segment) = self.clock.path.poll_repeat(&self.clock.flight) {
+        if let Some(segment) = self.clock.poll_repeat() {
             return Some(self.sent(now, segment));
         }
         if self.ready(now) { self.poll_counting(now) } else { None }
@@ -233,26 +228,27 @@ impl Sender {
 
     /// Next transmission of a recovery that counts duplicates, from `snd_nxt` on.
     fn poll_counting(&mut self, now: Time) -> Option<NextSegment> {
-        let AckClock { flight, recovery, timer, .. } = &mut self.clock;
+        let timer_runs = self.clock.retransmission_at().is_some();
+        let AckClock { flight, recovery, .. } = &mut self.clock;
         let next = flight.next_missing();
         flight.snd_nxt = next;
-        if next >= self.buffer.end() || vegas::waits(&recovery.counting, flight, timer.at.is_some()) {
+        if next >= self.buffer.end() || vegas::waits(&recovery.counting, flight, timer_runs) {
             return None;
         }
         let limit = self.clock.counted_limit();
         let mut segment = self.allowed_at(next);
-        if self.clock.path.seeking && next == self.clock.flight.snd_max {
+        if self.clock.seeks_pmtu() && next == self.clock.snd_max() {
             match self.probe_turn(now, limit.saturating_sub(next)) {
                 ProbeTurn::Probe(probe) => segment = probe,
                 ProbeTurn::Wait => return None,
                 ProbeTurn::Pass => {}
             }
         }
-        let fits = segment.fit(limit, self.clock.config.silly_window_avoidance);
+        let fits = segment.fit(limit, self.clock.config().silly_window_avoidance);
         if !fits || self.clock.recovery.counting.burst_spent() {
             return None;
         }
-        if segment.data_end() > self.clock.peer.edge {
+        if segment.data_end() > self.clock.right_edge() {
             self.clock.ask_for_window(now);
             return None;
         }
@@ -267,13 +263,13 @@ impl Sender {
             return None;
         }
         if self.clock.recovery.asks_for_new() {
-            let mss = self.clock.flight.mss as u64;
+            let mss = self.clock.smss() as u64;
             if self.clock.recovery.pipe.has_room(mss, limits, &self.clock.flight)
                 && let Some(segment) = self.poll_new(now)
             {
                 return Some(segment);
             }
-            if self.clock.recovery.awaits_new(self.clock.flight.snd_max) {
+            if self.clock.recovery.awaits_new(self.clock.snd_max()) {
                 return None;
             }
         }
@@ -299,7 +295,7 @@ impl Sender {
         self.note_sent(now, segment);
         // RACK detects retransmissions that are lost again; the timer gives each of them its time, as Linux does for the oldest.
         if index == 0 && self.clock.flight.how == LossRecovery::Rack {
-            self.clock.timer.restart(now);
+            self.clock.restart_timer(now);
         }
         segment
     }
@@ -307,41 +303,41 @@ impl Sender {
     /// RFC 8985 §7.3: the probe of the tail: new data if the peer's window has room, else the last segment again.
     fn poll_probe(&mut self, now: Time) -> Option<NextSegment> {
         self.clock.recovery.rack.probe_due = false;
-        let end = self.clock.flight.snd_max;
+        let end = self.clock.snd_max();
         let (probe, repeat) = match self.poll_new(now) {
             Some(segment) => (segment, false),
             None if self.clock.flight.segments.back().is_none_or(|s| s.sacked) => return None,
             None => (self.send_again(now, self.clock.flight.segments.len() - 1), true),
         };
-        self.clock.recovery.rack.sent_probe(if repeat { end } else { self.clock.flight.snd_max }, repeat);
+        self.clock.recovery.rack.sent_probe(if repeat { end } else { self.clock.snd_max() }, repeat);
         Some(probe)
     }
 
     /// New data, if there are any and the peer's window has room; the congestion window has been checked.
     fn poll_new(&mut self, now: Time) -> Option<NextSegment> {
-        self.clock.flight.snd_nxt = self.clock.flight.snd_max;
-        if self.clock.flight.snd_nxt >= self.buffer.end() {
-            if self.clock.flight.segments.pipe < self.clock.congestion.cwnd() {
+        self.clock.flight.snd_nxt = self.clock.snd_max();
+        if self.clock.snd_nxt() >= self.buffer.end() {
+            if self.clock.flight.segments.pipe < self.clock.cwnd() {
                 // draft-ietf-ccwg-bbr-06 §4.1.2.4: data delivered now say nothing about the path.
                 self.clock.flight.segments.limit_by_application();
             }
             return None;
         }
-        if self.clock.path.seeking {
-            let room = self.clock.congestion.cwnd().saturating_sub(self.clock.flight.segments.pipe);
+        if self.clock.seeks_pmtu() {
+            let room = self.clock.cwnd().saturating_sub(self.clock.flight.segments.pipe);
             match self.probe_turn(now, room) {
                 ProbeTurn::Probe(probe) => return Some(self.sent(now, probe)),
                 ProbeTurn::Wait => return None,
                 ProbeTurn::Pass => {}
             }
         }
-        let mut segment = self.allowed_at(self.clock.flight.snd_nxt);
-        if !self.clock.config.silly_window_avoidance {
+        let mut segment = self.allowed_at(self.clock.snd_nxt());
+        if !self.clock.config().silly_window_avoidance {
             let limit = segment.seq
                 + self.clock.recovery.pipe.room_for_new(self.clock.pipe_limits(), &self.clock.flight);
             segment.fit(limit, false);
         }
-        if segment.data_end() > self.clock.peer.edge {
+        if segment.data_end() > self.clock.right_edge() {
             self.clock.ask_for_window(now);
             return None;
         }
@@ -350,17 +346,12 @@ impl Sender {
 
     /// A probe of the peer's closed window.
     fn probe_window(&mut self, now: Time) -> NextSegment {
-        let mut segment = self.segment_at(self.clock.flight.snd_nxt);
+        let mut segment = self.segment_at(self.clock.snd_nxt());
         (segment.len, segment.fin) = (segment.len.min(1), segment.len == 0);
         // Not `sent`: a probe refused by the closed window is no loss, so no timer runs for it.
         self.segments_sent += 1;
         self.bytes_sent += segment.len as u64;
-        self.clock.timer.timed = None;
-        if self.clock.flight.tracked && segment.seq >= self.clock.flight.snd_max {
-            // Not in flight: it is sent again when there is room.
-            self.clock.flight.segments.push(now, segment.seq, segment.seq + 1, false);
-        }
-        self.clock.flight.probed(segment);
+        self.clock.window_probed(now, segment);
         segment
     }
 
@@ -379,7 +370,7 @@ impl Sender {
         if self.held_up(now) {
             return false;
         }
-        if self.clock.config.after_idle != AfterIdle::Keep {
+        if self.clock.config().after_idle != AfterIdle::Keep {
             self.note_idle(now);
         }
         true
@@ -387,33 +378,26 @@ impl Sender {
 
     /// Notices the end of an idle time, which goes on while the windows let no data out: calls in between change nothing.
     fn note_idle(&mut self, now: Time) {
-        self.pacer.acknowledged(self.clock.flight.snd_una);
-        let silent = self.clock.flight.snd_una == self.clock.flight.snd_max
+        self.pacer.acknowledged(self.clock.snd_una());
+        let silent = self.clock.snd_una() == self.clock.snd_max()
             && self.bytes_sent > 0
-            && self.buffer.unsent(self.clock.flight.snd_max) > 0
+            && self.buffer.unsent(self.clock.snd_max()) > 0
             && self.would_send();
         if silent {
-            let rto = self.clock.timer.rtt.rto();
-            self.pacer.end_silence(
-                now,
-                rto,
-                self.clock.flight.snd_max,
-                &self.clock.config,
-                &mut self.clock.congestion,
-            );
+            self.clock.end_silence(now, &mut self.pacer);
         }
     }
 
     /// Returns true if the host's own random delay must still pass before a packet is sent.
     fn held_up(&mut self, now: Time) -> bool {
-        if self.clock.config.overhead == Span::ZERO || self.pacer.released || !self.would_send() {
+        if self.clock.config().overhead == Span::ZERO || self.pacer.released || !self.would_send() {
             return false;
         }
         // As in ns-2, whose agents answer duplicates at once.
-        if self.clock.recovery.answers_duplicate(self.clock.congestion.cwnd(), &self.clock.flight) {
+        if self.clock.recovery.answers_duplicate(self.clock.cwnd(), &self.clock.flight) {
             return false;
         }
-        self.pacer.begin_overhead(now, self.clock.config.overhead);
+        self.pacer.begin_overhead(now, self.clock.config().overhead);
         true
     }
 
@@ -428,29 +412,25 @@ impl Sender {
         }
         let next = self.clock.flight.next_missing();
         let end = self.allowed_at(next).data_end();
-        next < self.buffer.end() && end <= self.clock.counted_limit() && end <= self.clock.peer.edge
+        next < self.buffer.end() && end <= self.clock.counted_limit() && end <= self.clock.right_edge()
     }
 
     /// The segment that begins at `seq`, whatever the peer's window.
     fn segment_at(&self, seq: u64) -> NextSegment {
         // A retransmission of another size than the original would bring nothing new.
-        self.clock.flight.segment_at(seq, &self.buffer, self.clock.path.limited())
+        let repeat_whole = self.clock.size_limit().is_some();
+        self.clock.flight.segment_at(seq, &self.buffer, repeat_whole)
     }
 
     /// The segment that begins at `seq`, cut to the peer's window if it may be.
     #[inline]
     fn allowed_at(&self, seq: u64) -> NextSegment {
-        self.clock.peer.cut(self.segment_at(seq), self.clock.flight.snd_max)
+        self.clock.cut_to_window(self.segment_at(seq))
     }
 
     /// Records that this segment is sent.
     fn sent(&mut self, now: Time, segment: NextSegment) -> NextSegment {
-        if self.clock.flight.tracked {
-            if segment.seq >= self.clock.flight.snd_max && self.clock.flight.segments.idle() {
-                self.clock.congestion.on_idle_restart(now);
-            }
-            self.clock.flight.track(now, segment);
-        }
+        self.clock.track(now, segment);
         self.note_sent(now, segment);
         segment
     }
