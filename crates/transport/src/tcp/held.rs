@@ -4,7 +4,6 @@
 //! Differs from Linux's chronograph: a pace that spreads a window counts as that window, and recovery is a separate cause.
 //! Leaves out durations, which `Limits` counts, and the state of the path.
 
-use super::ack_clock::AckClock;
 use super::sender::Sender;
 use crate::limits::{Cause, HoldState};
 
@@ -56,11 +55,12 @@ fn held_in_between(sender: &Sender, repairing: bool) -> HoldState {
     if sender.pacer.hold_at.is_none() || !sender.would_send() {
         return if repairing { HoldState::Held(Cause::Recovery) } else { held_by_windows(sender) };
     }
-    HoldState::Held(held_by_pace(clock))
+    HoldState::Held(held_by_pace(sender))
 }
 
 /// The limit behind a pace that holds back a packet which the windows allow.
-fn held_by_pace(clock: &AckClock) -> Cause {
+fn held_by_pace(sender: &Sender) -> Cause {
+    let clock = &sender.clock;
     let srtt = clock.srtt();
     let rate = clock.congestion().pacing_rate(srtt).filter(|_| clock.config().pacing_possible());
     let (Some(srtt), Some(rate)) = (srtt, rate) else {

@@ -20,7 +20,7 @@
 //! | `memory` | state kept from one connection to the next |
 //! | `ensemble` | the connections between two hosts, which divide their windows |
 //! | `sender` | the next segment that recovery, windows, pace and data allow |
-//! | `ack_clock` | the reactions to acknowledgments, marks and timeouts |
+//! | `sender::ack_clock` | the reactions to acknowledgments, marks and timeouts |
 //! | `flight` | outstanding data: the send sequence space |
 //! | `send_buffer` | written data, and their limit |
 //! | `peer_window` | the peer's window, and the persist timer |
@@ -41,7 +41,6 @@
 //! | `receive_tuning` | the receive window that tunes itself |
 //! | `ato` | adaptive delayed acknowledgments |
 
-mod ack_clock;
 mod acknowledger;
 mod agreed;
 mod ato;

@@ -5,7 +5,8 @@
 //! Leaves out Nagle's algorithm, since a simulated application writes all its data at once; and the reactions to acknowledgments
 //! and timeouts (`ack_clock`).
 
-use super::ack_clock::AckClock;
+mod ack_clock;
+
 use super::config::{AfterIdle, Config, Law, LossRecovery};
 use super::flight::NextSegment;
 use super::pacing::Pacer;
@@ -14,6 +15,7 @@ use super::recovery::pipe::PipeTurn;
 use super::recovery::vegas;
 use super::rtt::RttSamples;
 use super::send_buffer::SendBuffer;
+use ack_clock::AckClock;
 use skyhop_chance::Stream;
 use skyhop_units::{Span, Time};
 

@@ -4,20 +4,20 @@
 //! Differs: the algorithms are in machines that do not know each other; here is what an event means for all of them, in order.
 //! Leaves out the choice of the next segment (`sender`).
 
-use super::config::{Config, LossRecovery, Variant};
-use super::congestion::CongestionControl;
-use super::flight::{Flight, NextSegment};
-use super::marks::Marks;
-use super::memory::{Memory, PathMemory};
-use super::pacing::Pacer;
-use super::path_mtu::{Path, PathReport, ProbeRoom, ProbeTurn};
-use super::peer_window::PeerWindow;
-use super::recovery::counting::CountedAck;
-use super::recovery::pipe::{PipeLimits, RecoveryPhase};
-use super::recovery::{Recovery, vegas};
-use super::retransmission_timer::RetransmissionTimer;
-use super::rtt::RttSamples;
-use super::window_use::{OpeningAck, WindowUse};
+use super::super::config::{Config, LossRecovery, Variant};
+use super::super::congestion::CongestionControl;
+use super::super::flight::{Flight, NextSegment};
+use super::super::marks::Marks;
+use super::super::memory::{Memory, PathMemory};
+use super::super::pacing::Pacer;
+use super::super::path_mtu::{Path, PathReport, ProbeRoom, ProbeTurn};
+use super::super::peer_window::PeerWindow;
+use super::super::recovery::counting::CountedAck;
+use super::super::recovery::pipe::{PipeLimits, RecoveryPhase};
+use super::super::recovery::{Recovery, vegas};
+use super::super::retransmission_timer::RetransmissionTimer;
+use super::super::rtt::RttSamples;
+use super::super::window_use::{OpeningAck, WindowUse};
 use skyhop_chance::Stream;
 use skyhop_units::{Span, Time};
 
@@ -34,12 +34,12 @@ pub(super) struct SignalCounts {
 #[derive(Debug)]
 pub(crate) struct AckClock {
     config: Config,
-    pub flight: Flight,
+    pub(super) flight: Flight,
     peer: PeerWindow,
     path: Path,
     congestion: CongestionControl,
     usage: WindowUse,
-    pub recovery: Recovery,
+    pub(super) recovery: Recovery,
     timer: RetransmissionTimer,
     marks: Marks,
     counts: SignalCounts,
@@ -215,7 +215,7 @@ impl AckClock {
     }
 
     /// Counters of congestion signals.
-    pub fn counts(&self) -> SignalCounts {
+    pub(super) fn counts(&self) -> SignalCounts {
         self.counts
     }
 
