@@ -1,7 +1,7 @@
-//! Numbers of the wires of links in a topology.
+//! Numbers of the wires of a topology's links, two for each.
 //!
-//! Follows the order of wires in a network: those of links between fixed ends, then those of satellites, two for each link.
-//! Differs from the topology, where ground links come last: their wires are the first ones, which have no satellites.
+//! Follows the order of wires in a network: those of links between fixed ends come first, then those of satellites.
+//! Differs from the order of links in the topology, where ground links, which have fixed ends, come last.
 
 use skyhop_topology::{LinkId, LinkState, NodeId, Topology};
 
@@ -48,5 +48,20 @@ impl WireNumbers {
     /// The ground link of a wire between fixed ends.
     pub fn link_of(self, wire: u32) -> LinkId {
         LinkId(self.first_ground_link.0 + wire / 2)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ground_links_have_the_first_wires_and_satellites_those_after_all_fixed_ones() {
+        // In the topology three links of satellites precede three ground links.
+        let numbers = WireNumbers { first_wire: 6, first_ground_link: LinkId(3) };
+        assert_eq!([0, 2, 3, 5].map(|link| numbers.of(LinkId(link))), [6, 10, 0, 4]);
+        assert_eq!([2, 3, 4].map(|link| numbers.ground_link(LinkId(link))), [None, Some(0), Some(1)]);
+        assert_eq!([0, 1, 2, 3].map(|wire| numbers.link_of(wire).0), [3, 3, 4, 4]);
+        assert_eq!(numbers.fixed_links(), 3);
     }
 }
