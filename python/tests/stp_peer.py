@@ -309,7 +309,9 @@ class Connection:
         if packet.end == 0 and self.vr_h <= behind <= self.vr_mr and self.peer_end in (None, behind):
             self.peer_end, self.endak_due = behind, True
             self._expose(behind)
-        if packet.poll is not None and behind >= self.vr_r:
+        # [7]: later packets may have passed a POLL, so that it asks only for what has come; one that is not newer is a copy.
+        newer = self.last_echo is None or 0 < ((packet.poll or 0) - self.last_echo) % (1 << 32) < 1 << 31
+        if packet.poll is not None and (behind >= self.vr_r or newer):
             self._expose(behind)
             self._answer(now, packet.poll)
         self.endak_due |= self.finished and bool(packet.data)
@@ -371,7 +373,9 @@ class Connection:
         n_r, n_mr = near(part.n_r, self.vt_a), near(part.n_mr, self.vt_a)
         start, upto = (near(n, self.vt_a) for n in (part.start, part.upto)) if part.echo is not None else (n_r, self.vt_s)
         gaps = [(near(a, self.vt_a), near(b, self.vt_a)) for a, b in part.gaps]
-        edges = [self.vt_a, n_r, start, *(n for gap in gaps for n in gap), upto, self.vt_s]
+        # [6.2]: a list may have been passed by a later one, a USTAT's N(R) may not be older.
+        least = n_r if part.echo is not None else self.vt_a
+        edges = [least, n_r, start, *(n for gap in gaps for n in gap), upto, self.vt_s]
         if edges != sorted(edges):
             return
         missing = {n for gap in gaps for n in range(*gap)}
@@ -394,7 +398,7 @@ class Connection:
         for n in range(self.vt_a, n_r):
             self.kept.pop(n, None)
             self.again.discard(n)
-        self.vt_a = n_r
+        self.vt_a = max(self.vt_a, n_r)
         self.again &= self.kept.keys()
         for n in missing & self.kept.keys():
             _, asked, times = self.kept[n]

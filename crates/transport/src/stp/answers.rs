@@ -66,6 +66,11 @@ impl PendingAnswers {
         self.answer = Some(PendingAnswer { at, echo, asked: Some(before), upto });
     }
 
+    /// Returns true if a POLL left later than the last one; timestamps are compared as RFC 1982 compares numbers.
+    pub fn is_newer(&self, echo: u32) -> bool {
+        self.last_echo.is_none_or(|last| (1..1 << 31).contains(&echo.wrapping_sub(last)))
+    }
+
     /// Answers the last POLL once more, with an empty list at `next`, so that the peer learns of new room.
     pub fn repeat(&mut self, next: u64) {
         if let Some(echo) = self.last_echo {
@@ -174,6 +179,18 @@ mod tests {
         assert_eq!(answers.list(at(7), 1000, 10, 100, &missing), Some(26));
         let [stat] = parts(&mut answers).try_into().unwrap();
         assert_eq!((stat.echo, stat.report), (8, None));
+    }
+
+    /// docs/stp.md §7, with timestamps that wrap.
+    #[test]
+    fn a_copy_of_a_poll_is_not_newer() {
+        let mut answers = PendingAnswers::new(true, true);
+        assert!(answers.is_newer(7));
+        answers.on_poll(u32::MAX - 1, Span::ZERO, before(5, 9), 10);
+        assert_eq!(
+            [u32::MAX - 2, u32::MAX - 1, u32::MAX, 3].map(|echo| answers.is_newer(echo)),
+            [false, false, true, true]
+        );
     }
 
     /// docs/stp.md §7: the repeated answer has an empty range and no report.

@@ -443,6 +443,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
 
     fn handle_reports(&mut self, now: Time, control: &Control) {
         self.sender.trial = self.controller.on_trial_from();
+        self.sender.reordering.begin_report(self.controller.reordering_window());
         if let Some(stat) = &control.stat {
             match self.sender.on_stat(now, stat) {
                 Some(feedback) => {
@@ -450,6 +451,9 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
                         self.sender.max_payload = self.mtu.max_payload();
                     }
                     self.learn(now, feedback, true);
+                    // The answer to a POLL that is under way tells more; if there is none, another is to be sent.
+                    self.timers.poll.wanted |=
+                        self.sender.reordering.waits() && self.sender.polls.awaited() == 0;
                 }
                 None => self.sender.stats.ignored += 1,
             }
@@ -521,7 +525,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
             }
         }
         if let (Some(echo), Some(behind)) = (packet.poll, behind)
-            && behind >= receiver.buffer.next
+            && receiver.asks_anew(echo, behind)
         {
             receiver.on_poll(now, echo, behind);
             self.closing.ends.ask(receiver.complete());

@@ -26,6 +26,7 @@ mod polls;
 mod ready;
 mod receive_buffer;
 mod receiver;
+mod reordering;
 mod repeat_timer;
 mod reported;
 mod sender;

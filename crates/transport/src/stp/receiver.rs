@@ -136,6 +136,12 @@ impl<P: Contents> PathReceiver<P> {
         }
     }
 
+    /// Returns true if a POLL is to be answered. One that asks only for packets that came before is a copy of an earlier one, unless it is
+    /// newer: later packets may have passed it.
+    pub fn asks_anew(&self, echo: u32, behind: u64) -> bool {
+        behind >= self.buffer.next || self.answers.is_newer(echo)
+    }
+
     /// Handles a POLL; `behind` is the number of its sender's next new packet.
     pub fn on_poll(&mut self, now: Time, echo: u32, behind: u64) {
         self.reach(behind.min(self.limit()).min(self.buffer.high_most()));

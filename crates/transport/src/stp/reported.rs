@@ -9,16 +9,22 @@ const MOST_PACKETS: u32 = 1 << 23;
 /// Most microseconds between two reports, half an hour.
 const MOST_TIME: u32 = (1 << 31) - 1;
 
+/// Most microseconds by which a report may be older than one that came before it: POLLs pass each other.
+const PASSED: u32 = 60_000_000;
+
 /// Packets received and the clock, µs, in the last report, extended beyond their wrapping; `None` before the first.
 #[derive(Debug, Default)]
 pub(super) struct ReportedTotals(Option<(u64, u64)>);
 
 impl ReportedTotals {
-    /// Extends the packets received and the clock of a report. `None`, and the next report begins again, if they have gone back, or are
-    /// false.
+    /// Extends the packets received and the clock of a report. `None` if its POLL came before one that was answered earlier; `None`,
+    /// and the next report begins again, if they have gone back further, or are false.
     pub fn extend(&mut self, received: u32, clock_us: u32) -> Option<(u64, u64)> {
         let (before, then) = self.0.unwrap_or((received.into(), clock_us.into()));
         let (more, later) = (received.wrapping_sub(before as u32), clock_us.wrapping_sub(then as u32));
+        if (1..=PASSED).contains(&(then as u32).wrapping_sub(clock_us)) {
+            return None;
+        }
         let fits = more <= MOST_PACKETS && later <= MOST_TIME;
         self.0 = fits.then(|| (before + u64::from(more), then + u64::from(later)));
         self.0
@@ -39,10 +45,21 @@ mod tests {
         assert_eq!(totals.extend(9, nearly), Some((high + 9, nearly.into())));
         assert_eq!(totals.extend(9, 3), Some((high + 9, high + 3)));
         assert_eq!(totals.extend(9 + MOST_PACKETS, 3), Some((high + 9 + u64::from(MOST_PACKETS), high + 3)));
-        // One packet fewer, and one that is false; what follows is a beginning.
+        // One packet fewer; what follows is a beginning.
         assert_eq!(totals.extend(8 + MOST_PACKETS, 4), None);
-        assert_eq!(totals.extend(7, 4), Some((7, 4)));
-        assert_eq!(totals.extend(7, 3), None);
+        assert_eq!(totals.extend(7, 2 * PASSED), Some((7, (2 * PASSED).into())));
+        // A report that is older by more than POLLs pass each other.
+        assert_eq!(totals.extend(7, PASSED - 1), None);
         assert_eq!(totals.extend(7, 2), Some((7, 2)));
+    }
+
+    /// docs/stp.md §8.3: the POLL came before one that was answered earlier. What follows is no beginning, though the clock has wrapped.
+    #[test]
+    fn a_report_that_was_passed_is_not_used() {
+        let mut totals = ReportedTotals::default();
+        totals.extend(10, u32::MAX - 5);
+        assert_eq!(totals.extend(20, 5000), Some((20, (1 << 32) + 5000)));
+        assert_eq!((totals.extend(19, 4999), totals.extend(5, u32::MAX - 5)), (None, None));
+        assert_eq!(totals.extend(30, 6000), Some((30, (1 << 32) + 6000)));
     }
 }

@@ -9,6 +9,7 @@ use super::congestion::{Feedback, PollAnswer};
 use super::copies::{RepeatCopies, RepeatRisk};
 use super::ecn::ReportedMarks;
 use super::polls::{OutstandingPolls, Poll, SentBefore};
+use super::reordering::Reordering;
 use super::reported::ReportedTotals;
 use super::source::{Source, WrittenData};
 use crate::tcp::RttSamples;
@@ -55,8 +56,13 @@ struct SendSlot<P> {
     data: Option<P>,
     /// The last POLL sent before the packet's latest transmission.
     last_poll: u64,
+    sent_at: Time,
     sent: u32,
     queued: bool,
+    /// True if a report named the packet and it was not sent again, as it may only be late.
+    awaited: bool,
+    /// True if a further copy of a retransmission was sent.
+    copied: bool,
 }
 
 #[derive(Debug)]
@@ -83,8 +89,7 @@ pub(super) struct PathSender<P, S = WrittenData<P>> {
     pub acked_bytes: u64,
     pub polls: OutstandingPolls,
     reported_totals: ReportedTotals,
-    /// Retransmissions of packets that were only late, which the receiver counts once.
-    needless: u64,
+    pub reordering: Reordering,
     pub marks: ReportedMarks,
     pub max_payload: usize,
     overhead: u32,
@@ -114,7 +119,7 @@ impl<P: Contents, S: Source<P>> PathSender<P, S> {
             acked_bytes: 0,
             polls: OutstandingPolls::default(),
             reported_totals: ReportedTotals::default(),
-            needless: 0,
+            reordering: Reordering::default(),
             marks: ReportedMarks::default(),
             max_payload: config.max_payload().min(config.base_size.saturating_sub(12).max(1)) as usize,
             overhead: config.overhead + skyhop_wire::stp::HEADER_LEN as u32,
@@ -218,7 +223,7 @@ impl<P: Contents, S: Source<P>> PathSender<P, S> {
         let stamp = self.polls.last_stamp();
         let slot = &mut self.slots[(number - self.acked) as usize];
         slot.queued = false;
-        slot.last_poll = stamp;
+        (slot.last_poll, slot.sent_at) = (stamp, now);
         slot.sent = slot.sent.saturating_add(1);
         let data = self.source.again(slot.data.take()?, room);
         slot.data = Some(data.clone());
@@ -268,6 +273,7 @@ impl<P: Contents, S: Source<P>> PathSender<P, S> {
             }
             let data = slot.data.take()?;
             let before = data.len() as u64;
+            slot.copied = true;
             let data = self.source.again(data, self.max_payload);
             slot.data = Some(data.clone());
             self.in_flight = self.in_flight - before + data.len() as u64;
@@ -285,7 +291,7 @@ impl<P: Contents, S: Source<P>> PathSender<P, S> {
     }
 
     /// The next new packet, of at most `room` bytes.
-    pub fn take_new(&mut self, room: usize) -> Option<(u64, P)> {
+    pub fn take_new(&mut self, now: Time, room: usize) -> Option<(u64, P)> {
         if !self.has_new() {
             return None;
         }
@@ -298,8 +304,11 @@ impl<P: Contents, S: Source<P>> PathSender<P, S> {
         self.slots.push_back(SendSlot {
             data: Some(data.clone()),
             last_poll: self.polls.last_stamp(),
+            sent_at: now,
             sent: 1,
             queued: false,
+            awaited: false,
+            copied: false,
         });
         self.count(&data);
         Some((number, data))
@@ -333,7 +342,8 @@ impl<P: Contents, S: Source<P>> PathSender<P, S> {
         let next = expand(stat.next, self.acked)?;
         let from = expand(stat.from, next)?;
         let upto = expand(stat.upto, from)?;
-        if next < self.acked || next > from || from > upto || upto > self.next {
+        // Reports may pass each other: one with an older N(R) has a list all the same.
+        if next > from || from > upto || upto > self.next {
             return None;
         }
         let mut gaps = Vec::with_capacity(stat.gaps.len());
@@ -355,7 +365,7 @@ impl<P: Contents, S: Source<P>> PathSender<P, S> {
         for number in from.max(self.acked)..upto {
             while gaps.next_if(|&(_, end)| end <= number).is_some() {}
             if gaps.peek().is_some_and(|&(start, _)| start <= number) {
-                self.missing(number, |slot| slot.last_poll < poll.stamp, &mut feedback);
+                self.missing(number, |slot| slot.last_poll < poll.stamp, Some(poll.sent_at), &mut feedback);
             } else {
                 self.arrived(number, listed, &mut feedback);
             }
@@ -387,9 +397,9 @@ impl<P: Contents, S: Source<P>> PathSender<P, S> {
             sent_at: poll.sent_at,
             rtt,
             sent,
-            arrived: arrived + self.needless,
+            arrived: arrived + self.reordering.needless(),
             clock_us,
-            needless: self.needless,
+            late: self.reordering.late(),
             next,
             unused,
             bytes,
@@ -421,7 +431,7 @@ impl<P: Contents, S: Source<P>> PathSender<P, S> {
         for (start, end) in gaps {
             for number in start..end {
                 // A USTAT names new gaps: a retransmitted packet in it can only be from a copy of the report.
-                self.missing(number, |slot| slot.sent == 1, &mut feedback);
+                self.missing(number, |slot| slot.sent == 1, None, &mut feedback);
             }
         }
         self.acked_bytes += feedback.acked;
@@ -447,8 +457,14 @@ impl<P: Contents, S: Source<P>> PathSender<P, S> {
     fn arrived(&mut self, number: u64, stamp: u64, feedback: &mut Feedback) {
         let slot = &mut self.slots[(number - self.acked) as usize];
         let Some(data) = slot.data.take() else { return };
-        // A retransmission that left later was of a packet that was only late.
-        self.needless += u64::from(slot.sent > 1 && !slot.queued && slot.last_poll >= stamp);
+        // A retransmission that left later was needless: of a packet that was only late, or of one whose copy came.
+        let needless = slot.sent > 1 && !slot.queued && slot.last_poll >= stamp;
+        if needless {
+            self.reordering.count_needless();
+        }
+        if slot.awaited || (needless && !slot.copied) {
+            self.reordering.count_late();
+        }
         feedback.acked += data.len() as u64;
         feedback.largest.arrived = feedback.largest.arrived.max(data.len());
         if std::mem::take(&mut slot.queued) {
@@ -459,12 +475,24 @@ impl<P: Contents, S: Source<P>> PathSender<P, S> {
         self.source.arrived(data);
     }
 
-    fn missing(&mut self, number: u64, since: impl Fn(&SendSlot<P>) -> bool, feedback: &mut Feedback) {
+    /// Handles a packet that is missing in a list, whose POLL left at `asked_at`, or in a USTAT. `since` tells if it had been sent
+    /// before.
+    fn missing(
+        &mut self,
+        number: u64,
+        since: impl Fn(&SendSlot<P>) -> bool,
+        asked_at: Option<Time>,
+        feedback: &mut Feedback,
+    ) {
         let Some(slot) = number.checked_sub(self.acked).and_then(|at| self.slots.get_mut(at as usize)) else {
             return;
         };
         let Some(data) = &slot.data else { return };
         if slot.queued || !since(slot) {
+            return;
+        }
+        slot.awaited = self.reordering.may_be_late(slot.sent_at, asked_at);
+        if slot.awaited {
             return;
         }
         slot.queued = true;
@@ -503,6 +531,68 @@ mod tests {
     use super::*;
     use skyhop_wire::stp::{Gap, PayloadLength};
 
+    /// A list of an answer to this POLL: N(R), and gaps before `upto`.
+    fn list(echo: u64, next: u32, upto: u32, gaps: &[(u32, u32)]) -> Stat {
+        let gaps = gaps.iter().map(|&(start, end)| Gap { start, end }).collect();
+        Stat {
+            echo: echo as u32,
+            next,
+            credit: next + 100,
+            from: next,
+            upto,
+            gaps,
+            report: None,
+            compact: true,
+        }
+    }
+
+    /// docs/stp.md §6.2: what is missing and left within the window before the POLL is sent again when the next list names it, too.
+    #[test]
+    fn a_packet_that_may_be_late_is_not_sent_again() {
+        let ms = |n: u64| Time::from_nanos(n * 1_000_000);
+        let mut sender: PathSender<PayloadLength> =
+            PathSender::new(&Config::default(), 0, WrittenData::default());
+        sender.write(PayloadLength(2000));
+        for at in [0, 10, 20, 30] {
+            assert!(sender.take_new(ms(at), 500).is_some());
+        }
+        sender.poll(ms(30), false, Span::ZERO);
+        sender.poll(ms(60), false, Span::ZERO);
+        sender.reordering.begin_report(Span::from_millis(15));
+        // Two are missing and the third may be late; the last one has come.
+        sender.on_stat(ms(630), &list(30_000, 1, 4, &[(1, 3)])).expect("is new");
+        assert_eq!((sender.repeats(), sender.reordering.waits(), sender.reordering.late()), (1, true, 0));
+        sender.reordering.begin_report(Span::from_millis(15));
+        // A USTAT does not tell how late it is. N(R) of the next list is older than that of the USTAT.
+        let gaps = vec![Gap { start: 2, end: 3 }];
+        sender.on_ustat(ms(640), &Ustat { next: 1, credit: 101, gaps, compact: true }).expect("is new");
+        assert_eq!(sender.repeats(), 1);
+        sender
+            .on_stat(ms(660), &list(60_000, 0, 3, &[(1, 3)]))
+            .expect("an older N(R) is no reason to ignore it");
+        assert_eq!((sender.repeats(), sender.reordering.waits(), sender.acked), (2, false, 1));
+        // Both come before they are sent again.
+        sender.poll(ms(700), false, Span::ZERO);
+        sender.on_stat(ms(1300), &list(700_000, 4, 4, &[])).expect("is new");
+        assert_eq!((sender.repeats(), sender.acked, sender.in_flight), (0, 4, 0));
+    }
+
+    /// One that a list has named and that came without having been sent again was only late.
+    #[test]
+    fn what_comes_without_a_repeat_was_late() {
+        let ms = |n: u64| Time::from_nanos(n * 1_000_000);
+        let mut sender: PathSender<PayloadLength> =
+            PathSender::new(&Config::default(), 0, WrittenData::default());
+        sender.write(PayloadLength(1000));
+        assert!(sender.take_new(ms(0), 500).is_some() && sender.take_new(ms(1), 500).is_some());
+        sender.poll(ms(1), false, Span::ZERO);
+        sender.reordering.begin_report(Span::from_millis(15));
+        sender.on_stat(ms(600), &list(1000, 0, 2, &[(0, 1)])).expect("is new");
+        sender.poll(ms(601), false, Span::ZERO);
+        sender.on_stat(ms(1200), &list(601_000, 2, 2, &[])).expect("is new");
+        assert_eq!((sender.reordering.late(), sender.reordering.needless()), (1, 0));
+    }
+
     /// docs/stp.md §6.1: a copy leaves as a packet does, and neither the POLL after it nor the bytes that it is compared with count it.
     #[test]
     fn a_copy_is_sent_and_not_a_part_of_any_sample() {
@@ -510,7 +600,7 @@ mod tests {
         let mut sender: PathSender<PayloadLength> =
             PathSender::new(&Config::default(), 0, WrittenData::default());
         sender.write(PayloadLength(500));
-        assert!(sender.take_new(500).is_some());
+        assert!(sender.take_new(ms(0), 500).is_some());
         let ustat = Ustat { next: 0, credit: 100, gaps: vec![Gap { start: 0, end: 1 }], compact: true };
         sender.on_ustat(ms(600), &ustat).expect("a new gap");
         sender.take_retransmission(ms(600), 500, Some((2, Span::from_millis(40)))).expect("is missing");

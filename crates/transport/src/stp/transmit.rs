@@ -191,7 +191,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
             self.put_begin(now, &mut control);
         }
         let room = self.mtu.room().saturating_sub(wire_len(&control) + 4 * usize::from(polls)).max(1);
-        let (number, data) = self.sender.take_new(room)?;
+        let (number, data) = self.sender.take_new(now, room)?;
         let poll = polls.then(|| self.poll(now, true));
         let ends = self.closing.end_is_due(self.sender.unsent());
         if ends && wire_len(&control) + data.len() + 8 <= self.mtu.room() {

@@ -12,8 +12,8 @@ pub(in super::super) struct PollAnswer {
     /// Different SDs that had arrived when the POLL arrived, and the receiver's clock at that time, in microseconds.
     pub arrived: u64,
     pub clock_us: u64,
-    /// Unnecessary repeats of packets that were only late.
-    pub needless: u64,
+    /// Packets that were reported missing by then and were only late.
+    pub late: u64,
     /// VT(S) when the POLL was sent.
     pub next: u64,
     /// Time that the pace has offered until the POLL left and that was not used, for lack of data or because the host was late.

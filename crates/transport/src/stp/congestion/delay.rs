@@ -39,6 +39,10 @@ const LOSSY: f64 = 0.005;
 const ALONE: f64 = 8.0;
 /// Smallest length of a sample, as a multiple of the jitter.
 const NOISE: f64 = 8.0;
+/// Time for which round trips are compared, as a multiple of the jitter, and the same where packets pass each other.
+const COMPARED: (f64, f64) = (4.0, 16.0);
+/// Longest time by which one packet passes another, as a multiple of the jitter.
+const PASSES: f64 = 4.0;
 /// Bytes in flight as a multiple of the window, where a POLL goes three times a round trip.
 const LUMPS: f64 = 1.35;
 /// Time for which the highest confirmed rate is remembered.
@@ -194,6 +198,11 @@ impl Delay {
         self.trial.first
     }
 
+    /// Longest time by which one packet passes another; zero if none has of late.
+    pub fn reordering_window(&self) -> Span {
+        if self.samples.reorders() { Span::from_secs_f64(PASSES * self.samples.unrest()) } else { Span::ZERO }
+    }
+
     /// Returns true while the rate is the promised one.
     pub fn keeps_promise(&self) -> bool {
         matches!(self.phase, RatePhase::Promised(_))
@@ -269,7 +278,8 @@ impl Delay {
         let floor = self.floor.get()?;
         let late = self.samples.last()?.sent_at;
         // Round trips that are long by chance are no queue: the more they differ, the more of them are compared.
-        let span = Span::from_secs_f64((0.4 * self.floor.seconds()).max(4.0 * self.samples.unrest()));
+        let compared = if self.samples.reorders() { COMPARED.1 } else { COMPARED.0 };
+        let span = Span::from_secs_f64((0.4 * self.floor.seconds()).max(compared * self.samples.unrest()));
         let from = from.max(Time::from_nanos(late.as_nanos().saturating_sub(span.as_nanos())));
         Some(self.samples.least_rtt(from, 64)?.saturating_sub(floor).as_secs_f64())
     }
@@ -320,7 +330,10 @@ impl Delay {
             return true;
         }
         let Some(answer) = feedback.answer else { return false };
-        self.floor.shift(self.samples.add(answer));
+        match self.samples.add(answer) {
+            Some(moved) => self.floor.shift(moved),
+            None => self.floor.restart(now, answer.rtt),
+        }
         let rtt = self.samples.rtt(&answer);
         let filled = matches!(self.phase, RatePhase::Compete { .. }) && !self.varies_by_chance();
         let risen = self.floor.add(now, answer.sent_at, rtt, &self.samples, filled);

@@ -175,7 +175,7 @@ mod tests {
                     sent,
                     arrived: (part * sent as f64) as u64,
                     clock_us,
-                    needless: 0,
+                    late: 0,
                     unused: Span::ZERO,
                     next: sent,
                     bytes: 1000.0 * sent as f64,

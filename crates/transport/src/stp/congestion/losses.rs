@@ -182,7 +182,7 @@ mod tests {
             sent,
             arrived,
             clock_us: at / 1000,
-            needless: 0,
+            late: 0,
             unused: Span::ZERO,
             next: sent,
             bytes: 1000.0 * sent as f64,

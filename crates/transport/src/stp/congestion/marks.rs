@@ -92,7 +92,7 @@ mod tests {
             sent: arrived,
             arrived,
             clock_us: sent_ms * 1000,
-            needless: 0,
+            late: 0,
             next: arrived,
             unused: Span::ZERO,
             bytes: 1000.0 * arrived as f64,

@@ -136,6 +136,14 @@ impl CongestionController {
         }
     }
 
+    /// Longest time by which one packet passes another, as far as is known.
+    pub fn reordering_window(&self) -> Span {
+        match self {
+            Self::Delay(delay) => delay.reordering_window(),
+            _ => Span::ZERO,
+        }
+    }
+
     /// Handles an answer. Returns true if the window or the rate was cut.
     pub fn on_feedback(&mut self, signals: &AnswerSignals) -> bool {
         match self {

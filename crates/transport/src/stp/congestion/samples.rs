@@ -74,13 +74,17 @@ impl PollSample {
 pub(super) struct PollSamples {
     answers: VecDeque<PollAnswer>,
     way_back: WayBack,
+    /// Number of answers since packets passed each other, up to [`MOST`].
+    passed: Option<usize>,
+    /// Jitter before answers were last dropped, seconds.
+    unrest_before: f64,
     /// Of the last answer, the round trip without its wait on the return path, and that wait, seconds: each packet asks for them.
     last: Option<(Span, f64)>,
 }
 
 impl PollSamples {
-    /// Adds an answer. Returns the change of the return path's delay, microseconds.
-    pub fn add(&mut self, answer: PollAnswer) -> i64 {
+    /// Adds an answer. Returns the change of the return path's delay, microseconds; `None` if times of answers before it do not apply.
+    pub fn add(&mut self, answer: PollAnswer) -> Option<i64> {
         // If a clock or a count decreases, the receiver is a new one: no sample covers both.
         let fits = self.answers.back().is_none_or(|last| {
             answer.sent_at >= last.sent_at && answer.clock_us >= last.clock_us && answer.sent >= last.sent
@@ -90,12 +94,15 @@ impl PollSamples {
             self.way_back = WayBack::default();
         }
         let moved = self.way_back.add(&answer);
+        let passes = self.answers.back().is_some_and(|last| answer.late > last.late);
+        let since = self.passed.map(|answers| answers + 1).filter(|answers| *answers < MOST);
+        self.passed = if passes { Some(0) } else { since };
         if self.answers.len() == MOST {
             self.answers.pop_front();
         }
         self.answers.push_back(answer);
         self.look_at_last();
-        moved
+        fits.then_some(moved)
     }
 
     fn look_at_last(&mut self) {
@@ -127,7 +134,9 @@ impl PollSamples {
         self.last.map_or(0.0, |(_, waited)| waited)
     }
 
+    /// Drops all answers but the last.
     pub fn forget(&mut self) {
+        self.unrest_before = self.unrest();
         self.answers.drain(..self.answers.len().saturating_sub(1));
     }
 
@@ -162,9 +171,9 @@ impl PollSamples {
         sample
     }
 
-    /// Returns true if packets that were reported lost arrived late.
+    /// Returns true if packets that were reported missing were only late, within the last [`MOST`] answers.
     pub fn reorders(&self) -> bool {
-        self.answers.front().zip(self.answers.back()).is_some_and(|(one, two)| two.needless > one.needless)
+        self.passed.is_some()
     }
 
     /// The smallest round trip of POLLs sent since `from`, among the last `most`.
@@ -225,10 +234,12 @@ impl PollSamples {
     }
 
     /// Jitter of successive round trips without their linear trend, seconds: the median of the last few, so that one jump does not count.
+    /// Where packets pass each other, that of the answers before until there are enough.
     pub fn unrest(&self) -> f64 {
+        let before = if self.reorders() { self.unrest_before } else { 0.0 };
         let mut late = self.answers.iter().rev().map(|answer| self.rtt(answer).as_secs_f64());
         let (mut differ, mut count) = ([0.0; UNREST], 0);
-        let (Some(mut one), Some(mut two)) = (late.next(), late.next()) else { return 0.0 };
+        let (Some(mut one), Some(mut two)) = (late.next(), late.next()) else { return before };
         for (three, differs) in late.zip(&mut differ) {
             *differs = (one - 2.0 * two + three).abs() / 2.0;
             (one, two) = (two, three);
@@ -236,6 +247,6 @@ impl PollSamples {
         }
         let differ = &mut differ[..count];
         differ.sort_unstable_by(f64::total_cmp);
-        if count < 3 { 0.0 } else { differ[count / 2] }
+        if count < 3 { before } else { differ[count / 2] }
     }
 }

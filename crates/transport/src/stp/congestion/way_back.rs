@@ -75,7 +75,7 @@ mod tests {
             sent: 0,
             arrived: 0,
             clock_us: 3_600_000_000 + (came_ms as f64 * 1000.0 * (1.0 + fast * 1e-6)) as u64,
-            needless: 0,
+            late: 0,
             unused: Span::ZERO,
             next: 0,
             bytes: 0.0,

@@ -19,6 +19,8 @@ const SPREAD: f64 = 0.001;
 const LATER: f64 = 0.1;
 /// Part of the tested rate below which the result of a train suggests that others have begun: two trains at once get half each.
 const SLOWER: f64 = 0.5;
+/// Part of a train whose loss tells that others came at the same time.
+const CROWDED: f64 = 0.25;
 
 impl Delay {
     /// Notes that the packet of this number comes after a pause: if those before it lacked data, it begins the first train.
@@ -149,7 +151,17 @@ impl Delay {
         let floor = self.floor.seconds();
         // A longer train would give no better estimate once a train fills the path.
         let long = |rate: f64| packets as f64 * self.mss > rate * floor / 4.0;
-        let crowded = self.trial.lost > 0.25 * packets as f64;
+        let late = train.begins + Span::from_secs_f64(train.leaves_in + floor * LATER);
+        let mut crowded = self.trial.lost > CROWDED * packets as f64;
+        if all && crowded && short {
+            // Reports name packets that are only late, too; a later POLL tells how many have come.
+            if answer.sent_at < late {
+                return;
+            }
+            let begun = self.samples.begun(train.first + 1);
+            let lost = begun.and_then(|begun| self.samples.since(begun)).map(|sample| sample.lost() as f64);
+            crowded = lost.is_none_or(|lost| lost > CROWDED * packets as f64);
+        }
         // A short train that came out slower than what it tests is judged by a later POLL: others may have begun.
         let slower = match result {
             TrainResult::Rate(seen) | TrainResult::Unsure(Some(seen)) | TrainResult::More(seen) => {
@@ -158,7 +170,6 @@ impl Delay {
             TrainResult::Unsure(None) => false,
         };
         if all && slower && short {
-            let late = train.begins + Span::from_secs_f64(train.leaves_in + floor * LATER);
             if answer.sent_at < late {
                 return;
             }

@@ -19,7 +19,7 @@ fn answer(sent_ms: u64, rtt_ms: u64, sent: u64, arrived: u64) -> AnswerSignals {
         sent,
         arrived,
         clock_us: (sent_ms + rtt_ms) * 1000,
-        needless: 0,
+        late: 0,
         unused: Span::ZERO,
         next: sent,
         bytes: 1000.0 * sent as f64,
