@@ -373,8 +373,8 @@ class Connection:
         n_r, n_mr = near(part.n_r, self.vt_a), near(part.n_mr, self.vt_a)
         start, upto = (near(n, self.vt_a) for n in (part.start, part.upto)) if part.echo is not None else (n_r, self.vt_s)
         gaps = [(near(a, self.vt_a), near(b, self.vt_a)) for a, b in part.gaps]
-        # [6.2]: a list may have been passed by a later one, a USTAT's N(R) may not be older.
-        least = n_r if part.echo is not None else self.vt_a
+        # [6.2]: a USTAT may have passed a list, whose N(R) is not before VT(A) as it was when its POLL left.
+        least = self.polls[part.echo][2] if part.echo in self.polls else self.vt_a
         edges = [least, n_r, start, *(n for gap in gaps for n in gap), upto, self.vt_s]
         if edges != sorted(edges):
             return
@@ -383,7 +383,7 @@ class Connection:
             # [6.2]: the answer to a POLL of ours, and not older than the last.
             if part.echo not in self.polls or (self.answered is not None and (part.echo - self.answered) % (1 << 32) >= 1 << 31):
                 return
-            sent_at, fresh = self.polls[part.echo]
+            sent_at, fresh, _ = self.polls[part.echo]
             if fresh:
                 self.polls[part.echo][1] = False
                 delay = part.report[2] / 1e6 if part.report else 0
@@ -478,7 +478,7 @@ class Connection:
         stamp = self._clock(now)
         if self.asked is not None and not 0 < (stamp - self.asked) % (1 << 32) < 1 << 31:
             stamp = (self.asked + 1) % (1 << 32)
-        self.polls[stamp] = [now, True]
+        self.polls[stamp] = [now, True, self.vt_a]
         return stamp
 
 

@@ -38,10 +38,10 @@ const SEEDS: [(f64, f64, f64, u64, f64); 27] = [
     (100.0, 600.0, 0.1, 9735, 9.8),
 ];
 
-/// Seconds of a transfer of four seconds' worth of data, and the part of the packets that were sent again.
-fn transfer(mbps: f64, rtt_ms: f64, extra: &str, seed: u64) -> (f64, f64) {
+/// Seconds that a transfer of `worth_s` seconds' worth of data takes, and the part of the packets that were sent again.
+fn transfer(mbps: f64, rtt_ms: f64, worth_s: f64, extra: &str, seed: u64) -> (f64, f64) {
     let queue = (mbps * 1e3 / 8.0 * rtt_ms) as u64;
-    let size = (mbps * 1e6 / 8.0 * 4.0) as u64;
+    let size = (mbps * 1e6 / 8.0 * worth_s) as u64;
     let text = format!(
         "duration = \"300 s\"\n[links.bottleneck]\nrate = \"{mbps} Mbit/s\"\ndelay = \"{} ms\"\n\
          queue = {{ kind = \"drop-tail\", limit = \"{queue} B\" }}\n\
@@ -65,7 +65,7 @@ fn transfer(mbps: f64, rtt_ms: f64, extra: &str, seed: u64) -> (f64, f64) {
 fn named_seeds_are_no_worse_than_others() {
     for (mbps, rtt_ms, loss, seed, most) in SEEDS {
         let extra = format!("loss = {{ kind = \"packets\", probability = {loss} }}");
-        let (took, _) = transfer(mbps, rtt_ms, &extra, seed);
+        let (took, _) = transfer(mbps, rtt_ms, 4.0, &extra, seed);
         println!("({mbps:?}, {rtt_ms:?}, {loss:?}, {seed}, {most:?}), // {took:.2}");
         assert!(took <= most, "{mbps} Mbit/s, {rtt_ms} ms, loss {loss}, seed {seed}: {took} s");
     }
@@ -91,7 +91,7 @@ fn packets_that_pass_each_other_are_not_losses() {
              loss = {{ kind = \"packets\", probability = {loss} }}"
         );
         for seed in 9001..9011 {
-            let (took, again) = transfer(mbps, rtt_ms, &extra, seed);
+            let (took, again) = transfer(mbps, rtt_ms, 4.0, &extra, seed);
             println!(
                 "{mbps} Mbit/s, {rtt_ms} ms, jitter {jitter_ms} ms, loss {loss}, {seed}: {took:.2} s, {again:.3} again"
             );
@@ -101,5 +101,30 @@ fn packets_that_pass_each_other_are_not_losses() {
                 "{mbps} Mbit/s, {rtt_ms} ms, jitter {jitter_ms} ms, seed {seed}: {again}"
             );
         }
+    }
+}
+
+/// Mbit/s, round trip in ms, mean good and bad time in ms, largest mean and largest number of seconds for ten seconds' worth of data.
+const BURSTS: [(f64, f64, f64, f64, f64, f64); 4] = [
+    (100.0, 40.0, 1000.0, 10.0, 11.3, 13.5),
+    (100.0, 40.0, 5000.0, 50.0, 11.2, 13.5),
+    (250.0, 40.0, 5000.0, 500.0, 15.0, 20.0),
+    (100.0, 600.0, 5000.0, 500.0, 17.5, 25.0),
+];
+
+/// docs/stp.md §8.3, rule 8, and §6.3: the bursts that a channel loses (Gilbert and Elliott) are not other flows, and silences end soon.
+#[test]
+fn bursts_of_losses_are_not_other_flows() {
+    for (mbps, rtt_ms, good_ms, bad_ms, mean_most, most) in BURSTS {
+        let extra = format!(
+            "loss = {{ kind = \"gilbert-elliott\", good = \"{good_ms} ms\", bad = \"{bad_ms} ms\" }}"
+        );
+        let took: Vec<f64> = (1..21).map(|seed| transfer(mbps, rtt_ms, 10.0, &extra, seed).0).collect();
+        let (mean, worst) = (took.iter().sum::<f64>() / 20.0, took.iter().copied().fold(0.0, f64::max));
+        println!(
+            "{mbps} Mbit/s, {rtt_ms} ms, bursts of {bad_ms} ms in {good_ms} ms: mean {mean:.2} s, worst {worst:.2} s"
+        );
+        assert!(mean <= mean_most, "{mbps} Mbit/s, {rtt_ms} ms, {good_ms} ms, {bad_ms} ms: mean {mean} s");
+        assert!(worst <= most, "{mbps} Mbit/s, {rtt_ms} ms, {good_ms} ms, {bad_ms} ms: {worst} s");
     }
 }

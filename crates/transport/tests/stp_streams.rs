@@ -520,7 +520,7 @@ fn packets_become_smaller_with_their_path_and_larger_again() {
     let mut pair =
         Pair::met([(Config::default(), Budgets::default()), (Config::default(), Budgets::default())]);
     let id = pair.ends[0].open(Class::default()).expect("it may");
-    pair.ends[0].write(id, bytes(3_000_000));
+    pair.ends[0].write(id, bytes(12_000_000));
     pair.run(300, |_, _| false);
     assert_eq!(pair.ends[0].packet_size(), 1440);
     let mut lost = 0;
@@ -533,7 +533,7 @@ fn packets_become_smaller_with_their_path_and_larger_again() {
     assert!((1280..=1300).contains(&size) && lost > 0, "{size}");
     assert!(pair.ends[0].stats().split > 0);
     pair.run(30_000, |_, packet| packet.wire_len() > 1300);
-    assert_eq!((pair.read(1, id), pair.ends[0].unacknowledged(id)), (3_000_000, 0));
+    assert_eq!((pair.read(1, id), pair.ends[0].unacknowledged(id)), (12_000_000, 0));
 }
 
 #[test]

@@ -460,7 +460,12 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
         }
         if let Some(ustat) = &control.ustat {
             match self.sender.on_ustat(now, ustat) {
-                Some(feedback) => self.learn(now, feedback, false),
+                Some(feedback) => {
+                    if self.config.features != Features::PLAIN {
+                        self.timers.poll.heard();
+                    }
+                    self.learn(now, feedback, false);
+                }
                 None => self.sender.stats.ignored += 1,
             }
         }
@@ -602,11 +607,12 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
         }
         let patience = self.timers.poll_patience(&self.config);
         if self.timers.poll.expires(now)
-            && self.sender.polls.unanswered_since().is_some_and(|since| now.since(since) >= patience)
+            && let Some(since) = self.sender.polls.unanswered_since()
+            && now.since(since) >= patience
         {
             // While no rate is known a few lost answers are all there are.
             let all_lost = self.controller.measures_trains() && !self.waits_for_proof();
-            self.timers.poll.on_silence(all_lost && self.config.features != Features::PLAIN);
+            self.timers.poll.on_silence(since, all_lost && self.config.features != Features::PLAIN);
             self.sender.stats.timeouts += 1;
             self.limits.timed_out(now, patience);
             self.controller.on_silence(self.sender.next);

@@ -41,8 +41,9 @@ pub(super) struct PollTimer {
     at: Option<Time>,
     /// The last POLL that did not only follow another.
     last: Option<Time>,
-    /// Number of timeouts since the last answer.
+    /// Number of timeouts since the last answer, and the time from which on POLLs are unanswered.
     backoff: u32,
+    silent_since: Option<Time>,
     /// POLLs that still follow the last timeout's.
     probes: u32,
     /// True if a POLL is to be sent, with data or alone.
@@ -60,9 +61,22 @@ impl PollTimer {
         self.backoff
     }
 
+    /// Time from which on POLLs are unanswered, in a silence.
+    pub fn silent_since(&self) -> Option<Time> {
+        self.silent_since
+    }
+
     /// Handles an answer.
     pub fn answered(&mut self) {
-        (self.backoff, self.probes) = (0, 0);
+        (self.backoff, self.probes, self.silent_since) = (0, 0, None);
+    }
+
+    /// Handles a report that answers no POLL: in a silence it tells that packets pass again, so that a POLL is worthwhile.
+    pub fn heard(&mut self) {
+        if self.backoff > 0 {
+            self.answered();
+            self.wanted = true;
+        }
     }
 
     /// Records a POLL. Returns true if it only follows a timeout's.
@@ -83,9 +97,11 @@ impl PollTimer {
         due
     }
 
-    /// Handles the timeout of an answer. If it may be one of a few that were all lost (`probes`), other POLLs follow soon.
-    pub fn on_silence(&mut self, probes: bool) {
+    /// Handles the timeout of an answer to a POLL that was sent at `since`. If it may be one of a few that were all lost (`probes`), other
+    /// POLLs follow soon.
+    pub fn on_silence(&mut self, since: Time, probes: bool) {
         self.backoff += 1;
+        self.silent_since.get_or_insert(since);
         if probes && self.backoff <= PROBED {
             self.probes = 1 + PROBES.0;
         }
@@ -165,7 +181,7 @@ mod tests {
     fn outstanding(number: u64) -> OutstandingPolls {
         let mut polls = OutstandingPolls::default();
         for sent in 0..number {
-            let before = SentBefore { sent, next: sent, bytes: 0.0, unused: Span::ZERO };
+            let before = SentBefore { sent, next: sent, acked: 0, bytes: 0.0, unused: Span::ZERO };
             polls.send(at(sent), before);
         }
         polls
@@ -214,7 +230,7 @@ mod tests {
         for silence in 1..=4 {
             timer.arm(at(0), TIMEOUT);
             assert!(!timer.expires(at(999)) && timer.expires(at(1000)) && timer.wanted);
-            timer.on_silence(true);
+            timer.on_silence(at(0), true);
             assert_eq!((timer.backoff(), timer.sent(at(0))), (silence, false));
             let (follows, interval) = if silence < 4 { (true, ms(150)) } else { (false, TIMEOUT) };
             assert_eq!(timer.interval(&config, &signals(&polls, Some(600), false)), interval);
@@ -222,6 +238,19 @@ mod tests {
         }
         timer.answered();
         assert_eq!(timer.backoff(), 0);
+    }
+
+    /// docs/stp.md §6.3: a USTAT in a silence asks for a POLL, and at no other time.
+    #[test]
+    fn a_report_in_a_silence_ends_it() {
+        let mut timer = PollTimer::default();
+        timer.heard();
+        assert!(!timer.wanted);
+        timer.on_silence(at(10), false);
+        timer.on_silence(at(90), false);
+        assert_eq!((timer.backoff(), timer.silent_since()), (2, Some(at(10))));
+        timer.heard();
+        assert_eq!((timer.backoff(), timer.silent_since(), timer.wanted), (0, None, true));
     }
 
     #[test]

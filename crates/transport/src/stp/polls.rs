@@ -13,9 +13,10 @@ const MOST: usize = 256;
 /// The data sent before a POLL.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SentBefore {
-    /// Number of SDs, including retransmissions, and VT(S).
+    /// Number of SDs, including retransmissions, VT(S) and VT(A).
     pub sent: u64,
     pub next: u64,
+    pub acked: u64,
     /// Network-layer bytes of the SDs.
     pub bytes: f64,
     /// Time that the pace had offered by then and that was not used.
@@ -129,7 +130,7 @@ impl OutstandingPolls {
 mod tests {
     use super::*;
 
-    const NOTHING: SentBefore = SentBefore { sent: 0, next: 0, bytes: 0.0, unused: Span::ZERO };
+    const NOTHING: SentBefore = SentBefore { sent: 0, next: 0, acked: 0, bytes: 0.0, unused: Span::ZERO };
 
     fn at(ms: u64) -> Time {
         Time::ZERO + Span::from_millis(ms)

@@ -12,8 +12,10 @@ use crate::tcp::Smoothed;
 use skyhop_units::{Span, Time};
 use skyhop_wire::stp::Features;
 
-/// Longest interval between POLLs to a silent peer; the plain format doubles its interval up to `rto_max`.
+/// Longest interval between packets to a silent peer; the plain format doubles its interval up to `rto_max`.
 const RETRY_MOST: Span = Span::from_secs(3);
+/// A silence is this many times as long as the interval between POLLs in it.
+const SILENCE_PART: u64 = 4;
 
 #[derive(Debug, Default)]
 pub(super) struct Timers {
@@ -39,12 +41,15 @@ impl Timers {
         Span::from_nanos(rto.as_nanos().saturating_mul(1 << backoff.min(16))).min(config.rto_max)
     }
 
-    /// Timeout before a silent peer is asked again: shorter than an answer's timeout if that has become long.
+    /// Timeout before a BGN or END is repeated: shorter than an answer's timeout if that has become long.
     pub fn rto(&self, config: &Config, backoff: u32) -> Span {
         let patience = self.patience(config, backoff);
         // A few bytes every few seconds are no burden, and soon detect the end of an outage.
-        let most = RETRY_MOST.max(self.patience(config, 0));
-        if config.features == Features::PLAIN { patience } else { patience.min(most) }
+        if config.features == Features::PLAIN { patience } else { patience.min(self.retry_most(config)) }
+    }
+
+    fn retry_most(&self, config: &Config) -> Span {
+        RETRY_MOST.max(self.patience(config, 0))
     }
 
     /// Timeout of the next POLL's answer.
@@ -52,9 +57,14 @@ impl Timers {
         self.patience(config, self.poll.backoff())
     }
 
-    /// Time after which the next POLL is repeated.
-    pub fn poll_rto(&self, config: &Config) -> Span {
-        self.rto(config, self.poll.backoff())
+    /// Time after which the next POLL is repeated: a part of the silence, so that its end is detected within that part of its length.
+    pub fn poll_rto(&self, config: &Config, now: Time) -> Span {
+        if config.features == Features::PLAIN {
+            return self.patience(config, self.poll.backoff());
+        }
+        let silence = self.poll.silent_since().map_or(Span::ZERO, |since| now.since(since));
+        let part = Span::from_nanos(silence.as_nanos() / SILENCE_PART);
+        part.max(self.patience(config, 0)).min(self.retry_most(config))
     }
 
     /// Returns true if nothing was heard for three timeouts and for three times the interval before. The peer may have no sample of
@@ -83,14 +93,34 @@ mod tests {
         assert_eq!(seconds(&Config::plain(), None), [1, 2, 4, 8, 60]);
     }
 
+    /// docs/stp.md §6.3: a quarter of the silence, at least the timeout and at most 3 s; in the plain format the interval doubles.
+    #[test]
+    fn a_silence_is_noticed_to_end_within_a_quarter_of_it() {
+        let ms = |config: &Config, silence: u64| {
+            let (mut timers, now) = (Timers::default(), Time::from_nanos(100_000_000_000));
+            (0..20).for_each(|_| timers.sample(config, Span::from_millis(400)));
+            let begun = Time::from_nanos((100_000 - silence) * 1_000_000);
+            timers.poll.on_silence(begun, false);
+            timers.poll.on_silence(now, false);
+            timers.poll_rto(config, now).as_nanos() / 1_000_000
+        };
+        let config = Config::default();
+        assert_eq!(
+            [500, 2400, 4000, 11_000, 60_000].map(|silence| ms(&config, silence)),
+            [600, 600, 1000, 2750, 3000]
+        );
+        assert_eq!([500, 4000].map(|silence| ms(&Config::plain(), silence)), [2400, 2400]);
+    }
+
     /// The answer to a POLL may take longer than the interval after which it is repeated.
     #[test]
     fn an_answer_is_waited_for_longer_than_polls_are_apart() {
         let (mut timers, config) = (Timers::default(), Config::default());
         for _ in 0..3 {
-            timers.poll.on_silence(false);
+            timers.poll.on_silence(Time::ZERO, false);
         }
-        let both = [timers.poll_patience(&config), timers.poll_rto(&config)];
+        let both =
+            [timers.poll_patience(&config), timers.poll_rto(&config, Time::from_nanos(60_000_000_000))];
         assert_eq!(both, [Span::from_secs(8), Span::from_secs(3)]);
     }
 }

@@ -327,14 +327,14 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
     pub(super) fn arm(&mut self, now: Time) {
         let waits = self.waits_for_peer();
         self.timers.silence.wait(now, waits);
-        match self.poll_interval() {
+        match self.poll_interval(now) {
             Some(interval) => self.timers.poll.arm(now, interval),
             None => self.timers.poll.stop(),
         }
     }
 
     /// The interval between POLLs; `None` if there is nothing to ask for.
-    fn poll_interval(&self) -> Option<Span> {
+    fn poll_interval(&self, now: Time) -> Option<Span> {
         let (lacks_credit, lacks_proof) = (self.sender.lacks_credit(), self.waits_for_proof());
         if !(self.sender.outstanding() || lacks_credit || lacks_proof) {
             return self.config.keep_alive.filter(|_| self.established() && !self.over());
@@ -343,7 +343,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
             // An address that may not be the peer's is polled at growing intervals.
             timeout: match lacks_proof {
                 true => self.timers.poll_patience(&self.config),
-                false => self.timers.poll_rto(&self.config),
+                false => self.timers.poll_rto(&self.config, now),
             },
             srtt: self.timers.srtt(),
             flows: self.sender.moves()

@@ -296,11 +296,12 @@ impl Delay {
         self.longest_queue(from).is_some_and(|queue| queue < self.little())
     }
 
-    /// This flow's share of the path, if each POLL of the sample has measured a queue.
+    /// This flow's share of the path, if each POLL of the sample has measured a queue. The channel may have lost packets behind the queue:
+    /// they count, up to the highest rate confirmed of late.
     fn share_of_queue(&self, sample: &PollSample) -> Option<f64> {
         let (least, floor) = self.samples.least_rtt(sample.sent_from, 64).zip(self.floor.get())?;
         let stands = least.saturating_sub(floor).as_secs_f64() > self.little();
-        stands.then(|| self.carried(sample))
+        stands.then(|| self.carried(sample).max(sample.arrives_and_lost().min(self.memory.0)))
     }
 
     /// Longest queue that POLLs sent since `from` have measured, seconds.

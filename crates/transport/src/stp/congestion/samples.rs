@@ -54,6 +54,11 @@ impl PollSample {
         self.arrived as f64 * self.bytes / self.sent.max(1) as f64 / self.arrived_in.max(1e-6)
     }
 
+    /// Rate at which the packets sent would have arrived in that time without losses.
+    pub fn arrives_and_lost(&self) -> f64 {
+        self.bytes / self.arrived_in.max(1e-6)
+    }
+
     /// Rate at which packets were sent, network-layer bytes per second.
     pub fn leaves(&self) -> f64 {
         self.bytes / self.left_in.max(1e-6)
