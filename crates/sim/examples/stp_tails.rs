@@ -1,5 +1,5 @@
-//! STP without knowledge of the path: completion tails, load in both directions, jitter, outages, rate steps, sharing, one flow alone,
-//! crowds; and promised rates that are wrong.
+//! STP without knowledge of the path: completion tails, load in both directions, jitter, bursts of losses, outages, rate steps, sharing,
+//! one flow alone, crowds; and promised rates that are wrong.
 //!
 //! `cargo run --release --locked -p skyhop-sim --example stp_tails -- [TABLE] [SEEDS] [WORD]`: all tables, or one; with a word,
 //! only the rows that contain it. Differs from a sweep: the worst of the seeds counts, and is named.
@@ -210,6 +210,57 @@ fn jitter(seeds: u64, word: &str) {
             print_jitter(mbps, &format!("frames of {ms}"), &case, seeds.min(2), word);
         }
     }
+}
+
+fn passing(seeds: u64, word: &str) {
+    println!(
+        "passing: median (worst, seed) seconds of 10 s worth of data, {seeds} seeds; packets pass each other; cubic and bbr of three"
+    );
+    for mbps in [2.0, 10.0, 100.0, 250.0] {
+        for rtt_ms in [40.0, 300.0, 600.0] {
+            for loss in [0.0, 0.01] {
+                for ms in [1.0, 5.0, 20.0] {
+                    let jitter =
+                        format!("jitter = {{ kind = \"uniform\", most = \"{ms} ms\", reorders = true }}\n");
+                    let label = format!("{mbps:>4} Mbit/s {rtt_ms:>4} ms {loss:>4} lost, jitter {ms:>2} ms");
+                    print_beside(mbps, rtt_ms, loss, &jitter, &label, seeds, word);
+                }
+            }
+        }
+    }
+}
+
+fn bursts(seeds: u64, word: &str) {
+    println!(
+        "bursts: median (worst, seed) seconds of 10 s worth of data, {seeds} seeds; Gilbert and Elliott; cubic and bbr of three"
+    );
+    for (mbps, rtt_ms) in [(50.0, 50.0), (100.0, 40.0), (250.0, 40.0), (20.0, 100.0), (100.0, 600.0)] {
+        for (good_s, bad_ms) in [(1.0, 10.0), (5.0, 50.0), (5.0, 500.0), (20.0, 2000.0)] {
+            let loss = format!(
+                "loss = {{ kind = \"gilbert-elliott\", good = \"{good_s} s\", bad = \"{bad_ms} ms\" }}\n"
+            );
+            let label = format!("{mbps:>4} Mbit/s {rtt_ms:>4} ms, {bad_ms:>4} ms in {good_s:>2} s");
+            print_beside(mbps, rtt_ms, 0.0, &loss, &label, seeds, word);
+        }
+    }
+}
+
+/// Prints the seconds of ten seconds' worth of data by STP, CUBIC and BBR over a path with these keys.
+fn print_beside(mbps: f64, rtt_ms: f64, loss: f64, extra: &str, label: &str, seeds: u64, word: &str) {
+    if !label.contains(word) {
+        return;
+    }
+    let [stp, cubic, bbr] = [(STP, seeds), (CUBIC, 3), (BBR, 3)].map(|(transport, seeds)| {
+        let bytes = (mbps * 1e6 / 8.0 * 10.0) as u64;
+        let mut case = Case::new(mbps, rtt_ms).loss(loss).flow("a", transport, Some(bytes), 0.0);
+        case.extra += extra;
+        spread(&case, seeds)
+    });
+    let slow = if stp.median > cubic.median.min(bbr.median) { "  <--" } else { "" };
+    println!(
+        "{label} | {:>6.2} ({:>6.2}, {}) sent {:.3}; cubic {:.1} bbr {:.1}{slow}",
+        stp.median, stp.worst, stp.seed, stp.most_sent, cubic.median, bbr.median
+    );
 }
 
 fn print_jitter(mbps: f64, name: &str, case: &dyn Fn(&str) -> Case, seeds: u64, word: &str) {
@@ -696,10 +747,12 @@ fn main() {
     let table = args.first().map_or("all", String::as_str);
     let seeds = args.get(1).and_then(|n| n.parse().ok());
     let word = args.get(2).map_or("", String::as_str);
-    let tables: [Table; 12] = [
+    let tables: [Table; 14] = [
         ("tails", 20, tails),
         ("both", 1, both),
         ("jitter", 5, jitter),
+        ("passing", 10, passing),
+        ("bursts", 20, bursts),
         ("outages", 8, outages),
         ("steps", 16, steps),
         ("sharing", 1, sharing),
