@@ -196,3 +196,24 @@ impl<P: Contents> PathReceiver<P> {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use skyhop_wire::stp::PayloadLength;
+
+    /// docs/stp.md §7: later packets may have passed a POLL, so that it asks only for what has come. A copy is not answered.
+    #[test]
+    fn a_poll_that_was_passed_is_answered() {
+        let (config, now) = (Config::default(), Time::from_nanos(1_000_000_000));
+        let mut receiver: PathReceiver<PayloadLength> = PathReceiver::new(&config, 0, true, Features::REPORT);
+        for number in [1, 2, 3, 0] {
+            receiver.on_data(now, number, PayloadLength(500), Ecn::NotCapable);
+        }
+        // The POLL came with the first packet, which was the last to come.
+        assert!(receiver.asks_anew(7000, 1));
+        receiver.on_poll(now, 7000, 1);
+        assert!(!receiver.asks_anew(7000, 1) && !receiver.asks_anew(6000, 1));
+        assert!(receiver.asks_anew(6000, 4) && receiver.asks_anew(7001, 1));
+    }
+}
