@@ -214,14 +214,26 @@ fn jitter(seeds: u64, word: &str) {
 
 fn passing(seeds: u64, word: &str) {
     println!(
-        "passing: median (worst, seed) seconds of 10 s worth of data, {seeds} seeds; packets pass each other; cubic and bbr of three"
+        "passing: packets pass each other; median (worst, seed) seconds of 10 s worth of data, {seeds} seeds; cubic and bbr of three"
     );
+    print_jittered(seeds, true, word);
+}
+
+fn ordered(seeds: u64, word: &str) {
+    println!(
+        "ordered: packets keep their order; median (worst, seed) seconds of 10 s worth of data, {seeds} seeds; cubic and bbr of three"
+    );
+    print_jittered(seeds, false, word);
+}
+
+fn print_jittered(seeds: u64, reorders: bool, word: &str) {
     for mbps in [2.0, 10.0, 100.0, 250.0] {
         for rtt_ms in [40.0, 300.0, 600.0] {
             for loss in [0.0, 0.01] {
                 for ms in [1.0, 5.0, 20.0] {
-                    let jitter =
-                        format!("jitter = {{ kind = \"uniform\", most = \"{ms} ms\", reorders = true }}\n");
+                    let jitter = format!(
+                        "jitter = {{ kind = \"uniform\", most = \"{ms} ms\", reorders = {reorders} }}\n"
+                    );
                     let label = format!("{mbps:>4} Mbit/s {rtt_ms:>4} ms {loss:>4} lost, jitter {ms:>2} ms");
                     print_beside(mbps, rtt_ms, loss, &jitter, &label, seeds, word);
                 }
@@ -747,11 +759,12 @@ fn main() {
     let table = args.first().map_or("all", String::as_str);
     let seeds = args.get(1).and_then(|n| n.parse().ok());
     let word = args.get(2).map_or("", String::as_str);
-    let tables: [Table; 14] = [
+    let tables: [Table; 15] = [
         ("tails", 20, tails),
         ("both", 1, both),
         ("jitter", 5, jitter),
         ("passing", 10, passing),
+        ("ordered", 5, ordered),
         ("bursts", 20, bursts),
         ("outages", 8, outages),
         ("steps", 16, steps),
