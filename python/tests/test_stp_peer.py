@@ -480,10 +480,10 @@ def test_what_a_listener_answers(tmp_path):
         stat = stp.parse(bare.next()).stat
         assert (stat.echo, stat.n_r, stat.report[0]) == (8, stp.WRAP - 2, 0)
         assert [(a % stp.WRAP, b % stp.WRAP) for a, b in stat.gaps] == [(stp.WRAP - 2, window - 2)]
-        # A packet of another instance, and a POLL older than the last in order, get no answer; a copy of a BGN does.
+        # A packet of another instance, and a copy of a POLL whose packets have come, get no answer; a copy of a BGN does.
         bare.send(packet(5, data=b"SKYSTP-1"))
         bare.send(packet(6, n_s=0, poll=9))
-        bare.send(packet(5, n_s=stp.WRAP - 2, poll=10))
+        bare.send(packet(5, n_s=stp.WRAP - 2, poll=8))
         bare.send(packet(5, bgn=begin(), poll=11, n_s=stp.WRAP - 1))
         answer = stp.parse(bare.next())
         assert (answer.bgnak.count, answer.stat.echo, answer.stat.n_r) == (9, 11, stp.WRAP - 1)

@@ -43,7 +43,7 @@ pub(super) struct PollTimer {
     last: Option<Time>,
     /// Number of timeouts since the last answer, and the time from which on POLLs are unanswered.
     backoff: u32,
-    silent_since: Option<Time>,
+    silent_since: Time,
     /// POLLs that still follow the last timeout's.
     probes: u32,
     /// True if a POLL is to be sent, with data or alone.
@@ -63,12 +63,12 @@ impl PollTimer {
 
     /// Time from which on POLLs are unanswered, in a silence.
     pub fn silent_since(&self) -> Option<Time> {
-        self.silent_since
+        (self.backoff > 0).then_some(self.silent_since)
     }
 
     /// Handles an answer.
     pub fn answered(&mut self) {
-        (self.backoff, self.probes, self.silent_since) = (0, 0, None);
+        (self.backoff, self.probes) = (0, 0);
     }
 
     /// Handles a report that answers no POLL: in a silence it tells that packets pass again, so that a POLL is worthwhile.
@@ -100,8 +100,10 @@ impl PollTimer {
     /// Handles the timeout of an answer to a POLL that was sent at `since`. If it may be one of a few that were all lost (`probes`), other
     /// POLLs follow soon.
     pub fn on_silence(&mut self, since: Time, probes: bool) {
+        if self.backoff == 0 {
+            self.silent_since = since;
+        }
         self.backoff += 1;
-        self.silent_since.get_or_insert(since);
         if probes && self.backoff <= PROBED {
             self.probes = 1 + PROBES.0;
         }
@@ -181,7 +183,7 @@ mod tests {
     fn outstanding(number: u64) -> OutstandingPolls {
         let mut polls = OutstandingPolls::default();
         for sent in 0..number {
-            let before = SentBefore { sent, next: sent, acked: 0, bytes: 0.0, unused: Span::ZERO };
+            let before = SentBefore { sent, next: sent, bytes: 0.0, unused: Span::ZERO };
             polls.send(at(sent), before);
         }
         polls

@@ -13,10 +13,9 @@ const MOST: usize = 256;
 /// The data sent before a POLL.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SentBefore {
-    /// Number of SDs, including retransmissions, VT(S) and VT(A).
+    /// Number of SDs, including retransmissions, and VT(S).
     pub sent: u64,
     pub next: u64,
-    pub acked: u64,
     /// Network-layer bytes of the SDs.
     pub bytes: f64,
     /// Time that the pace had offered by then and that was not used.
@@ -35,9 +34,16 @@ pub(super) struct Poll {
     pub lost: bool,
     /// True if it only follows another, whose answer is waited for.
     follows: bool,
+    /// VT(S) - VT(A) when it left.
+    unacknowledged: u32,
 }
 
 impl Poll {
+    /// VT(A) when it left: no answer to it acknowledges less.
+    pub fn acked(&self) -> u64 {
+        self.before.next.saturating_sub(self.unacknowledged.into())
+    }
+
     fn is_awaited(&self) -> bool {
         !self.answered && !self.lost && !self.follows
     }
@@ -74,9 +80,17 @@ impl OutstandingPolls {
             answered: false,
             lost: false,
             follows: false,
+            unacknowledged: 0,
         };
         self.polls.push_back(poll);
         self.last_stamp
+    }
+
+    /// Notes VT(A) when the last POLL left.
+    pub fn last_acked(&mut self, acked: u64) {
+        if let Some(last) = self.polls.back_mut() {
+            last.unacknowledged = last.before.next.saturating_sub(acked).try_into().unwrap_or(u32::MAX);
+        }
     }
 
     /// Declares the last POLL one that follows another: that it is not answered is no silence.
@@ -130,7 +144,7 @@ impl OutstandingPolls {
 mod tests {
     use super::*;
 
-    const NOTHING: SentBefore = SentBefore { sent: 0, next: 0, acked: 0, bytes: 0.0, unused: Span::ZERO };
+    const NOTHING: SentBefore = SentBefore { sent: 0, next: 0, bytes: 0.0, unused: Span::ZERO };
 
     fn at(ms: u64) -> Time {
         Time::ZERO + Span::from_millis(ms)

@@ -11,9 +11,9 @@ pub(super) struct Reordering {
     /// Longest time by which a packet passes another, as far as is known; zero if none does.
     window: Span,
     /// Retransmissions of packets that were only late. The receiver counts them with the first one.
-    needless: u64,
+    needless: u32,
     /// Packets that were only late.
-    late: u64,
+    late: u32,
     /// True if the last list names a packet that may only be late.
     waits: bool,
 }
@@ -39,20 +39,20 @@ impl Reordering {
 
     /// Counts the arrival of a packet that was retransmitted without need.
     pub fn count_needless(&mut self) {
-        self.needless += 1;
+        self.needless = self.needless.saturating_add(1);
     }
 
     /// Counts a packet that was only late.
     pub fn count_late(&mut self) {
-        self.late += 1;
+        self.late = self.late.saturating_add(1);
     }
 
     pub fn needless(&self) -> u64 {
-        self.needless
+        self.needless.into()
     }
 
     pub fn late(&self) -> u64 {
-        self.late
+        self.late.into()
     }
 }
 

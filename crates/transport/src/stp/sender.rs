@@ -328,9 +328,8 @@ impl<P: Contents, S: Source<P>> PathSender<P, S> {
     /// Timestamp of a new POLL. `rides` if it is in the newest packet of data.
     pub fn poll(&mut self, now: Time, rides: bool, unused: Span) -> u32 {
         let (sent, next) = (self.stats.packets_sent - self.copies.sent, self.next);
-        let stamp = self
-            .polls
-            .send(now, SentBefore { sent, next, acked: self.acked, bytes: self.network_bytes(), unused });
+        let stamp = self.polls.send(now, SentBefore { sent, next, bytes: self.network_bytes(), unused });
+        self.polls.last_acked(self.acked);
         if rides && let Some(slot) = self.slots.back_mut() {
             slot.last_poll = stamp;
         }
@@ -345,7 +344,7 @@ impl<P: Contents, S: Source<P>> PathSender<P, S> {
         let from = expand(stat.from, next)?;
         let upto = expand(stat.upto, from)?;
         // A USTAT may have passed this list, so that VT(A) is greater by now.
-        if next < poll.before.acked || next > from || from > upto || upto > self.next {
+        if next < poll.acked() || next > from || from > upto || upto > self.next {
             return None;
         }
         let mut gaps = Vec::with_capacity(stat.gaps.len());
@@ -394,7 +393,7 @@ impl<P: Contents, S: Source<P>> PathSender<P, S> {
         };
         let (arrived, clock_us) = self.reported_totals.extend(arrived, clock)?;
         let marked = self.marks.take(report, arrived, self.stats.packets_sent);
-        let SentBefore { sent, next, bytes, unused, .. } = poll.before;
+        let SentBefore { sent, next, bytes, unused } = poll.before;
         Some(PollAnswer {
             sent_at: poll.sent_at,
             rtt,

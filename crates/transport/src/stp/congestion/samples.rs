@@ -80,9 +80,9 @@ pub(super) struct PollSamples {
     answers: VecDeque<PollAnswer>,
     way_back: WayBack,
     /// Number of answers since packets passed each other, up to [`MOST`].
-    passed: Option<usize>,
+    passed: Option<u8>,
     /// Jitter before answers were last dropped, seconds.
-    unrest_before: f64,
+    unrest_before: f32,
     /// Of the last answer, the round trip without its wait on the return path, and that wait, seconds: each packet asks for them.
     last: Option<(Span, f64)>,
 }
@@ -100,7 +100,7 @@ impl PollSamples {
         }
         let moved = self.way_back.add(&answer);
         let passes = self.answers.back().is_some_and(|last| answer.late > last.late);
-        let since = self.passed.map(|answers| answers + 1).filter(|answers| *answers < MOST);
+        let since = self.passed.map(|answers| answers + 1).filter(|answers| usize::from(*answers) < MOST);
         self.passed = if passes { Some(0) } else { since };
         if self.answers.len() == MOST {
             self.answers.pop_front();
@@ -141,7 +141,7 @@ impl PollSamples {
 
     /// Drops all answers but the last.
     pub fn forget(&mut self) {
-        self.unrest_before = self.unrest();
+        self.unrest_before = self.unrest() as f32;
         self.answers.drain(..self.answers.len().saturating_sub(1));
     }
 
@@ -241,7 +241,7 @@ impl PollSamples {
     /// Jitter of successive round trips without their linear trend, seconds: the median of the last few, so that one jump does not count.
     /// Where packets pass each other, that of the answers before until there are enough.
     pub fn unrest(&self) -> f64 {
-        let before = if self.reorders() { self.unrest_before } else { 0.0 };
+        let before = if self.reorders() { f64::from(self.unrest_before) } else { 0.0 };
         let mut late = self.answers.iter().rev().map(|answer| self.rtt(answer).as_secs_f64());
         let (mut differ, mut count) = ([0.0; UNREST], 0);
         let (Some(mut one), Some(mut two)) = (late.next(), late.next()) else { return before };
