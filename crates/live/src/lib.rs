@@ -13,10 +13,8 @@
 //! | `seal` | AEAD, counters, changes of keys |
 //! | `replay` | the window of counters seen |
 //! | `association` | one open association |
-//! | `associations` | all associations of a host |
-//! | `open` | the open ones, by number, peer and first packet |
+//! | `associations` | all associations of a host: the open ones, those whose initiators are not proven |
 //! | `attempts` | attempts of this host to open associations |
-//! | `half_open` | associations whose initiators are not proven |
 //! | `key_log` | decryption of captures with logged secrets |
 //! | `control` | control messages between hosts, besides STP |
 //! | `endings` | ends of associations |
@@ -58,7 +56,6 @@ mod endings;
 pub mod engine;
 pub mod entropy;
 mod fullness;
-mod half_open;
 pub mod handshake;
 mod host;
 mod kernel_address;
@@ -67,7 +64,6 @@ pub mod keys;
 mod loose;
 mod lost;
 mod memory;
-mod open;
 mod openings;
 pub mod options;
 mod receive;

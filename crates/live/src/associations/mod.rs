@@ -7,19 +7,22 @@
 //! displace its sender nor fill the host's memory.
 //! Leaves out sockets, clocks and randomness: the caller passes datagrams, the time and entropy.
 
+mod half_open;
+mod open;
+
 use crate::association::{Association, Counters, Sealing, key_log_line, sealed_index};
 use crate::attempts::{AssociationFailure, Attempts};
 use crate::control::{Message, STP_MIN};
 use crate::cookie::Cookies;
 use crate::entropy::{Entropy, random};
-use crate::half_open::{HalfOpen, HalfOpens};
 use crate::handshake::{
     ECHO_LEN, Hello, INDEX_MASK, Initiator, RefusalReason, Secrets, VERSION, answer, cookie_packet, kind,
     parse_answer, parse_cookie, parse_refusal, pattern_of, refusal_packet,
 };
 use crate::keys::{Keys, PublicKey};
-use crate::open::OpenAssociations;
 use crate::seal::{Cipher, EPOCH_BITS, HEADER_LEN};
+use half_open::{HalfOpen, HalfOpens};
+use open::OpenAssociations;
 use skyhop_units::{Span, Time};
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
