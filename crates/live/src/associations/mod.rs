@@ -7,6 +7,8 @@
 //! displace its sender nor fill the host's memory.
 //! Leaves out sockets, clocks and randomness: the caller passes datagrams, the time and entropy.
 
+mod config;
+mod event;
 mod half_open;
 mod open;
 
@@ -20,7 +22,9 @@ use crate::handshake::{
     parse_answer, parse_cookie, parse_refusal, pattern_of, refusal_packet,
 };
 use crate::keys::{Keys, PublicKey};
-use crate::seal::{Cipher, EPOCH_BITS, HEADER_LEN};
+use crate::seal::{Cipher, HEADER_LEN};
+pub use config::Config;
+pub use event::Event;
 use half_open::{HalfOpen, HalfOpens};
 use open::OpenAssociations;
 use skyhop_units::{Span, Time};
@@ -28,106 +32,6 @@ use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 use std::ops::Range;
 use std::sync::Arc;
-
-/// Parameters of opening and keeping associations.
-#[derive(Debug, Clone)]
-pub struct Config {
-    /// Keys that authenticate this host.
-    pub keys: Keys,
-    /// Parameters of sealing; as a responder, the initiator's cipher is used.
-    pub sealing: Sealing,
-    /// True if others may open associations.
-    pub accepts: bool,
-    /// Largest number of half-open associations: answered, but without a sealed packet yet.
-    pub half_open_max: usize,
-    /// Number of half-open associations, or of failures per second, from which cookies are required.
-    pub cookie_above: usize,
-    /// Time for which an answered first packet is stored.
-    pub half_open_timeout: Span,
-    /// Maximum number of open associations. An unused one makes room for another; if all are used, further peers are refused.
-    pub associations_max: usize,
-    /// Idle time after which the initiator ends an association without connections and streams; the responder does after twice this time.
-    pub idle: Span,
-    /// Interval after which the first packet is sent again; the next one is twice as long, and all others four times.
-    pub hello_interval: Span,
-    /// Time for which the first packet is sent again without an answer: longer than an outage.
-    pub opening: Span,
-    /// True if secrets are reported for the decryption of captures.
-    pub key_log: bool,
-}
-
-impl Config {
-    /// The default parameters with these keys.
-    pub fn new(keys: Keys) -> Self {
-        Config {
-            keys,
-            sealing: Sealing { cipher: Cipher::default(), replay_window: 65_536, epoch_bits: EPOCH_BITS },
-            accepts: false,
-            half_open_max: 1024,
-            cookie_above: 64,
-            half_open_timeout: Span::from_secs(30),
-            associations_max: 16_384,
-            idle: Span::from_secs(60),
-            hello_interval: Span::from_secs(1),
-            opening: Span::from_secs(120),
-            key_log: false,
-        }
-    }
-}
-
-/// Events of associations.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Event {
-    /// An association was opened.
-    Opened {
-        /// Its number.
-        id: u32,
-        /// Address of the peer.
-        peer: SocketAddr,
-        /// The peer's public key, if the hosts have pairs of keys; `None` with a shared key.
-        key: Option<PublicKey>,
-    },
-    /// An association requested by this host was not opened.
-    Failed {
-        /// Number reserved for it.
-        id: u32,
-        /// Reason.
-        why: AssociationFailure,
-    },
-    /// Three first packets to a peer have had no answer; more are sent.
-    Unanswered {
-        /// Address of the peer.
-        peer: SocketAddr,
-    },
-    /// The peer has proven that it no longer knows the association, which was removed.
-    Lost {
-        /// Its number.
-        id: u32,
-        /// The new association with the peer, in which the proof arrived.
-        instead: u32,
-    },
-    /// The peer has ended the association, or it was unused for longest and made room for another. Nothing more is sent in it.
-    Ended {
-        /// Its number.
-        id: u32,
-    },
-    /// The peer has moved to another address, and has proven that it is there.
-    Moved {
-        /// The association's number.
-        id: u32,
-        /// New address of the peer.
-        peer: SocketAddr,
-    },
-    /// A first packet was refused.
-    Refused {
-        /// Its source address, which is not proven.
-        from: SocketAddr,
-        /// Reason.
-        reason: RefusalReason,
-    },
-    /// A line for the key log.
-    Keys(String),
-}
 
 /// The probe of an association that the peer seems to have lost.
 #[derive(Debug)]
