@@ -41,7 +41,7 @@ impl Associations {
     pub(crate) fn sweep(&mut self, now: Time) {
         while let Some(id) = self.open.first_idle(self.config.idle, now) {
             self.end(id);
-            self.events.push_back(Event::Ended { id });
+            self.outputs.report(Event::Ended { id });
         }
     }
 
@@ -51,7 +51,7 @@ impl Associations {
             let Some(id) = self.open.first_idle(self.config.idle, Time::MAX) else { return false };
             self.counters.evicted += 1;
             self.end(id);
-            self.events.push_back(Event::Ended { id });
+            self.outputs.report(Event::Ended { id });
         }
         true
     }
@@ -69,6 +69,6 @@ impl Associations {
             Some(_) => self.forget(id),
             None => {}
         }
-        self.events.push_back(Event::Ended { id });
+        self.outputs.report(Event::Ended { id });
     }
 }

@@ -28,7 +28,7 @@ impl Associations {
             && let Some(answer) = unknown_packet(packet)
         {
             self.failures.1 += 1;
-            self.send(from, answer);
+            self.outputs.send(from, answer);
         }
     }
 
@@ -84,7 +84,7 @@ impl Associations {
         self.probes.remove(&id);
         if !known {
             self.forget(doubted);
-            self.events.push_back(Event::Lost { id: doubted, instead: id });
+            self.outputs.report(Event::Lost { id: doubted, instead: id });
         }
     }
 }

@@ -34,7 +34,7 @@ impl Associations {
         let Some(association) = self.open.get_mut(id) else { return };
         if association.moving.take_if(|moving| moving.to == from && moving.token == token).is_some() {
             self.open.move_to(id, from);
-            self.events.push_back(Event::Moved { id, peer: from });
+            self.outputs.report(Event::Moved { id, peer: from });
         }
     }
 }

@@ -11,6 +11,7 @@ mod config;
 mod event;
 mod half_open;
 mod open;
+mod outputs;
 
 use crate::association::{Association, Counters, Sealing, key_log_line, sealed_index};
 use crate::attempts::{AssociationFailure, Attempts};
@@ -27,8 +28,9 @@ pub use config::Config;
 pub use event::Event;
 use half_open::{HalfOpen, HalfOpens};
 use open::OpenAssociations;
+use outputs::Outputs;
 use skyhop_units::{Span, Time};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::ops::Range;
 use std::sync::Arc;
@@ -52,17 +54,12 @@ pub struct Associations {
     attempts: Attempts,
     /// Associations opened to ask the peer about an earlier one.
     pub(crate) probes: BTreeMap<u32, Probe>,
-    outgoing: VecDeque<(SocketAddr, Vec<u8>)>,
-    pub(crate) events: VecDeque<Event>,
+    pub(crate) outputs: Outputs,
     pub(crate) counters: Counters,
     /// Beginning of the current second, and the number of failed first packets and refused packets in it.
     pub(crate) failures: (Time, usize),
 }
 
-/// Largest number of answers that wait to be sent; further ones are dropped.
-const OUTGOING_MAX: usize = 1024;
-/// Largest number of unread events about strangers; further ones are only counted.
-const EVENTS_MAX: usize = 256;
 /// Number of first packets without an answer after which the application is told.
 const ASKED_BEFORE_NOTICE: u32 = 3;
 /// Interval after a hint at which the first packet is sent again.
@@ -79,8 +76,7 @@ impl Associations {
             half_open: HalfOpens::default(),
             attempts: Attempts::default(),
             probes: BTreeMap::new(),
-            outgoing: VecDeque::new(),
-            events: VecDeque::new(),
+            outputs: Outputs::default(),
             counters: Counters::default(),
             failures: (now, 0),
         }
@@ -182,7 +178,7 @@ impl Associations {
                 {
                     let echo = echo.try_into().expect("of this length");
                     self.failures.1 += 1;
-                    self.send(from, refusal_packet(RefusalReason::SealedOnly, 0, &echo));
+                    self.outputs.send(from, refusal_packet(RefusalReason::SealedOnly, 0, &echo));
                 }
                 self.hint(now, from, None, AssociationFailure::NotStp);
             }
@@ -214,7 +210,7 @@ impl Associations {
                 self.fail(id, why);
                 continue;
             }
-            self.outgoing.push_back((attempt.to, attempt.initiator.packet()));
+            self.outputs.send_hello(attempt.to, attempt.initiator.packet());
             let wait = self.config.hello_interval * (1 << attempt.tries.min(2));
             attempt.tries += 1;
             attempt.sent += 1;
@@ -223,7 +219,7 @@ impl Associations {
                 && attempt.hint.is_none()
                 && !std::mem::replace(&mut attempt.told, true)
             {
-                self.events.push_back(Event::Unanswered { peer: attempt.to });
+                self.outputs.report(Event::Unanswered { peer: attempt.to });
             }
             self.attempts.schedule(id, at);
         }
@@ -235,7 +231,7 @@ impl Associations {
         self.attempts.end(id);
         // An unanswered probe needs no event: the connections notice the silence themselves.
         if self.probes.remove(&id).is_none() {
-            self.events.push_back(Event::Failed { id, why });
+            self.outputs.report(Event::Failed { id, why });
         }
     }
 
@@ -248,12 +244,12 @@ impl Associations {
 
     /// The next datagram to send other than sealed packets.
     pub fn poll_transmit(&mut self) -> Option<(SocketAddr, Vec<u8>)> {
-        self.outgoing.pop_front()
+        self.outputs.poll_transmit()
     }
 
     /// The next event.
     pub fn poll_event(&mut self) -> Option<Event> {
-        self.events.pop_front()
+        self.outputs.poll_event()
     }
 
     fn handle_sealed(
@@ -294,8 +290,10 @@ impl Associations {
             return None;
         }
         let HalfOpen { association, ephemeral, line, .. } = self.half_open.take(id)?;
-        self.events.push_back(Event::Opened { id, peer: from, key: association.key });
-        self.events.extend(line.map(Event::Keys));
+        self.outputs.report(Event::Opened { id, peer: from, key: association.key });
+        if let Some(line) = line {
+            self.outputs.report(Event::Keys(line));
+        }
         self.open.insert(id, association, Some(ephemeral), self.config.idle);
         Some(contents)
     }
@@ -321,7 +319,7 @@ impl Associations {
         let mut packet = vec![0; HEADER_LEN];
         message.emit(&mut packet);
         association.seal(&mut packet, 0);
-        self.send(to, packet);
+        self.outputs.send(to, packet);
     }
 
     fn handle_hello(&mut self, now: Time, from: SocketAddr, datagram: &[u8]) {
@@ -344,7 +342,7 @@ impl Associations {
             // The answer was lost, or the packet was replayed: the answer is repeated.
             self.counters.repeated_hellos += 1;
             let answer = half_open.answer.clone();
-            self.send(from, answer);
+            self.outputs.send(from, answer);
             return;
         }
         // If the same packet arrives from two addresses, either may belong to its sender.
@@ -353,7 +351,7 @@ impl Associations {
         if loaded && !self.cookies.good(now, from, &hello.ephemeral(), hello.cookie, &*self.entropy) {
             self.counters.cookies += 1;
             let cookie = self.cookies.make(now, from, &hello.ephemeral(), &*self.entropy);
-            self.send(from, cookie_packet(&hello, &cookie));
+            self.outputs.send(from, cookie_packet(&hello, &cookie));
             return;
         }
         let cipher = Cipher::from_number(hello.cipher);
@@ -385,11 +383,9 @@ impl Associations {
         };
         self.counters.refused += 1;
         self.failures.1 += 1;
-        if self.events.len() < EVENTS_MAX {
-            self.events.push_back(Event::Refused { from, reason: refused });
-        }
+        self.outputs.report_stranger(Event::Refused { from, reason: refused });
         let echo = hello.noise[..ECHO_LEN].try_into().expect("of this length");
-        self.send(from, refusal_packet(refused, hello.index, &echo));
+        self.outputs.send(from, refusal_packet(refused, hello.index, &echo));
     }
 
     #[allow(clippy::too_many_arguments)]
@@ -409,7 +405,7 @@ impl Associations {
         let line = self.config.key_log.then(|| key_log_line((peer_index, id), cipher, secrets));
         let half_open = HalfOpen { association, answer: answer.clone(), ephemeral, line };
         self.half_open.insert(now, id, half_open, self.config.half_open_max);
-        self.send(from, answer);
+        self.outputs.send(from, answer);
     }
 
     fn handle_answer(&mut self, now: Time, from: SocketAddr, datagram: &[u8]) {
@@ -431,9 +427,9 @@ impl Associations {
         if let Keys::Pair { peers, .. } = &self.config.keys {
             association.key = peers.first().copied();
         }
-        self.events.push_back(Event::Opened { id, peer: from, key: association.key });
+        self.outputs.report(Event::Opened { id, peer: from, key: association.key });
         if self.config.key_log {
-            self.events.push_back(Event::Keys(key_log_line((id, peer_index), sealing.cipher, &secrets)));
+            self.outputs.report(Event::Keys(key_log_line((id, peer_index), sealing.cipher, &secrets)));
         }
         self.open.insert(id, association, None, self.config.idle);
         if let Some(probe) = self.probes.get_mut(&id) {
@@ -490,12 +486,6 @@ impl Associations {
             self.failures = (now, 0);
         }
         self.failures.1 >= self.config.cookie_above
-    }
-
-    pub(crate) fn send(&mut self, to: SocketAddr, packet: Vec<u8>) {
-        if self.outgoing.len() < OUTGOING_MAX {
-            self.outgoing.push_back((to, packet));
-        }
     }
 
     fn new_index(&self) -> u32 {
