@@ -14,7 +14,7 @@ mod open;
 mod outputs;
 
 use crate::association::{Association, Counters, Sealing, key_log_line, sealed_index};
-use crate::attempts::{AssociationFailure, Attempts};
+use crate::attempts::{AssociationFailure, AttemptStep, Attempts};
 use crate::control::{Message, STP_MIN};
 use crate::cookie::Cookies;
 use crate::entropy::{Entropy, random};
@@ -60,21 +60,16 @@ pub struct Associations {
     pub(crate) failures: (Time, usize),
 }
 
-/// Number of first packets without an answer after which the application is told.
-const ASKED_BEFORE_NOTICE: u32 = 3;
-/// Interval after a hint at which the first packet is sent again.
-const HINT_INTERVAL: Span = Span::from_millis(200);
-
 impl Associations {
     /// An empty set. Numbers, keys and cookies are drawn from `entropy`.
     pub fn new(now: Time, config: Config, entropy: Arc<dyn Entropy>) -> Self {
         Associations {
             cookies: Cookies::new(now, &*entropy),
+            attempts: Attempts::new(config.hello_interval, config.opening),
             entropy,
             config,
             open: OpenAssociations::default(),
             half_open: HalfOpens::default(),
-            attempts: Attempts::default(),
             probes: BTreeMap::new(),
             outputs: Outputs::default(),
             counters: Counters::default(),
@@ -149,7 +144,7 @@ impl Associations {
     pub fn connect(&mut self, now: Time, to: SocketAddr) -> Option<u32> {
         let id = self.new_index();
         let initiator = Initiator::new(&self.config.keys, self.config.sealing.cipher, id, &self.entropy)?;
-        self.attempts.begin(now, id, initiator, to, now + self.config.opening);
+        self.attempts.begin(now, id, initiator, to);
         self.handle_timeout(now);
         Some(id)
     }
@@ -180,7 +175,9 @@ impl Associations {
                     self.failures.1 += 1;
                     self.outputs.send(from, refusal_packet(RefusalReason::SealedOnly, 0, &echo));
                 }
-                self.hint(now, from, None, AssociationFailure::NotStp);
+                for id in self.attempts.at(from).collect::<Vec<_>>() {
+                    self.hint(now, id, AssociationFailure::NotStp);
+                }
             }
         }
         None
@@ -188,10 +185,8 @@ impl Associations {
 
     /// Handles a host's report that nothing listens at the address to which a packet with this beginning was sent.
     pub fn handle_unreachable(&mut self, now: Time, to: SocketAddr, quote: &[u8]) {
-        let begins = |id: u32| self.attempts.get(id).is_some_and(|a| a.initiator.begins(quote));
-        let meant = self.attempts.at(to).find(|id| begins(*id));
-        if let Some(id) = meant {
-            self.hint(now, to, Some(id), AssociationFailure::Unreachable);
+        if let Some(id) = self.attempts.that_sent(to, quote) {
+            self.hint(now, id, AssociationFailure::Unreachable);
         }
     }
 
@@ -203,32 +198,23 @@ impl Associations {
     /// Handles the timers that are due.
     pub fn handle_timeout(&mut self, now: Time) {
         self.half_open.expire(now, self.config.half_open_timeout);
-        while let Some(id) = self.attempts.due(now) {
-            let Some(attempt) = self.attempts.get_mut(id) else { break };
-            if now >= attempt.until {
-                let why = attempt.hint.unwrap_or(AssociationFailure::NoAnswer);
-                self.fail(id, why);
-                continue;
+        while let Some(step) = self.attempts.handle_timeout(now) {
+            match step {
+                AttemptStep::Send { to, packet, unanswered } => {
+                    self.outputs.send_hello(to, packet);
+                    if unanswered {
+                        self.outputs.report(Event::Unanswered { peer: to });
+                    }
+                }
+                AttemptStep::Fail(id, why) => self.fail(id, why),
             }
-            self.outputs.send_hello(attempt.to, attempt.initiator.packet());
-            let wait = self.config.hello_interval * (1 << attempt.tries.min(2));
-            attempt.tries += 1;
-            attempt.sent += 1;
-            let at = (now + wait).min(attempt.until);
-            if attempt.sent > ASKED_BEFORE_NOTICE
-                && attempt.hint.is_none()
-                && !std::mem::replace(&mut attempt.told, true)
-            {
-                self.outputs.report(Event::Unanswered { peer: attempt.to });
-            }
-            self.attempts.schedule(id, at);
         }
         self.ask(now);
         self.sweep(now);
     }
 
+    /// Reports an attempt that has failed.
     fn fail(&mut self, id: u32, why: AssociationFailure) {
-        self.attempts.end(id);
         // An unanswered probe needs no event: the connections notice the silence themselves.
         if self.probes.remove(&id).is_none() {
             self.outputs.report(Event::Failed { id, why });
@@ -413,15 +399,14 @@ impl Associations {
             self.counters.garbage += 1;
             return;
         };
-        let Some(attempt) = self.attempts.get_mut(id).filter(|attempt| attempt.to == from) else {
+        if !self.attempts.is_at(id, from) {
             self.counters.unknown += 1;
             return;
-        };
-        let Some((peer_index, secrets)) = attempt.initiator.finish(noise) else {
+        }
+        let Some((peer_index, secrets)) = self.attempts.finish(id, noise) else {
             self.counters.forged += 1;
-            return self.hint(now, from, Some(id), AssociationFailure::Refused(RefusalReason::Key));
+            return self.hint(now, id, AssociationFailure::Refused(RefusalReason::Key));
         };
-        self.attempts.end(id);
         let sealing = self.config.sealing;
         let mut association = Association::new(now, from, peer_index, sealing, &secrets, true);
         if let Keys::Pair { peers, .. } = &self.config.keys {
@@ -439,45 +424,26 @@ impl Associations {
     }
 
     fn handle_cookie(&mut self, now: Time, from: SocketAddr, datagram: &[u8]) {
-        let parsed = parse_cookie(datagram).and_then(|(id, echo, cookie)| {
-            let attempt = self.attempts.get_mut(id)?;
-            (attempt.to == from && attempt.initiator.echoes(echo)).then_some((id, attempt, cookie))
-        });
-        let Some((id, attempt, cookie)) = parsed else {
-            self.counters.unknown += 1;
-            return;
-        };
-        attempt.take_cookie(cookie);
-        self.attempts.schedule(id, now);
-        self.handle_timeout(now);
-    }
-
-    fn handle_refusal(&mut self, now: Time, from: SocketAddr, datagram: &[u8]) {
-        let parsed = parse_refusal(datagram).filter(|(id, echo, _)| {
-            self.attempts.get(*id).is_some_and(|a| a.to == from && a.initiator.echoes(echo))
-        });
-        match parsed {
-            Some((id, _, reason)) => self.hint(now, from, Some(id), AssociationFailure::Refused(reason)),
+        match parse_cookie(datagram).filter(|(id, echo, _)| self.attempts.echoes(*id, from, echo)) {
+            Some((id, _, cookie)) => {
+                self.attempts.take_cookie(now, id, cookie);
+                self.handle_timeout(now);
+            }
             None => self.counters.unknown += 1,
         }
     }
 
-    /// Handles unproven evidence against the attempts at an address, or against one of them. A packet altered on the way is refused
-    /// too, so the first packet is sent again before the evidence counts.
-    fn hint(&mut self, now: Time, from: SocketAddr, id: Option<u32>, why: AssociationFailure) {
-        let ids: Vec<u32> = match id {
-            Some(id) => vec![id],
-            None => self.attempts.at(from).collect(),
-        };
-        for id in ids {
-            let Some(attempt) = self.attempts.get_mut(id).filter(|attempt| attempt.to == from) else {
-                continue;
-            };
-            if attempt.note(why) {
-                self.fail(id, why);
-            } else {
-                self.attempts.hurry(id, now + HINT_INTERVAL);
-            }
+    fn handle_refusal(&mut self, now: Time, from: SocketAddr, datagram: &[u8]) {
+        match parse_refusal(datagram).filter(|(id, echo, _)| self.attempts.echoes(*id, from, echo)) {
+            Some((id, _, reason)) => self.hint(now, id, AssociationFailure::Refused(reason)),
+            None => self.counters.unknown += 1,
+        }
+    }
+
+    /// Handles unproven evidence against an attempt.
+    fn hint(&mut self, now: Time, id: u32, why: AssociationFailure) {
+        if self.attempts.hint(now, id, why) {
+            self.fail(id, why);
         }
     }
 
