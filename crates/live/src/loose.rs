@@ -1,6 +1,6 @@
 //! Packets of no connection that wait to be sent: messages of associations, and answers to strangers, whose number is limited.
 //!
-//! Leaves out the limit of answers per second (`associations`).
+//! Leaves out the limit of answers per second (`answer_limit`).
 
 use crate::batch::Batch;
 use std::collections::VecDeque;

@@ -5,7 +5,7 @@
 //! Leaves out questions by a responder: an initiator that has ended leaves a closed port, which ICMP reports.
 
 use crate::associations::{Associations, Event, Probe};
-use crate::control::{Message, parse_unknown, unknown_packet};
+use crate::control::{Message, parse_unknown};
 use skyhop_units::{Span, Time};
 use std::net::SocketAddr;
 
@@ -18,16 +18,10 @@ const PROBES_MAX: usize = 16;
 const DOUBT_INTERVAL: Span = Span::from_secs(2);
 
 impl Associations {
-    /// Handles a sealed packet of no association. The answer is shorter than the packet, and answers are limited per second.
+    /// Handles a sealed packet of no association.
     pub(crate) fn handle_unknown_sealed(&mut self, now: Time, from: SocketAddr, packet: &[u8]) {
         self.counters.unknown += 1;
-        if self.config.accepts
-            && !self.overwhelmed(now)
-            // The other half is for first packets that fail.
-            && self.failures.1 < self.config.cookie_above / 2
-            && let Some(answer) = unknown_packet(packet)
-        {
-            self.failures.1 += 1;
+        if let Some(answer) = self.admission.disown(now, packet) {
             self.outputs.send(from, answer);
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! Follows TCP's queue of SYNs; bounded, the oldest replaced first.
 //! Differs: one first packet may have come from several addresses, any of which may be its sender's.
-//! Leaves out cookies, which keep strangers out (`cookie`).
+//! Leaves out cookies, which keep strangers out (`admission`).
 
 use crate::association::Association;
 use skyhop_units::{Span, Time};
@@ -22,8 +22,11 @@ pub(crate) struct HalfOpen {
 }
 
 /// The half-open associations of a host.
-#[derive(Default)]
 pub(crate) struct HalfOpens {
+    /// Largest number of them.
+    most: usize,
+    /// Time after which one is forgotten.
+    timeout: Span,
     by_id: BTreeMap<u32, HalfOpen>,
     since: VecDeque<(Time, u32)>,
     /// By the first packet's ephemeral key and source address.
@@ -31,6 +34,12 @@ pub(crate) struct HalfOpens {
 }
 
 impl HalfOpens {
+    /// None yet; at most `most` are kept, each for `timeout`.
+    pub fn new(most: usize, timeout: Span) -> Self {
+        let (by_id, since, by_hello) = (BTreeMap::new(), VecDeque::new(), BTreeMap::new());
+        HalfOpens { most, timeout, by_id, since, by_hello }
+    }
+
     pub fn len(&self) -> usize {
         self.by_id.len()
     }
@@ -63,9 +72,9 @@ impl HalfOpens {
         self.with_ephemeral(ephemeral).next().is_some()
     }
 
-    /// Remembers one; the oldest go where there are `most`.
-    pub fn insert(&mut self, now: Time, id: u32, half_open: HalfOpen, most: usize) {
-        while self.by_id.len() >= most {
+    /// Remembers one; the oldest make room.
+    pub fn insert(&mut self, now: Time, id: u32, half_open: HalfOpen) {
+        while self.by_id.len() >= self.most {
             let Some((_, oldest)) = self.since.pop_front() else { break };
             self.remove(oldest);
         }
@@ -75,7 +84,7 @@ impl HalfOpens {
     }
 
     /// Forgets one.
-    pub fn remove(&mut self, id: u32) -> Option<HalfOpen> {
+    fn remove(&mut self, id: u32) -> Option<HalfOpen> {
         let half_open = self.by_id.remove(&id)?;
         self.by_hello.remove(&(half_open.ephemeral, half_open.association.peer));
         Some(half_open)
@@ -90,10 +99,10 @@ impl HalfOpens {
         Some(half_open)
     }
 
-    /// Forgets those that are older than `timeout`.
-    pub fn expire(&mut self, now: Time, timeout: Span) {
+    /// Forgets those whose time is over.
+    pub fn expire(&mut self, now: Time) {
         while let Some((since, id)) = self.since.front().copied() {
-            if now.since(since) < timeout && self.by_id.contains_key(&id) {
+            if now.since(since) < self.timeout && self.by_id.contains_key(&id) {
                 break;
             }
             self.since.pop_front();
@@ -101,8 +110,8 @@ impl HalfOpens {
         }
     }
 
-    /// Time since which the oldest is there.
-    pub fn oldest(&self) -> Option<Time> {
-        self.since.front().map(|(since, _)| *since)
+    /// Time at which the oldest is forgotten.
+    pub fn poll_timeout(&self) -> Option<Time> {
+        self.since.front().map(|(since, _)| *since + self.timeout)
     }
 }

@@ -1,12 +1,11 @@
 //! All associations of a host: opening, assignment of packets, and bounded memory under any load.
 //!
-//! Follows RFC 9000 §8.1 (a limit of the bytes sent to an unproven address: three times those received, here at most as many) and RFC
-//! 9147 §5.1 (under load, a cookie before any computation).
-//! Differs: an association is open for the responder when the first sealed packet arrives, so a first packet, replayed or not, only takes
-//! one of a bounded number of slots for a while. A copy of it from another address needs a cookie, so that an eavesdropper can neither
-//! displace its sender nor fill the host's memory.
+//! Differs from RFC 9000: an association is open for the responder when the first sealed packet arrives, so a first packet, replayed or
+//! not, only takes one of a bounded number of slots for a while (`admission`).
 //! Leaves out sockets, clocks and randomness: the caller passes datagrams, the time and entropy.
 
+mod admission;
+mod answer_limit;
 mod config;
 mod event;
 mod half_open;
@@ -16,20 +15,20 @@ mod outputs;
 use crate::association::{Association, Counters, Sealing, key_log_line, sealed_index};
 use crate::attempts::{AssociationFailure, AttemptStep, Attempts};
 use crate::control::{Message, STP_MIN};
-use crate::cookie::Cookies;
 use crate::entropy::{Entropy, random};
 use crate::handshake::{
-    ECHO_LEN, Hello, INDEX_MASK, Initiator, RefusalReason, Secrets, VERSION, answer, cookie_packet, kind,
-    parse_answer, parse_cookie, parse_refusal, pattern_of, refusal_packet,
+    Hello, INDEX_MASK, Initiator, RefusalReason, Secrets, VERSION, answer, kind, parse_answer, parse_cookie,
+    parse_refusal, pattern_of,
 };
 use crate::keys::{Keys, PublicKey};
 use crate::seal::{Cipher, HEADER_LEN};
+use admission::Admission;
 pub use config::Config;
 pub use event::Event;
-use half_open::{HalfOpen, HalfOpens};
+use half_open::HalfOpen;
 use open::OpenAssociations;
 use outputs::Outputs;
-use skyhop_units::{Span, Time};
+use skyhop_units::Time;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::ops::Range;
@@ -48,32 +47,27 @@ pub(crate) struct Probe {
 pub struct Associations {
     pub(crate) config: Config,
     pub(crate) entropy: Arc<dyn Entropy>,
-    cookies: Cookies,
     pub(crate) open: OpenAssociations,
-    half_open: HalfOpens,
+    pub(crate) admission: Admission,
     attempts: Attempts,
     /// Associations opened to ask the peer about an earlier one.
     pub(crate) probes: BTreeMap<u32, Probe>,
     pub(crate) outputs: Outputs,
     pub(crate) counters: Counters,
-    /// Beginning of the current second, and the number of failed first packets and refused packets in it.
-    pub(crate) failures: (Time, usize),
 }
 
 impl Associations {
     /// An empty set. Numbers, keys and cookies are drawn from `entropy`.
     pub fn new(now: Time, config: Config, entropy: Arc<dyn Entropy>) -> Self {
         Associations {
-            cookies: Cookies::new(now, &*entropy),
+            admission: Admission::new(now, &config, entropy.clone()),
             attempts: Attempts::new(config.hello_interval, config.opening),
             entropy,
             config,
             open: OpenAssociations::default(),
-            half_open: HalfOpens::default(),
             probes: BTreeMap::new(),
             outputs: Outputs::default(),
             counters: Counters::default(),
-            failures: (now, 0),
         }
     }
 
@@ -84,7 +78,7 @@ impl Associations {
 
     /// Sets whether others may open associations.
     pub fn accept(&mut self, accepts: bool) {
-        self.config.accepts = accepts;
+        self.admission.accept(accepts);
     }
 
     /// Replaces the keys. Open associations stay.
@@ -94,7 +88,7 @@ impl Associations {
 
     /// Number of stored first packets.
     pub fn half_open(&self) -> usize {
-        self.half_open.len()
+        self.admission.len()
     }
 
     /// An open association.
@@ -158,7 +152,7 @@ impl Associations {
     ) -> Option<(u32, Range<usize>)> {
         match datagram.first() {
             Some(&kind::SEALED) => return self.handle_sealed(now, from, datagram),
-            Some(&kind::HELLO) if self.config.accepts => self.handle_hello(now, from, datagram),
+            Some(&kind::HELLO) if self.admission.accepts() => self.handle_hello(now, from, datagram),
             Some(&kind::HELLO) => self.counters.unknown += 1,
             Some(&kind::ANSWER) => self.handle_answer(now, from, datagram),
             Some(&kind::COOKIE) => self.handle_cookie(now, from, datagram),
@@ -166,14 +160,8 @@ impl Associations {
             Some(&kind::UNKNOWN) => self.handle_unknown(now, from, datagram),
             _ => {
                 self.counters.garbage += 1;
-                // Perhaps from a peer that does not encrypt. The answer is never longer than the packet.
-                if let Some(echo) = datagram.get(..ECHO_LEN).filter(|_| datagram.len() >= 16)
-                    && self.config.accepts
-                    && !self.overwhelmed(now)
-                {
-                    let echo = echo.try_into().expect("of this length");
-                    self.failures.1 += 1;
-                    self.outputs.send(from, refusal_packet(RefusalReason::SealedOnly, 0, &echo));
+                if let Some(refusal) = self.admission.refuse_foreign(now, datagram) {
+                    self.outputs.send(from, refusal);
                 }
                 for id in self.attempts.at(from).collect::<Vec<_>>() {
                     self.hint(now, id, AssociationFailure::NotStp);
@@ -197,7 +185,7 @@ impl Associations {
 
     /// Handles the timers that are due.
     pub fn handle_timeout(&mut self, now: Time) {
-        self.half_open.expire(now, self.config.half_open_timeout);
+        self.admission.handle_timeout(now);
         while let Some(step) = self.attempts.handle_timeout(now) {
             match step {
                 AttemptStep::Send { to, packet, unanswered } => {
@@ -223,9 +211,14 @@ impl Associations {
 
     /// Time at which [`Associations::handle_timeout`] is due next.
     pub fn poll_timeout(&self) -> Option<Time> {
-        let expiry = self.half_open.oldest().map(|since| since + self.config.half_open_timeout);
         let asks = self.probes.values().filter_map(|probe| probe.ask).map(|(at, _)| at);
-        self.attempts.poll_timeout().into_iter().chain(self.open.next_check()).chain(expiry).chain(asks).min()
+        self.attempts
+            .poll_timeout()
+            .into_iter()
+            .chain(self.open.next_check())
+            .chain(self.admission.poll_timeout())
+            .chain(asks)
+            .min()
     }
 
     /// The next datagram to send other than sealed packets.
@@ -250,7 +243,7 @@ impl Associations {
         };
         let contents = if let Some(association) = self.open.get_mut(id) {
             association.open(now, from, packet, &mut self.counters)?
-        } else if self.half_open.is_from(id, from) {
+        } else if self.admission.is_from(id, from) {
             self.complete(now, id, from, packet)?
         } else {
             self.handle_unknown_sealed(now, from, packet);
@@ -270,12 +263,11 @@ impl Associations {
 
     /// Completes an association at its first sealed packet, which proves the peer's address and key.
     fn complete(&mut self, now: Time, id: u32, from: SocketAddr, packet: &mut [u8]) -> Option<Range<usize>> {
-        let half_open = self.half_open.get_mut(id)?;
-        let contents = half_open.association.open(now, from, packet, &mut self.counters)?;
+        let contents = self.admission.open(now, id, from, packet, &mut self.counters)?;
         if !self.make_room() {
             return None;
         }
-        let HalfOpen { association, ephemeral, line, .. } = self.half_open.take(id)?;
+        let HalfOpen { association, ephemeral, line, .. } = self.admission.take(id)?;
         self.outputs.report(Event::Opened { id, peer: from, key: association.key });
         if let Some(line) = line {
             self.outputs.report(Event::Keys(line));
@@ -324,20 +316,14 @@ impl Associations {
             self.counters.repeated_hellos += 1;
             return;
         }
-        if let Some(half_open) = self.half_open.of_hello(ephemeral, from) {
-            // The answer was lost, or the packet was replayed: the answer is repeated.
+        if let Some(answer) = self.admission.repeat(ephemeral, from) {
             self.counters.repeated_hellos += 1;
-            let answer = half_open.answer.clone();
             self.outputs.send(from, answer);
             return;
         }
-        // If the same packet arrives from two addresses, either may belong to its sender.
-        let copied = self.half_open.knows(ephemeral);
-        let loaded = copied || self.half_open.len() >= self.config.cookie_above || self.overwhelmed(now);
-        if loaded && !self.cookies.good(now, from, &hello.ephemeral(), hello.cookie, &*self.entropy) {
+        if let Some(demand) = self.admission.demand_cookie(now, from, &hello) {
             self.counters.cookies += 1;
-            let cookie = self.cookies.make(now, from, &hello.ephemeral(), &*self.entropy);
-            self.outputs.send(from, cookie_packet(&hello, &cookie));
+            self.outputs.send(from, demand);
             return;
         }
         let cipher = Cipher::from_number(hello.cipher);
@@ -368,10 +354,9 @@ impl Associations {
             }
         };
         self.counters.refused += 1;
-        self.failures.1 += 1;
         self.outputs.report_stranger(Event::Refused { from, reason: refused });
-        let echo = hello.noise[..ECHO_LEN].try_into().expect("of this length");
-        self.outputs.send(from, refusal_packet(refused, hello.index, &echo));
+        let refusal = self.admission.refuse(&hello, refused);
+        self.outputs.send(from, refusal);
     }
 
     #[allow(clippy::too_many_arguments)]
@@ -390,7 +375,7 @@ impl Associations {
         association.key = key;
         let line = self.config.key_log.then(|| key_log_line((peer_index, id), cipher, secrets));
         let half_open = HalfOpen { association, answer: answer.clone(), ephemeral, line };
-        self.half_open.insert(now, id, half_open, self.config.half_open_max);
+        self.admission.remember(now, id, half_open);
         self.outputs.send(from, answer);
     }
 
@@ -447,18 +432,11 @@ impl Associations {
         }
     }
 
-    pub(crate) fn overwhelmed(&mut self, now: Time) -> bool {
-        if now.since(self.failures.0) >= Span::from_secs(1) {
-            self.failures = (now, 0);
-        }
-        self.failures.1 >= self.config.cookie_above
-    }
-
     fn new_index(&self) -> u32 {
         loop {
             let index = u32::from_be_bytes(random(&*self.entropy)) & INDEX_MASK;
             let taken =
-                self.open.contains(index) || self.half_open.contains(index) || self.attempts.contains(index);
+                self.open.contains(index) || self.admission.contains(index) || self.attempts.contains(index);
             if !taken {
                 return index;
             }
