@@ -5,7 +5,7 @@
 //! move (`roaming`). Leaves out the end of an association (`endings`).
 
 use crate::handshake::{Secrets, index_of, kind};
-use crate::keys::{PublicKey, hex};
+use crate::keys::PublicKey;
 use crate::replay::{ReplayVerdict, ReplayWindow};
 use crate::seal::{Cipher, HEADER_LEN, OVERHEAD, Opener, Sealer};
 use skyhop_units::Time;
@@ -187,10 +187,4 @@ impl Association {
 /// The receiver's index in a sealed packet.
 pub(crate) fn sealed_index(packet: &[u8]) -> Option<u32> {
     (packet.len() >= OVERHEAD && packet[0] == kind::SEALED).then(|| index_of(&packet[1..4]))
-}
-
-/// A line for the key log: the indices of initiator and responder, the cipher, the secrets forward and back.
-pub(crate) fn key_log_line(indices: (u32, u32), cipher: Cipher, secrets: &Secrets) -> String {
-    let (forward, back) = (hex(&secrets.forward[..]), hex(&secrets.back[..]));
-    format!("SKYHOP_STP {:06x} {:06x} {cipher} {} {}", indices.0, indices.1, *forward, *back)
 }

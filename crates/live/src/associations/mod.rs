@@ -9,23 +9,22 @@ mod answer_limit;
 mod config;
 mod event;
 mod half_open;
+mod key_exchange;
 mod open;
 mod outputs;
 
-use crate::association::{Association, Counters, Sealing, key_log_line, sealed_index};
+use crate::association::{Association, Counters, sealed_index};
 use crate::attempts::{AssociationFailure, AttemptStep, Attempts};
 use crate::control::{Message, STP_MIN};
 use crate::entropy::{Entropy, random};
-use crate::handshake::{
-    Hello, INDEX_MASK, Initiator, RefusalReason, Secrets, VERSION, answer, kind, parse_answer, parse_cookie,
-    parse_refusal, pattern_of,
-};
-use crate::keys::{Keys, PublicKey};
-use crate::seal::{Cipher, HEADER_LEN};
+use crate::handshake::{Hello, INDEX_MASK, RefusalReason, kind, parse_answer, parse_cookie, parse_refusal};
+use crate::keys::Keys;
+use crate::seal::HEADER_LEN;
 use admission::Admission;
 pub use config::Config;
 pub use event::Event;
 use half_open::HalfOpen;
+use key_exchange::KeyExchange;
 use open::OpenAssociations;
 use outputs::Outputs;
 use skyhop_units::Time;
@@ -47,6 +46,7 @@ pub(crate) struct Probe {
 pub struct Associations {
     pub(crate) config: Config,
     pub(crate) entropy: Arc<dyn Entropy>,
+    key_exchange: KeyExchange,
     pub(crate) open: OpenAssociations,
     pub(crate) admission: Admission,
     attempts: Attempts,
@@ -62,6 +62,7 @@ impl Associations {
         Associations {
             admission: Admission::new(now, &config, entropy.clone()),
             attempts: Attempts::new(config.hello_interval, config.opening),
+            key_exchange: KeyExchange::new(&config, entropy.clone()),
             entropy,
             config,
             open: OpenAssociations::default(),
@@ -83,7 +84,7 @@ impl Associations {
 
     /// Replaces the keys. Open associations stay.
     pub fn set_keys(&mut self, keys: Keys) {
-        self.config.keys = keys;
+        self.key_exchange.set_keys(keys);
     }
 
     /// Number of stored first packets.
@@ -137,7 +138,7 @@ impl Associations {
     /// Starts opening an association with a peer; an event reports the result. `None` if the keys are invalid.
     pub fn connect(&mut self, now: Time, to: SocketAddr) -> Option<u32> {
         let id = self.new_index();
-        let initiator = Initiator::new(&self.config.keys, self.config.sealing.cipher, id, &self.entropy)?;
+        let initiator = self.key_exchange.initiate(id)?;
         self.attempts.begin(now, id, initiator, to);
         self.handle_timeout(now);
         Some(id)
@@ -268,12 +269,23 @@ impl Associations {
             return None;
         }
         let HalfOpen { association, ephemeral, line, .. } = self.admission.take(id)?;
-        self.outputs.report(Event::Opened { id, peer: from, key: association.key });
+        self.begin(id, association, Some(ephemeral), line);
+        Some(contents)
+    }
+
+    /// Begins an association, which a first packet with this ephemeral key has opened if the peer is its initiator.
+    fn begin(
+        &mut self,
+        id: u32,
+        association: Association,
+        ephemeral: Option<[u8; 32]>,
+        line: Option<String>,
+    ) {
+        self.outputs.report(Event::Opened { id, peer: association.peer, key: association.key });
         if let Some(line) = line {
             self.outputs.report(Event::Keys(line));
         }
-        self.open.insert(id, association, Some(ephemeral), self.config.idle);
-        Some(contents)
+        self.open.insert(id, association, ephemeral, self.config.idle);
     }
 
     fn handle_message(&mut self, id: u32, from: SocketAddr, message: Message) {
@@ -326,57 +338,28 @@ impl Associations {
             self.outputs.send(from, demand);
             return;
         }
-        let cipher = Cipher::from_number(hello.cipher);
-        let refused = if hello.version != VERSION {
-            RefusalReason::Version
-        } else if hello.pattern != pattern_of(&self.config.keys) {
-            RefusalReason::Pattern
-        } else if self.is_full() {
-            RefusalReason::Full
-        } else {
-            let id = self.new_index();
-            match cipher
-                .and_then(|cipher| Some((cipher, answer(&self.config.keys, &hello, id, &self.entropy)?)))
-            {
-                Some((cipher, answered)) => {
-                    let peer = (from, hello.index, answered.peer);
-                    return self.remember(
-                        now,
-                        id,
-                        peer,
-                        cipher,
-                        hello.ephemeral(),
-                        answered.packet,
-                        &answered.secrets,
-                    );
-                }
-                None => RefusalReason::Key,
+        match self.respond(now, from, &hello) {
+            Ok(answer) => self.outputs.send(from, answer),
+            Err(reason) => {
+                self.counters.refused += 1;
+                self.outputs.report_stranger(Event::Refused { from, reason });
+                let refusal = self.admission.refuse(&hello, reason);
+                self.outputs.send(from, refusal);
             }
-        };
-        self.counters.refused += 1;
-        self.outputs.report_stranger(Event::Refused { from, reason: refused });
-        let refusal = self.admission.refuse(&hello, refused);
-        self.outputs.send(from, refusal);
+        }
     }
 
-    #[allow(clippy::too_many_arguments)]
-    fn remember(
-        &mut self,
-        now: Time,
-        id: u32,
-        (from, peer_index, key): (SocketAddr, u32, Option<PublicKey>),
-        cipher: Cipher,
-        ephemeral: [u8; 32],
-        answer: Vec<u8>,
-        secrets: &Secrets,
-    ) {
-        let sealing = Sealing { cipher, ..self.config.sealing };
-        let mut association = Association::new(now, from, peer_index, sealing, secrets, false);
-        association.key = key;
-        let line = self.config.key_log.then(|| key_log_line((peer_index, id), cipher, secrets));
-        let half_open = HalfOpen { association, answer: answer.clone(), ephemeral, line };
+    /// The answer to a first packet, which half opens an association.
+    fn respond(&mut self, now: Time, from: SocketAddr, hello: &Hello<'_>) -> Result<Vec<u8>, RefusalReason> {
+        self.key_exchange.check(hello)?;
+        if self.is_full() {
+            return Err(RefusalReason::Full);
+        }
+        let id = self.new_index();
+        let half_open = self.key_exchange.respond(now, from, hello, id)?;
+        let answer = half_open.answer.clone();
         self.admission.remember(now, id, half_open);
-        self.outputs.send(from, answer);
+        Ok(answer)
     }
 
     fn handle_answer(&mut self, now: Time, from: SocketAddr, datagram: &[u8]) {
@@ -392,16 +375,8 @@ impl Associations {
             self.counters.forged += 1;
             return self.hint(now, id, AssociationFailure::Refused(RefusalReason::Key));
         };
-        let sealing = self.config.sealing;
-        let mut association = Association::new(now, from, peer_index, sealing, &secrets, true);
-        if let Keys::Pair { peers, .. } = &self.config.keys {
-            association.key = peers.first().copied();
-        }
-        self.outputs.report(Event::Opened { id, peer: from, key: association.key });
-        if self.config.key_log {
-            self.outputs.report(Event::Keys(key_log_line((id, peer_index), sealing.cipher, &secrets)));
-        }
-        self.open.insert(id, association, None, self.config.idle);
+        let (association, line) = self.key_exchange.finish(now, from, (id, peer_index), &secrets);
+        self.begin(id, association, None, line);
         if let Some(probe) = self.probes.get_mut(&id) {
             probe.ask = Some((now, 0));
             self.ask(now);
