@@ -4,9 +4,11 @@
 //! Differs: a responder's address is fixed when the handshake ends, so packets from another address are dropped; an initiator may
 //! move (`roaming`). Leaves out the end of an association (`endings`).
 
+use crate::entropy::Entropy;
 use crate::handshake::{Secrets, index_of, kind};
 use crate::keys::PublicKey;
 use crate::replay::{ReplayVerdict, ReplayWindow};
+use crate::roaming::PathValidation;
 use crate::seal::{Cipher, HEADER_LEN, OVERHEAD, Opener, Sealer};
 use skyhop_units::Time;
 use std::net::SocketAddr;
@@ -52,14 +54,6 @@ pub struct Sealing {
     pub epoch_bits: u32,
 }
 
-/// A peer's new address, which is not proven yet.
-#[derive(Debug)]
-pub(crate) struct Moving {
-    pub to: SocketAddr,
-    pub token: [u8; 8],
-    pub asked_at: Time,
-}
-
 /// An open association.
 pub struct Association {
     /// Address of the peer.
@@ -74,8 +68,6 @@ pub struct Association {
     pub(crate) ended_by_peer: bool,
     /// Time at which the peer was last suspected of having lost the association.
     pub(crate) doubted_at: Option<Time>,
-    /// The unproven address to which the peer seems to have moved.
-    pub(crate) moving: Option<Moving>,
     /// True if the packet opened last is newer than all before.
     pub(crate) newest: bool,
     initiator: bool,
@@ -83,6 +75,7 @@ pub struct Association {
     sealer: Sealer,
     opener: Opener,
     window: ReplayWindow,
+    validation: PathValidation,
 }
 
 impl Association {
@@ -103,13 +96,13 @@ impl Association {
             used: false,
             ended_by_peer: false,
             doubted_at: None,
-            moving: None,
             newest: false,
             initiator,
             peer_index,
             sealer: Sealer::new(sealing.cipher, ours, sealing.epoch_bits),
             opener: Opener::new(sealing.cipher, theirs, sealing.epoch_bits),
             window: ReplayWindow::new(sealing.replay_window),
+            validation: PathValidation::default(),
         }
     }
 
@@ -136,6 +129,20 @@ impl Association {
         quote.first() == Some(&kind::SEALED)
             && index_of(&quote[1..]) == self.peer_index
             && counter.is_some_and(|counter| counter < self.sealed())
+    }
+
+    /// Challenges an address from which a packet newer than all before came: returns the bytes for it. `None` if the peer may not move, or
+    /// if the last challenge was just now.
+    pub(crate) fn challenge(&mut self, now: Time, to: SocketAddr, entropy: &dyn Entropy) -> Option<[u8; 8]> {
+        if self.initiator {
+            return None;
+        }
+        self.validation.challenge(now, to, entropy)
+    }
+
+    /// Handles the bytes of a challenge. Returns true if they prove that the peer is at this address.
+    pub(crate) fn handle_response(&mut self, from: SocketAddr, token: [u8; 8]) -> bool {
+        self.validation.handle_response(from, token)
     }
 
     /// Packets sealed so far.

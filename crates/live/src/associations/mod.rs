@@ -256,8 +256,11 @@ impl Associations {
             self.handle_message(id, from, message);
         }
         // After the message, which may be the answer to a challenge of that address.
-        if newest && self.open.get(id).is_some_and(|association| association.peer != from) {
-            self.challenge(now, id, from);
+        if newest
+            && let Some(association) = self.open.get_mut(id).filter(|association| association.peer != from)
+            && let Some(token) = association.challenge(now, from, &*self.entropy)
+        {
+            self.say(id, Some(from), Message::Challenge(token));
         }
         (!is_message).then_some((id, contents))
     }
@@ -297,7 +300,12 @@ impl Associations {
             Message::Here(index) => self.handle_verdict(id, index, true),
             Message::Gone(index) => self.handle_verdict(id, index, false),
             Message::Challenge(token) => self.say(id, None, Message::Response(token)),
-            Message::Response(token) => self.handle_response(id, from, token),
+            Message::Response(token) => {
+                if self.open.get_mut(id).is_some_and(|a| a.handle_response(from, token)) {
+                    self.open.move_to(id, from);
+                    self.outputs.report(Event::Moved { id, peer: from });
+                }
+            }
             Message::Bye => self.handle_bye(id),
         }
     }
