@@ -2,7 +2,7 @@
 //!
 //! Follows RFC 4303 §3.4.3 for the order of steps: check the window, open, then mark.
 //! Differs: a responder's address is fixed when the handshake ends, so packets from another address are dropped; an initiator may
-//! move (`roaming`). Leaves out the end of an association (`endings`).
+//! move (`roaming`). Leaves out the end of an association (`associations`).
 
 use crate::entropy::Entropy;
 use crate::handshake::{Secrets, index_of, kind};
@@ -62,10 +62,6 @@ pub struct Association {
     pub key: Option<PublicKey>,
     /// Time at which a packet of the peer was last opened.
     pub heard_at: Time,
-    /// True if there are connections or streams in it.
-    pub(crate) used: bool,
-    /// True if the peer has ended it while it was used: it ends when its last connection does.
-    pub(crate) ended_by_peer: bool,
     /// Time at which the peer was last suspected of having lost the association.
     pub(crate) doubted_at: Option<Time>,
     /// True if the packet opened last is newer than all before.
@@ -93,8 +89,6 @@ impl Association {
             peer,
             key: None,
             heard_at: now,
-            used: false,
-            ended_by_peer: false,
             doubted_at: None,
             newest: false,
             initiator,

@@ -17,7 +17,6 @@
 //! | `attempts` | attempts of this host to open associations |
 //! | `key_log` | decryption of captures with logged secrets |
 //! | `control` | control messages between hosts, besides STP |
-//! | `endings` | ends of associations |
 //! | `lost` | a peer that was restarted |
 //! | `roaming` | a peer whose address changes |
 //! | `options` | options of an endpoint |
@@ -52,7 +51,6 @@ mod connections;
 mod control;
 pub mod cookie;
 mod driver;
-mod endings;
 pub mod engine;
 pub mod entropy;
 mod fullness;

@@ -44,7 +44,6 @@ pub(crate) struct Probe {
 
 /// The associations of a host.
 pub struct Associations {
-    pub(crate) config: Config,
     pub(crate) entropy: Arc<dyn Entropy>,
     key_exchange: KeyExchange,
     pub(crate) open: OpenAssociations,
@@ -64,8 +63,7 @@ impl Associations {
             attempts: Attempts::new(config.hello_interval, config.opening),
             key_exchange: KeyExchange::new(&config, entropy.clone()),
             entropy,
-            config,
-            open: OpenAssociations::default(),
+            open: OpenAssociations::new(config.associations_max, config.idle),
             probes: BTreeMap::new(),
             outputs: Outputs::default(),
             counters: Counters::default(),
@@ -124,8 +122,7 @@ impl Associations {
 
     /// An open association with a peer from which a packet arrived recently.
     pub fn fresh(&self, now: Time, peer: SocketAddr) -> Option<u32> {
-        let idle = self.config.idle;
-        self.with(peer).find(|id| self.open.get(*id).is_some_and(|a| now.since(a.heard_at) < idle))
+        self.open.fresh(now, peer)
     }
 
     /// Forgets an association, or abandons an attempt.
@@ -133,6 +130,26 @@ impl Associations {
         self.attempts.end(id);
         self.probes.remove(&id);
         self.open.remove(id);
+    }
+
+    /// Records whether an association has connections or streams. One without any may make room for others, and ends when it is idle.
+    pub fn set_used(&mut self, now: Time, id: u32, used: bool) {
+        if self.open.set_used(now, id, used) {
+            self.forget(id);
+        }
+    }
+
+    /// Ends an association, and tells the peer.
+    pub fn end(&mut self, id: u32) {
+        self.say(id, None, Message::Bye);
+        self.forget(id);
+    }
+
+    /// Ends all associations.
+    pub fn end_all(&mut self) {
+        for id in self.open.ids().collect::<Vec<_>>() {
+            self.end(id);
+        }
     }
 
     /// Starts opening an association with a peer; an event reports the result. `None` if the keys are invalid.
@@ -181,7 +198,7 @@ impl Associations {
 
     /// The association with a peer in which a sealed packet with this beginning was sent.
     pub(crate) fn that_sent(&self, to: SocketAddr, quote: &[u8]) -> Option<u32> {
-        self.with(to).find(|id| self.open.get(*id).is_some_and(|association| association.has_sent(quote)))
+        self.open.that_sent(to, quote)
     }
 
     /// Handles the timers that are due.
@@ -199,7 +216,10 @@ impl Associations {
             }
         }
         self.ask(now);
-        self.sweep(now);
+        while let Some(id) = self.open.first_idle(now) {
+            self.end(id);
+            self.outputs.report(Event::Ended { id });
+        }
     }
 
     /// Reports an attempt that has failed.
@@ -216,7 +236,7 @@ impl Associations {
         self.attempts
             .poll_timeout()
             .into_iter()
-            .chain(self.open.next_check())
+            .chain(self.open.poll_timeout())
             .chain(self.admission.poll_timeout())
             .chain(asks)
             .min()
@@ -288,7 +308,18 @@ impl Associations {
         if let Some(line) = line {
             self.outputs.report(Event::Keys(line));
         }
-        self.open.insert(id, association, ephemeral, self.config.idle);
+        self.open.insert(id, association, ephemeral);
+    }
+
+    /// Makes room for one more association by ending the unused one that was silent for longest. Returns false if all are used.
+    fn make_room(&mut self) -> bool {
+        while !self.open.has_room() {
+            let Some(id) = self.open.first_idle(Time::MAX) else { return false };
+            self.counters.evicted += 1;
+            self.end(id);
+            self.outputs.report(Event::Ended { id });
+        }
+        true
     }
 
     fn handle_message(&mut self, id: u32, from: SocketAddr, message: Message) {
@@ -306,7 +337,12 @@ impl Associations {
                     self.outputs.report(Event::Moved { id, peer: from });
                 }
             }
-            Message::Bye => self.handle_bye(id),
+            Message::Bye => {
+                if self.open.handle_bye(id) {
+                    self.forget(id);
+                }
+                self.outputs.report(Event::Ended { id });
+            }
         }
     }
 
@@ -360,7 +396,7 @@ impl Associations {
     /// The answer to a first packet, which half opens an association.
     fn respond(&mut self, now: Time, from: SocketAddr, hello: &Hello<'_>) -> Result<Vec<u8>, RefusalReason> {
         self.key_exchange.check(hello)?;
-        if self.is_full() {
+        if self.open.is_full() {
             return Err(RefusalReason::Full);
         }
         let id = self.new_index();
