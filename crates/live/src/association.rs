@@ -10,7 +10,7 @@ use crate::keys::PublicKey;
 use crate::replay::{ReplayVerdict, ReplayWindow};
 use crate::roaming::PathValidation;
 use crate::seal::{Cipher, HEADER_LEN, OVERHEAD, Opener, Sealer};
-use skyhop_units::Time;
+use skyhop_units::{Span, Time};
 use std::net::SocketAddr;
 use std::ops::Range;
 
@@ -54,6 +54,9 @@ pub struct Sealing {
     pub epoch_bits: u32,
 }
 
+/// Shortest interval between doubts about an association.
+const DOUBT_INTERVAL: Span = Span::from_secs(2);
+
 /// An open association.
 pub struct Association {
     /// Address of the peer.
@@ -62,8 +65,6 @@ pub struct Association {
     pub key: Option<PublicKey>,
     /// Time at which a packet of the peer was last opened.
     pub heard_at: Time,
-    /// Time at which the peer was last suspected of having lost the association.
-    pub(crate) doubted_at: Option<Time>,
     /// True if the packet opened last is newer than all before.
     pub(crate) newest: bool,
     initiator: bool,
@@ -72,6 +73,8 @@ pub struct Association {
     opener: Opener,
     window: ReplayWindow,
     validation: PathValidation,
+    /// Time at which the peer was last suspected of having lost the association.
+    doubted_at: Option<Time>,
 }
 
 impl Association {
@@ -89,7 +92,6 @@ impl Association {
             peer,
             key: None,
             heard_at: now,
-            doubted_at: None,
             newest: false,
             initiator,
             peer_index,
@@ -97,6 +99,7 @@ impl Association {
             opener: Opener::new(sealing.cipher, theirs, sealing.epoch_bits),
             window: ReplayWindow::new(sealing.replay_window),
             validation: PathValidation::default(),
+            doubted_at: None,
         }
     }
 
@@ -121,8 +124,21 @@ impl Association {
         let counter =
             quote.get(4..HEADER_LEN).and_then(|counter| counter.try_into().ok()).map(u64::from_be_bytes);
         quote.first() == Some(&kind::SEALED)
-            && index_of(&quote[1..]) == self.peer_index
-            && counter.is_some_and(|counter| counter < self.sealed())
+            && counter.is_some_and(|counter| self.has_sealed(index_of(&quote[1..]), counter))
+    }
+
+    /// Returns true if this host has sealed a packet with this index of the peer and this counter.
+    pub(crate) fn has_sealed(&self, index: u32, counter: u64) -> bool {
+        index == self.peer_index && counter < self.sealed()
+    }
+
+    /// The peer is suspected of having lost the association. Returns false if it was just now.
+    pub(crate) fn doubt(&mut self, now: Time) -> bool {
+        if self.doubted_at.is_some_and(|at| now.since(at) < DOUBT_INTERVAL) {
+            return false;
+        }
+        self.doubted_at = Some(now);
+        true
     }
 
     /// Challenges an address from which a packet newer than all before came: returns the bytes for it. `None` if the peer may not move, or

@@ -3,7 +3,7 @@
 //!
 //! Follows RFC 9000 §8.2 (validation of a new path) and §10.3 (stateless reset).
 //! Differs: in place of §10.3's token, which everyone can read once it was used, there is a question inside a new association, so
-//! that only a host with the key can end anything. Leaves out the times of questions (`lost`, `roaming`).
+//! that only a host with the key can end anything. Leaves out the times of questions (`probes`, `roaming`).
 
 use crate::handshake::{INDEX_MASK, index_of, kind};
 

@@ -17,7 +17,6 @@
 //! | `attempts` | attempts of this host to open associations |
 //! | `key_log` | decryption of captures with logged secrets |
 //! | `control` | control messages between hosts, besides STP |
-//! | `lost` | a peer that was restarted |
 //! | `roaming` | a peer whose address changes |
 //! | `options` | options of an endpoint |
 //! | `socket` | UDP, or IP itself |
@@ -60,7 +59,6 @@ mod kernel_address;
 pub mod key_log;
 pub mod keys;
 mod loose;
-mod lost;
 mod memory;
 mod openings;
 pub mod options;

@@ -12,10 +12,11 @@ mod half_open;
 mod key_exchange;
 mod open;
 mod outputs;
+mod probes;
 
 use crate::association::{Association, Counters, sealed_index};
 use crate::attempts::{AssociationFailure, AttemptStep, Attempts};
-use crate::control::{Message, STP_MIN};
+use crate::control::{Message, STP_MIN, parse_unknown};
 use crate::entropy::{Entropy, random};
 use crate::handshake::{Hello, INDEX_MASK, RefusalReason, kind, parse_answer, parse_cookie, parse_refusal};
 use crate::keys::Keys;
@@ -27,32 +28,22 @@ use half_open::HalfOpen;
 use key_exchange::KeyExchange;
 use open::OpenAssociations;
 use outputs::Outputs;
+use probes::Probes;
 use skyhop_units::Time;
-use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// The probe of an association that the peer seems to have lost.
-#[derive(Debug)]
-pub(crate) struct Probe {
-    /// The association in doubt.
-    pub doubted: u32,
-    /// Time of the next question, once the new association is open, and the number of questions.
-    pub ask: Option<(Time, u32)>,
-}
-
 /// The associations of a host.
 pub struct Associations {
-    pub(crate) entropy: Arc<dyn Entropy>,
+    entropy: Arc<dyn Entropy>,
     key_exchange: KeyExchange,
-    pub(crate) open: OpenAssociations,
-    pub(crate) admission: Admission,
+    open: OpenAssociations,
+    admission: Admission,
     attempts: Attempts,
-    /// Associations opened to ask the peer about an earlier one.
-    pub(crate) probes: BTreeMap<u32, Probe>,
-    pub(crate) outputs: Outputs,
-    pub(crate) counters: Counters,
+    probes: Probes,
+    outputs: Outputs,
+    counters: Counters,
 }
 
 impl Associations {
@@ -64,7 +55,7 @@ impl Associations {
             key_exchange: KeyExchange::new(&config, entropy.clone()),
             entropy,
             open: OpenAssociations::new(config.associations_max, config.idle),
-            probes: BTreeMap::new(),
+            probes: Probes::default(),
             outputs: Outputs::default(),
             counters: Counters::default(),
         }
@@ -128,7 +119,7 @@ impl Associations {
     /// Forgets an association, or abandons an attempt.
     pub fn forget(&mut self, id: u32) {
         self.attempts.end(id);
-        self.probes.remove(&id);
+        self.probes.end(id);
         self.open.remove(id);
     }
 
@@ -225,21 +216,20 @@ impl Associations {
     /// Reports an attempt that has failed.
     fn fail(&mut self, id: u32, why: AssociationFailure) {
         // An unanswered probe needs no event: the connections notice the silence themselves.
-        if self.probes.remove(&id).is_none() {
+        if !self.probes.end(id) {
             self.outputs.report(Event::Failed { id, why });
         }
     }
 
     /// Time at which [`Associations::handle_timeout`] is due next.
     pub fn poll_timeout(&self) -> Option<Time> {
-        let asks = self.probes.values().filter_map(|probe| probe.ask).map(|(at, _)| at);
-        self.attempts
-            .poll_timeout()
-            .into_iter()
-            .chain(self.open.poll_timeout())
-            .chain(self.admission.poll_timeout())
-            .chain(asks)
-            .min()
+        let timers = [
+            self.attempts.poll_timeout(),
+            self.open.poll_timeout(),
+            self.admission.poll_timeout(),
+            self.probes.poll_timeout(),
+        ];
+        timers.into_iter().flatten().min()
     }
 
     /// The next datagram to send other than sealed packets.
@@ -267,7 +257,10 @@ impl Associations {
         } else if self.admission.is_from(id, from) {
             self.complete(now, id, from, packet)?
         } else {
-            self.handle_unknown_sealed(now, from, packet);
+            self.counters.unknown += 1;
+            if let Some(answer) = self.admission.disown(now, packet) {
+                self.outputs.send(from, answer);
+            }
             return None;
         };
         let newest = self.open.get(id).is_some_and(|association| association.newest);
@@ -328,8 +321,13 @@ impl Associations {
                 let known = self.open.contains(index);
                 self.say(id, None, if known { Message::Here(index) } else { Message::Gone(index) });
             }
-            Message::Here(index) => self.handle_verdict(id, index, true),
-            Message::Gone(index) => self.handle_verdict(id, index, false),
+            Message::Here(index) => _ = self.probes.handle_verdict(id, index, &self.open),
+            Message::Gone(index) => {
+                if let Some(doubted) = self.probes.handle_verdict(id, index, &self.open) {
+                    self.forget(doubted);
+                    self.outputs.report(Event::Lost { id: doubted, instead: id });
+                }
+            }
             Message::Challenge(token) => self.say(id, None, Message::Response(token)),
             Message::Response(token) => {
                 if self.open.get_mut(id).is_some_and(|a| a.handle_response(from, token)) {
@@ -347,7 +345,7 @@ impl Associations {
     }
 
     /// Sends a message inside an association, to its peer or to the peer's presumed address.
-    pub(crate) fn say(&mut self, id: u32, to: Option<SocketAddr>, message: Message) {
+    fn say(&mut self, id: u32, to: Option<SocketAddr>, message: Message) {
         let Some(association) = self.open.get_mut(id) else { return };
         let to = to.unwrap_or(association.peer);
         let mut packet = vec![0; HEADER_LEN];
@@ -421,8 +419,7 @@ impl Associations {
         };
         let (association, line) = self.key_exchange.finish(now, from, (id, peer_index), &secrets);
         self.begin(id, association, None, line);
-        if let Some(probe) = self.probes.get_mut(&id) {
-            probe.ask = Some((now, 0));
+        if self.probes.handle_opened(now, id) {
             self.ask(now);
         }
     }
@@ -441,6 +438,29 @@ impl Associations {
         match parse_refusal(datagram).filter(|(id, echo, _)| self.attempts.echoes(*id, from, echo)) {
             Some((id, _, reason)) => self.hint(now, id, AssociationFailure::Refused(reason)),
             None => self.counters.unknown += 1,
+        }
+    }
+
+    /// Handles an unproven message that a peer does not know an association. Only a host that has seen a packet of the association
+    /// can send it, and it only makes this host ask.
+    fn handle_unknown(&mut self, now: Time, from: SocketAddr, datagram: &[u8]) {
+        let doubted =
+            parse_unknown(datagram).and_then(|(index, counter)| self.open.doubt(now, from, index, counter));
+        let Some(doubted) = doubted.filter(|_| self.probes.has_room()) else {
+            self.counters.unknown += 1;
+            return;
+        };
+        if !self.probes.is_about(doubted)
+            && let Some(id) = self.connect(now, from)
+        {
+            self.probes.begin(id, doubted);
+        }
+    }
+
+    /// Asks the peers about associations in doubt.
+    fn ask(&mut self, now: Time) {
+        for (id, index) in self.probes.handle_timeout(now, &self.open) {
+            self.say(id, None, Message::Ask(index));
         }
     }
 

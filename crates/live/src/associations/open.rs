@@ -82,6 +82,14 @@ impl OpenAssociations {
         self.with(peer).find(|id| self.get(*id).is_some_and(|association| association.has_sent(quote)))
     }
 
+    /// The one that this host has opened with a peer whose index of it and counter these are, if it was not in doubt just now.
+    pub fn doubt(&mut self, now: Time, peer: SocketAddr, index: u32, counter: u64) -> Option<u32> {
+        let id = self
+            .with(peer)
+            .find(|id| self.get(*id).is_some_and(|a| a.initiator() && a.has_sealed(index, counter)))?;
+        self.get_mut(id)?.doubt(now).then_some(id)
+    }
+
     /// Returns true if there is room for one more.
     pub fn has_room(&self) -> bool {
         self.len() < self.most
