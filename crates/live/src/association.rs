@@ -4,6 +4,7 @@
 //! Differs: a responder's address is fixed when the handshake ends, so packets from another address are dropped; an initiator may
 //! move (`roaming`). Leaves out the end of an association (`associations`).
 
+use crate::control::Message;
 use crate::entropy::Entropy;
 use crate::handshake::{Secrets, index_of, kind};
 use crate::keys::PublicKey;
@@ -106,6 +107,14 @@ impl Association {
     /// Seals the contents of `buffer` from `start` + [`HEADER_LEN`] on, and completes them to a datagram for the peer.
     pub fn seal(&mut self, buffer: &mut Vec<u8>, start: usize) {
         self.sealer.seal(kind::SEALED, self.peer_index, buffer, start);
+    }
+
+    /// A sealed packet with a control message.
+    pub(crate) fn seal_message(&mut self, message: Message) -> Vec<u8> {
+        let mut packet = vec![0; HEADER_LEN];
+        message.emit(&mut packet);
+        self.seal(&mut packet, 0);
+        packet
     }
 
     /// Returns true if this host has opened the association.

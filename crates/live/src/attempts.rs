@@ -5,7 +5,7 @@
 //! Leaves out the association that an answer opens (`associations`).
 
 use crate::cookie::COOKIE_LEN;
-use crate::handshake::{Initiator, RefusalReason, Secrets};
+use crate::handshake::{Initiator, RefusalReason, Secrets, parse_cookie, parse_refusal};
 use skyhop_units::{Span, Time};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -200,11 +200,6 @@ impl Attempts {
         self.ephemeral.contains(ephemeral)
     }
 
-    /// Returns true for an attempt at this address with an ephemeral key that begins with `echo`.
-    pub fn echoes(&self, id: u32, to: SocketAddr, echo: &[u8]) -> bool {
-        self.by_id.get(&id).is_some_and(|attempt| attempt.to == to && attempt.initiator.echoes(echo))
-    }
-
     /// The attempt whose first packet to this address begins like `quote`.
     pub fn that_sent(&self, to: SocketAddr, quote: &[u8]) -> Option<u32> {
         self.at(to).find(|id| self.by_id.get(id).is_some_and(|attempt| attempt.initiator.begins(quote)))
@@ -218,11 +213,30 @@ impl Attempts {
         Some(finished)
     }
 
-    /// Takes a cookie for the next first packet of an attempt, which is due at once.
-    pub fn take_cookie(&mut self, now: Time, id: u32, cookie: [u8; COOKIE_LEN]) {
+    /// Handles a demand of a cookie: the next first packet of an attempt has it, and is due at once. Returns false if it is no answer to an
+    /// attempt at this address.
+    pub fn handle_cookie(&mut self, now: Time, from: SocketAddr, datagram: &[u8]) -> bool {
+        let demand = parse_cookie(datagram).filter(|(id, echo, _)| self.echoes(*id, from, echo));
+        let Some((id, _, cookie)) = demand else { return false };
+        self.take_cookie(now, id, cookie);
+        true
+    }
+
+    fn take_cookie(&mut self, now: Time, id: u32, cookie: [u8; COOKIE_LEN]) {
         let Some(attempt) = self.by_id.get_mut(&id) else { return };
         attempt.take_cookie(cookie);
         self.schedule(id, now);
+    }
+
+    /// The attempt at this address that a packet refuses, and the reason.
+    pub fn refused(&self, from: SocketAddr, datagram: &[u8]) -> Option<(u32, RefusalReason)> {
+        let (id, echo, reason) = parse_refusal(datagram)?;
+        self.echoes(id, from, echo).then_some((id, reason))
+    }
+
+    /// Returns true for an attempt at this address with an ephemeral key that begins with `echo`.
+    fn echoes(&self, id: u32, to: SocketAddr, echo: &[u8]) -> bool {
+        self.by_id.get(&id).is_some_and(|attempt| attempt.to == to && attempt.initiator.echoes(echo))
     }
 
     /// Handles unproven evidence against an attempt. A packet altered on the way is refused too, so the first packet is sent again before

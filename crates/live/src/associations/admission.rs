@@ -71,13 +71,27 @@ impl Admission {
         self.half_open.is_from(id, from)
     }
 
-    /// The answer to a first packet that came from this address before: that answer was lost, or the packet was replayed.
-    pub fn repeat(&self, ephemeral: [u8; 32], from: SocketAddr) -> Option<Vec<u8>> {
-        self.half_open.of_hello(ephemeral, from).map(|half_open| half_open.answer.clone())
+    /// Screens a first packet. Returns the packet to send in place of a new answer, if there is one: the last answer again, or the demand
+    /// of a cookie.
+    pub fn screen(
+        &mut self,
+        now: Time,
+        from: SocketAddr,
+        hello: &Hello<'_>,
+        counters: &mut Counters,
+    ) -> Option<Vec<u8>> {
+        if let Some(half_open) = self.half_open.of_hello(hello.ephemeral(), from) {
+            // The answer was lost, or the packet was replayed.
+            counters.repeated_hellos += 1;
+            return Some(half_open.answer.clone());
+        }
+        let demand = self.demand_cookie(now, from, hello)?;
+        counters.cookies += 1;
+        Some(demand)
     }
 
     /// The packet that requires a cookie, if a first packet needs one and has none.
-    pub fn demand_cookie(&mut self, now: Time, from: SocketAddr, hello: &Hello<'_>) -> Option<Vec<u8>> {
+    fn demand_cookie(&mut self, now: Time, from: SocketAddr, hello: &Hello<'_>) -> Option<Vec<u8>> {
         let ephemeral = hello.ephemeral();
         // If the same packet arrives from two addresses, either may belong to its sender.
         let copied = self.half_open.knows(ephemeral);
@@ -187,21 +201,24 @@ mod tests {
 
     #[test]
     fn a_copy_of_a_first_packet_needs_a_cookie_where_a_repetition_is_answered() {
-        let (mut admission, mut initiator) = (admission(), initiator());
+        let (mut admission, mut initiator, mut counters) = (admission(), initiator(), Counters::default());
         let bytes = initiator.packet();
         let hello = Hello::parse(&bytes).expect("a first packet");
         let ephemeral = hello.ephemeral();
-        assert_eq!(admission.demand_cookie(NOW, peer(1), &hello), None);
+        assert_eq!(admission.screen(NOW, peer(1), &hello, &mut counters), None);
         admission.remember(NOW, 1, half_open(peer(1), ephemeral));
-        assert_eq!(admission.repeat(ephemeral, peer(1)), Some(vec![1, 2]));
-        assert_eq!(admission.repeat(ephemeral, peer(2)), None);
-        let demand = admission.demand_cookie(NOW, peer(2), &hello).expect("a copy");
+        assert_eq!(admission.screen(NOW, peer(1), &hello, &mut counters), Some(vec![1, 2]));
+        let demand = admission.screen(NOW, peer(2), &hello, &mut counters).expect("a copy");
+        assert_eq!((counters.repeated_hellos, counters.cookies), (1, 1));
         let (_, _, cookie) = parse_cookie(&demand).expect("a cookie");
         initiator.take_cookie(cookie);
         let bytes = initiator.packet();
         let hello = Hello::parse(&bytes).expect("a first packet");
-        assert_eq!(admission.demand_cookie(NOW, peer(2), &hello), None);
-        assert!(admission.demand_cookie(NOW, peer(3), &hello).is_some(), "it is the cookie of another");
+        assert_eq!(admission.screen(NOW, peer(2), &hello, &mut counters), None);
+        assert!(
+            admission.screen(NOW, peer(3), &hello, &mut counters).is_some(),
+            "it is the cookie of another"
+        );
     }
 
     #[test]

@@ -18,9 +18,8 @@ use crate::association::{Association, Counters, sealed_index};
 use crate::attempts::{AssociationFailure, AttemptStep, Attempts};
 use crate::control::{Message, STP_MIN, parse_unknown};
 use crate::entropy::{Entropy, random};
-use crate::handshake::{Hello, INDEX_MASK, RefusalReason, kind, parse_answer, parse_cookie, parse_refusal};
+use crate::handshake::{Hello, INDEX_MASK, RefusalReason, kind, parse_answer};
 use crate::keys::Keys;
-use crate::seal::HEADER_LEN;
 use admission::Admission;
 pub use config::Config;
 pub use event::Event;
@@ -347,11 +346,7 @@ impl Associations {
     /// Sends a message inside an association, to its peer or to the peer's presumed address.
     fn say(&mut self, id: u32, to: Option<SocketAddr>, message: Message) {
         let Some(association) = self.open.get_mut(id) else { return };
-        let to = to.unwrap_or(association.peer);
-        let mut packet = vec![0; HEADER_LEN];
-        message.emit(&mut packet);
-        association.seal(&mut packet, 0);
-        self.outputs.send(to, packet);
+        self.outputs.send(to.unwrap_or(association.peer), association.seal_message(message));
     }
 
     fn handle_hello(&mut self, now: Time, from: SocketAddr, datagram: &[u8]) {
@@ -360,24 +355,17 @@ impl Associations {
             return;
         };
         self.counters.hellos += 1;
-        let ephemeral = hello.ephemeral();
-        if self.attempts.own(&ephemeral) {
+        if self.attempts.own(&hello.ephemeral()) {
             // With a shared key either end may open, so this host would open an association with itself.
             self.counters.reflected_hellos += 1;
             return;
         }
-        if self.open.was_opened_by(&ephemeral) {
+        if self.open.was_opened_by(&hello.ephemeral()) {
             self.counters.repeated_hellos += 1;
             return;
         }
-        if let Some(answer) = self.admission.repeat(ephemeral, from) {
-            self.counters.repeated_hellos += 1;
-            self.outputs.send(from, answer);
-            return;
-        }
-        if let Some(demand) = self.admission.demand_cookie(now, from, &hello) {
-            self.counters.cookies += 1;
-            self.outputs.send(from, demand);
+        if let Some(instead) = self.admission.screen(now, from, &hello, &mut self.counters) {
+            self.outputs.send(from, instead);
             return;
         }
         match self.respond(now, from, &hello) {
@@ -425,18 +413,16 @@ impl Associations {
     }
 
     fn handle_cookie(&mut self, now: Time, from: SocketAddr, datagram: &[u8]) {
-        match parse_cookie(datagram).filter(|(id, echo, _)| self.attempts.echoes(*id, from, echo)) {
-            Some((id, _, cookie)) => {
-                self.attempts.take_cookie(now, id, cookie);
-                self.handle_timeout(now);
-            }
-            None => self.counters.unknown += 1,
+        if self.attempts.handle_cookie(now, from, datagram) {
+            self.handle_timeout(now);
+        } else {
+            self.counters.unknown += 1;
         }
     }
 
     fn handle_refusal(&mut self, now: Time, from: SocketAddr, datagram: &[u8]) {
-        match parse_refusal(datagram).filter(|(id, echo, _)| self.attempts.echoes(*id, from, echo)) {
-            Some((id, _, reason)) => self.hint(now, id, AssociationFailure::Refused(reason)),
+        match self.attempts.refused(from, datagram) {
+            Some((id, reason)) => self.hint(now, id, AssociationFailure::Refused(reason)),
             None => self.counters.unknown += 1,
         }
     }
