@@ -13,7 +13,7 @@
 //! | `seal` | AEAD, counters, changes of keys |
 //! | `replay` | the window of counters seen |
 //! | `association` | one open association |
-//! | `associations` | all associations of a host: the open ones, those whose initiators are not proven |
+//! | `associations` | all associations of a host: admission, keys, open ones, probes, outputs |
 //! | `attempts` | attempts of this host to open associations |
 //! | `key_log` | decryption of captures with logged secrets |
 //! | `control` | control messages between hosts, besides STP |
