@@ -28,17 +28,25 @@ fn drop_tail(limit_b: u32) -> String {
 
 const CODEL: &str = "{ kind = \"codel\", limit = \"10000 packets\" }";
 
-/// STP's part of what two flows have of 50 Mbit/s from 24 to 60 s, the neighbour beginning at 0 s and STP at 1 s.
-fn part(neighbour: &str, queue: &str, seed: u64) -> f64 {
+/// STP's part of what two flows have of 50 Mbit/s from 24 to 60 s, the neighbour beginning at 0 s: mean of five times from 1 s on at which
+/// STP begins, since one run shows little.
+fn part(neighbour: &str, queue: &str) -> f64 {
+    let parts: Vec<f64> = (0..5).map(|n| part_from(1.0 + 0.13 * f64::from(n), neighbour, queue)).collect();
+    println!("{neighbour}, {queue}: {parts:.3?}");
+    parts.iter().sum::<f64>() / 5.0
+}
+
+/// The same if STP begins at `start` seconds.
+fn part_from(start: f64, neighbour: &str, queue: &str) -> f64 {
     let text = format!(
         "duration = \"60 s\"\nrecord = {{ sample_interval = \"1 s\" }}\n[links.l]\nrate = \"50 Mbit/s\"\ndelay = \"25 ms\"\n\
          queue = {queue}\n\
          [[flows]]\nname = \"a\"\npath = [\"s\", \"l\", \"u\"]\ntraffic = {{ kind = \"bulk\" }}\n\
          transport = {{ kind = \"tcp\", variant = \"{neighbour}\" }}\n\
-         [[flows]]\nname = \"b\"\nstart = \"1 s\"\npath = [\"s\", \"l\", \"u\"]\ntraffic = {{ kind = \"bulk\" }}\n\
+         [[flows]]\nname = \"b\"\nstart = \"{start} s\"\npath = [\"s\", \"l\", \"u\"]\ntraffic = {{ kind = \"bulk\" }}\n\
          transport = {{ kind = \"stp\" }}\n"
     );
-    let result = run(&text, seed);
+    let result = run(&text, 1);
     let [a, b] = ["a", "b"].map(|flow| delivered(&result, flow, 60.0) - delivered(&result, flow, 24.0));
     b / (a + b)
 }
@@ -50,8 +58,8 @@ fn it_keeps_a_share_beside_flows_that_fill_the_queue() {
     for (neighbour, queue_b, least, most) in
         [("cubic", 312_500, 0.27, 0.55), ("cubic", 1_250_000, 0.27, 0.55), ("reno", 312_500, 0.38, 0.65)]
     {
-        let part = part(neighbour, &drop_tail(queue_b), 1);
-        println!("{neighbour}, {queue_b} B: {part:.3}");
+        let part = part(neighbour, &drop_tail(queue_b));
+        println!("mean {part:.3}");
         assert!((least..most).contains(&part), "{neighbour}, {queue_b} B: {part}");
     }
 }
@@ -61,8 +69,8 @@ fn it_keeps_a_share_beside_flows_that_fill_the_queue() {
 #[test]
 fn it_leaves_a_share_where_a_queue_is_kept_short() {
     for (neighbour, queue) in [("cubic", CODEL), ("reno", CODEL), ("cubic", &drop_tail(31_250))] {
-        let part = part(neighbour, queue, 1);
-        println!("{neighbour}, {queue}: {part:.3}");
+        let part = part(neighbour, queue);
+        println!("mean {part:.3}");
         assert!((0.4..0.75).contains(&part), "{neighbour}, {queue}: {part}");
     }
 }

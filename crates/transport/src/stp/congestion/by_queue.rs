@@ -8,7 +8,7 @@ use super::counted::Counted;
 
 /// Delays of the queue are classed by half octaves from this one on, seconds.
 const SHORTEST: f64 = 0.0005;
-const CLASSES: usize = 32;
+const CLASSES: usize = 24;
 /// Number of classes that are compared with the shorter ones: those beyond may have been overloads, which say nothing of this queue.
 const ALIKE: usize = 4;
 /// Standard deviations, and packets in addition, by which losses beside longer queues must exceed their share.

@@ -41,6 +41,8 @@ const ALONE: f64 = 8.0;
 const NOISE: f64 = 8.0;
 /// Time for which round trips are compared, as a multiple of the jitter, and the same where packets pass each other.
 const COMPARED: (f64, f64) = (4.0, 16.0);
+/// Part of the largest jitter that is no sign of a queue, even if each round trip of a sample is as long.
+const LITTLE: f64 = 0.6;
 /// Longest time by which one packet passes another, as a multiple of the jitter.
 const PASSES: f64 = 4.0;
 /// Bytes in flight as a multiple of the window, where a POLL goes three times a round trip.
@@ -251,7 +253,23 @@ impl Delay {
 
     /// Target delay of the queue, seconds, including jitter.
     fn target(&self) -> f64 {
-        self.fair_target() + self.allowance()
+        (self.fair_target() + self.allowance()).max(self.jitter())
+    }
+
+    /// Largest delay of the queue at which the rate may begin to increase, seconds.
+    fn begins_below(&self) -> f64 {
+        (0.5 * (self.fair_target() + self.allowance())).max(self.jitter())
+    }
+
+    /// Largest delay of the queue at which an increase goes on, seconds.
+    fn climbs_below(&self) -> f64 {
+        (0.5 * self.fair_target() + self.allowance()).max(self.jitter())
+    }
+
+    /// Largest delay that jitter adds to each round trip where packets keep their order and follow each other closely, seconds. Where
+    /// they pass each other, the shortest round trips are those without jitter.
+    fn jitter(&self) -> f64 {
+        if self.samples.reorders() { 0.0 } else { self.floor.jitter(self.mss / self.rate.max(self.mss)) }
     }
 
     /// Part of the target that jitter of round trips without a queue needs, seconds.
@@ -291,9 +309,10 @@ impl Delay {
         0.001 + packet + self.floor.seconds() / 256.0 + 0.5 * self.samples.unrest()
     }
 
-    /// Returns true if no POLL sent since `from` has measured a queue.
+    /// Returns true if no POLL sent since `from` has measured a queue. A delay that jitter explains is none, unless losses come with it.
     fn empty(&self, from: Time) -> bool {
-        self.longest_queue(from).is_some_and(|queue| queue < self.little())
+        let by_jitter = |queue| queue < LITTLE * self.jitter() && !self.losses.grow_with_queue(queue);
+        self.longest_queue(from).is_some_and(|queue| queue < self.little() || by_jitter(queue))
     }
 
     /// This flow's share of the path, if each POLL of the sample has measured a queue. The channel may have lost packets behind the queue:
@@ -467,7 +486,7 @@ impl Delay {
                 return;
             }
         }
-        let free = queue < target / 2.0;
+        let free = queue < self.begins_below();
         let settled = sample.sent_from >= since;
         if !free {
             // The rate at which this flow's packets leave a queue is its share of the path.

@@ -6,6 +6,7 @@
 //! they were sent; with a queue round trips continue to grow.
 //! Leaves out the reaction to a queue (`delay`).
 
+use super::jitter::FloorJitter;
 use super::samples::PollSamples;
 use skyhop_units::{Span, Time};
 
@@ -39,6 +40,7 @@ pub(super) struct Floor {
     grows: bool,
     /// Time at which a step was last attributed to a queue.
     queued: Option<Time>,
+    jitter: FloorJitter,
 }
 
 impl Floor {
@@ -48,6 +50,11 @@ impl Floor {
 
     pub fn seconds(&self) -> f64 {
         self.get().map_or(0.1, |rtt| rtt.as_secs_f64()).max(1e-4)
+    }
+
+    /// Largest jitter of the path, seconds, if a packet of this flow takes `packet` seconds.
+    pub fn jitter(&self, packet: f64) -> f64 {
+        self.jitter.seconds(packet)
     }
 
     /// Returns true if the floor is about to expire: this flow must drain its queue so that the floor can be measured again.
@@ -93,6 +100,7 @@ impl Floor {
             self.least = Some((rtt, now));
             return false;
         };
+        self.jitter.add(samples, least.min(rtt));
         let stands = filled && rtt.as_secs_f64() > FILLED.1 * least.as_secs_f64();
         let lives = if stands { FILLED.0 } else { 1 };
         if rtt <= least || now.since(at).as_nanos() > life(least).as_nanos().saturating_mul(lives) {

@@ -114,10 +114,15 @@ impl LossJudge {
         self.by_queue.add(sample.lost() as f64, sample.sent as f64, queue);
     }
 
+    /// Returns true if losses come with queues of this length, seconds.
+    pub fn grow_with_queue(&self, queue: f64) -> bool {
+        self.by_queue.grow_with_queue(queue)
+    }
+
     /// Returns true if a sample lost anything, and losses come with a queue of its length: the rate is to be reduced.
     pub fn blames_queue(&mut self, now: Time, sample: &PollSample, queue: f64) -> bool {
         let judged = self.cut.is_some_and(|at| sample.sent_from < at);
-        let blames = sample.lost() > 0 && !judged && self.by_queue.grow_with_queue(queue);
+        let blames = sample.lost() > 0 && !judged && self.grow_with_queue(queue);
         if blames {
             self.cut = Some(now);
         }

@@ -11,6 +11,7 @@ mod counted;
 mod delay;
 mod feedback;
 mod floor;
+mod jitter;
 mod losses;
 mod marks;
 mod samples;

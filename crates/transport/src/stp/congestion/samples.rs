@@ -238,6 +238,14 @@ impl PollSamples {
         Some(PollSample::between(one, two))
     }
 
+    /// Departures and round trips, in seconds, of the last three answered POLLs.
+    pub fn last_three(&self) -> Option<[(Time, f64); 3]> {
+        let mut late =
+            self.answers.iter().rev().map(|answer| (answer.sent_at, self.rtt(answer).as_secs_f64()));
+        let (three, two, one) = (late.next()?, late.next()?, late.next()?);
+        Some([one, two, three])
+    }
+
     /// Jitter of successive round trips without their linear trend, seconds: the median of the last few, so that one jump does not count.
     /// Where packets pass each other, that of the answers before until there are enough.
     pub fn unrest(&self) -> f64 {

@@ -104,7 +104,7 @@ impl Delay {
         };
         let (arrives, leaves) = (self.carried(&sample), sample.leaves());
         let queue = self.rising(since);
-        let limit = 0.5 * self.fair_target() + self.allowance();
+        let limit = self.climbs_below();
         if self.losses.judge(now, &sample, self.empty(sample.sent_from)) {
             // The increase caused the losses: the next one waits longer.
             self.climbs_wait = (2 * self.climbs_wait).clamp(4, 32);
