@@ -100,6 +100,11 @@ impl Floor {
             self.least = Some((rtt, now));
             return false;
         };
+        // Round trips that came down to a floor that was a queue show how that queue changed.
+        let jitter = self.jitter.seconds(0.0);
+        if jitter > 0.0 && least.saturating_sub(rtt).as_secs_f64() > jitter {
+            self.jitter = FloorJitter::default();
+        }
         self.jitter.add(samples, least.min(rtt));
         let stands = filled && rtt.as_secs_f64() > FILLED.1 * least.as_secs_f64();
         let lives = if stands { FILLED.0 } else { 1 };
@@ -170,6 +175,11 @@ mod tests {
 
     /// The same if others fill the queue or not, and a part of the packets arrives.
     fn feed_beside(rtts: &[(u64, usize)], every: u64, filled: bool, part: f64) -> (f64, Option<usize>) {
+        let (floor, risen) = fed(rtts, every, filled, part);
+        (floor.seconds(), risen)
+    }
+
+    fn fed(rtts: &[(u64, usize)], every: u64, filled: bool, part: f64) -> (Floor, Option<usize>) {
         let (mut floor, mut samples) = (Floor::default(), PollSamples::default());
         let (mut at, mut risen, mut count) = (0u64, None, 0);
         for &(rtt, often) in rtts {
@@ -196,7 +206,15 @@ mod tests {
                 at += every;
             }
         }
-        (floor.seconds(), risen)
+        (floor, risen)
+    }
+
+    /// A queue that swings is taken for jitter until round trips are shorter by more than it swung.
+    #[test]
+    fn a_floor_that_was_a_queue_shows_no_jitter() {
+        let swings: Vec<(u64, usize)> = (0..30).flat_map(|_| [(260, 1), (275, 1)]).collect();
+        assert!(fed(&swings, 20, false, 1.0).0.jitter(0.0) > 0.015);
+        assert_eq!(fed(&[swings, vec![(60, 1)]].concat(), 20, false, 1.0).0.jitter(0.0), 0.0);
     }
 
     /// docs/stp.md §8.3: a handover from 40 to 600 ms is accepted within two of the new round trips, and one from 600 to 40 at once.

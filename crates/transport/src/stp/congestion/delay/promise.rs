@@ -55,7 +55,7 @@ impl Delay {
             return;
         };
         doubt.from = last.sent_at;
-        let limit = 0.5 * self.fair_target() + self.allowance();
+        let limit = self.climbs_below();
         let stretched = sample.arrived_in > STRETCHED * sample.left_in + 2.0 * unrest;
         let queued = self.least_queue(sample.sent_from) > limit;
         // Without a queue, losses are the channel's.
