@@ -42,7 +42,7 @@ def mbit(folder: pathlib.Path, transport: str, loss: float, seed: int) -> float:
     scenario.write_text(SCENARIO % (SECONDS, loss, transport))
     command = [SKYHOP, "run", scenario, "--json", "-q", "--seed", str(seed)]
     result = json.loads(subprocess.run(command, capture_output=True, check=True, text=True).stdout)
-    return result["flows"][0]["bytes_delivered"] * 8e-6 / SECONDS
+    return result["flows"]["a"]["bytes_delivered"] * 8e-6 / SECONDS
 
 
 def main() -> None:
