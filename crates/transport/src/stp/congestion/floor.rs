@@ -100,11 +100,6 @@ impl Floor {
             self.least = Some((rtt, now));
             return false;
         };
-        // Round trips that came down to a floor that was a queue show how that queue changed.
-        let jitter = self.jitter.seconds(0.0);
-        if jitter > 0.0 && least.saturating_sub(rtt).as_secs_f64() > jitter {
-            self.jitter = FloorJitter::default();
-        }
         self.jitter.add(samples, least.min(rtt));
         let stands = filled && rtt.as_secs_f64() > FILLED.1 * least.as_secs_f64();
         let lives = if stands { FILLED.0 } else { 1 };
@@ -209,12 +204,16 @@ mod tests {
         (floor, risen)
     }
 
-    /// A queue that swings is taken for jitter until round trips are shorter by more than it swung.
+    /// A queue that swings is taken for jitter until round trips are shorter by more than it swung, at once or in steps.
     #[test]
     fn a_floor_that_was_a_queue_shows_no_jitter() {
         let swings: Vec<(u64, usize)> = (0..30).flat_map(|_| [(260, 1), (275, 1)]).collect();
         assert!(fed(&swings, 20, false, 1.0).0.jitter(0.0) > 0.015);
-        assert_eq!(fed(&[swings, vec![(60, 1)]].concat(), 20, false, 1.0).0.jitter(0.0), 0.0);
+        let drains = |steps: &[u64]| [swings.clone(), steps.iter().map(|&rtt| (rtt, 1)).collect()].concat();
+        for steps in [&[60][..], &[250, 240, 230, 220, 205], &[230, 245, 200]] {
+            assert_eq!(fed(&drains(steps), 20, false, 1.0).0.jitter(0.0), 0.0, "{steps:?}");
+        }
+        assert!(fed(&drains(&[255, 250]), 20, false, 1.0).0.jitter(0.0) > 0.015);
     }
 
     /// docs/stp.md §8.3: a handover from 40 to 600 ms is accepted within two of the new round trips, and one from 600 to 40 at once.

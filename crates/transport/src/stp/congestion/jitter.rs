@@ -16,6 +16,8 @@ const KEPT: usize = 16;
 const ENOUGH: usize = 3;
 /// Largest jitter as a multiple of the median difference: 2.2 if it is distributed evenly.
 const LARGEST: f64 = 3.5;
+/// Smallest change before or after a turn, as a part of the other one: less than that is the end of a queue that filled or drained.
+const CORNER: f64 = 0.1;
 /// Packets of this flow by whose length a queue may change between two POLLs.
 const PACKETS: f64 = 2.0;
 
@@ -25,18 +27,32 @@ pub(super) struct FloorJitter {
     differ: [f32; KEPT],
     count: u32,
     median: f32,
+    /// Longest floor to which one of these round trips had come down.
+    longest_floor: Span,
 }
 
 impl FloorJitter {
     /// Compares the last three round trips, if one of them has come down to the floor.
     pub fn add(&mut self, samples: &PollSamples, floor: Span) {
+        // Round trips that came down to a floor that was a queue show how that queue changed.
+        let (fell, jitter) = (self.longest_floor.saturating_sub(floor).as_secs_f64(), self.seconds(0.0));
+        if jitter > 0.0 && fell > jitter {
+            *self = Self::default();
+        }
         let Some([(from, one), (_, two), (to, three)]) = samples.last_three() else { return };
         let within = Span::from_secs_f64(WITHIN.0 * floor.as_secs_f64()).max(WITHIN.1);
         let differs = (one - 2.0 * two + three).abs() / 2.0;
-        let goes_on = (two - one) * (three - two) >= 0.0 && differs > 0.0;
-        if goes_on || to.since(from) >= within || one.min(two).min(three) - floor.as_secs_f64() > differs {
+        let (before, after) = (two - one, three - two);
+        let turns =
+            before * after < 0.0 && before.abs().min(after.abs()) >= CORNER * before.abs().max(after.abs());
+        let even = differs == 0.0;
+        if !(turns || even)
+            || to.since(from) >= within
+            || one.min(two).min(three) - floor.as_secs_f64() > differs
+        {
             return;
         }
+        self.longest_floor = self.longest_floor.max(floor);
         self.differ[self.count as usize % KEPT] = differs as f32;
         self.count = self.count.saturating_add(1);
         let kept = (self.count as usize).min(KEPT);
@@ -100,6 +116,9 @@ mod tests {
         let fills = (0..12).map(|n| 40.0 + f64::from(n * n) / 8.0);
         assert_eq!(after((0..5).flat_map(|_| fills.clone().chain(fills.clone().rev())), 10), 0.0);
         assert_eq!(after([52.0, 55.0, 51.0, 56.0].into_iter().cycle().take(60), 10), 0.0);
+        // A queue that filled and drained is even afterwards.
+        let once = [40.0, 40.0, 59.0, 84.0, 40.0, 40.1, 40.1, 40.2];
+        assert_eq!(after(once.into_iter().chain([40.3; 3]), 10), 0.0);
         // Between POLLs that are further apart a queue may have filled and drained.
         assert_eq!(after(jittered(), 12), 0.0);
         // Of two differences nothing is concluded.
