@@ -21,6 +21,8 @@ const LATER: f64 = 0.1;
 const SLOWER: f64 = 0.5;
 /// Part of a train whose loss tells that others came at the same time.
 const CROWDED: f64 = 0.25;
+/// Part of a train whose loss tells that a path of which nothing is known does not carry such trains.
+const NEARLY_ALL: f64 = 0.75;
 
 impl Delay {
     /// Notes that the packet of this number comes after a pause: if those before it lacked data, it begins the first train.
@@ -134,21 +136,33 @@ impl Delay {
         let waited = if short { answer.sent_at + self.floor.get().unwrap_or_default() } else { signals.now };
         let all =
             answer.next >= train.end || (answer.next == signals.next && !signals.busy) || waited >= until;
-        if all
-            && (signals.next < train.end
-                || self.samples.all_of(train.first + 1, train.end).is_some_and(|sample| !sample.full()))
-        {
-            // The application had too few data for a train: the next data are another. If all of it was sent in the end, the next one is
-            // twice as long, as in slow start, so that data that come little by little are not held up.
-            let longer = if signals.next < train.end { 1 } else { 2 };
-            return self.train_of(signals, longer * train.packets(), rate, self.rate);
-        }
         let result = match train.read(&self.samples) {
             TrainResult::Rate(rate) if self.opening.marked => TrainResult::Rate(rate / 2.0),
             result => result,
         };
         let packets = train.packets();
         let floor = self.floor.seconds();
+        let sent = train.end.min(signals.next) - train.first;
+        // A burst of losses may have been the end of one train, but not of two.
+        let nothing = self.opening.trains > 1 && result == TrainResult::Unsure(None);
+        if all && nothing && self.trial.lost > NEARLY_ALL * sent.max(1) as f64 {
+            // Nothing is known but that the path carries less: the rate doubles from these bytes in a round trip.
+            return self.ramp(signals, sent as f64 * self.mss / floor, None, STEPS.len() - 1);
+        }
+        if all
+            && (signals.next < train.end
+                || self.samples.all_of(train.first + 1, train.end).is_some_and(|sample| !sample.full()))
+        {
+            if signals.repeats >= self.opening.first_packets {
+                // The data have ended, and much of them was lost: more at this pace would be lost as well.
+                let rate = self.opening.first_packets as f64 * self.mss / floor;
+                return self.ramp(signals, rate, None, STEPS.len() - 1);
+            }
+            // The application had too few data for a train: the next data are another. If all of it was sent in the end, the next one is
+            // twice as long, as in slow start, so that data that come little by little are not held up.
+            let longer = if signals.next < train.end { 1 } else { 2 };
+            return self.train_of(signals, longer * train.packets(), rate, self.rate);
+        }
         // A longer train would give no better estimate once a train fills the path.
         let long = |rate: f64| packets as f64 * self.mss > rate * floor / 4.0;
         let late = train.begins + Span::from_secs_f64(train.leaves_in + floor * LATER);
