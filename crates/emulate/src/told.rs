@@ -61,7 +61,15 @@ mod tests {
             let packet = observe(&about).unwrap().packet;
             let version = if v6 { Version::V6 } else { Version::V4 };
             let (source, destination) = ([10, 0, 0, 9].into(), packet.ip.source);
-            let ip = Ip { version, source, destination, identification: 5, ttl: 64, ecn: Ecn::NotCapable };
+            let ip = Ip {
+                version,
+                source,
+                destination,
+                identification: 5,
+                ttl: 64,
+                ecn: Ecn::NotCapable,
+                may_fragment: false,
+            };
             let transport = Transport::TooLarge(TooLarge::quoting(&packet, 1300));
             let message = too_large(&Packet { ip, transport, payload_len: 0 }, &about);
             let (at, from, most) = if v6 { (48, 8, 1280) } else { (28, 12, 576) };

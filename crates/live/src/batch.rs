@@ -5,6 +5,7 @@
 //! Leaves out the sending.
 
 use crate::socket::Part;
+use skyhop_transport::stp::NetworkFields;
 use skyhop_wire::Ecn;
 use std::net::{IpAddr, SocketAddr};
 
@@ -40,14 +41,9 @@ impl Batch {
         self.add(to, from, start, (false, false));
     }
 
-    /// Adds the datagram written at the end of the buffer, with this ECN field.
-    pub fn push_with(&mut self, to: SocketAddr, from: Option<IpAddr>, start: usize, field: Ecn) {
-        self.add(to, from, start, (false, field == Ecn::Capable0));
-    }
-
-    /// Adds the datagram written at the end of the buffer, to be sent alone with this ECN field; it may be fragmented.
-    pub fn push_fragmentable(&mut self, to: SocketAddr, from: Option<IpAddr>, start: usize, field: Ecn) {
-        self.add(to, from, start, (true, field == Ecn::Capable0));
+    /// Adds the datagram written at the end of the buffer, to be sent with these fields of the network layer.
+    pub fn push_fields(&mut self, to: SocketAddr, from: Option<IpAddr>, start: usize, fields: NetworkFields) {
+        self.add(to, from, start, (fields.may_fragment, fields.ecn == Ecn::Capable0));
     }
 
     fn add(

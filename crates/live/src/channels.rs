@@ -186,19 +186,14 @@ impl PeerChannels {
     ) -> TurnEnd {
         for _ in 0..TURN {
             let Some(packet) = conn.poll_transmit(now) else { return TurnEnd::Rest };
-            let field = conn.machine.ecn_field(&packet);
+            let fields = conn.machine.network_fields(&packet);
             let start = batch.buffer.len();
-            let fragments = packet.data.is_some() && packet.wire_len() > conn.machine.packet_size() as usize;
             if !self.write(channel, &packet, &mut batch.buffer) {
                 return TurnEnd::Stranded;
             }
             conn.path.sent(batch.buffer.len() - start);
             let (to, from) = conn.path.addresses();
-            if fragments {
-                batch.push_fragmentable(to, from, start, field);
-            } else {
-                batch.push_with(to, from, start, field);
-            }
+            batch.push_fields(to, from, start, fields);
         }
         conn.take_events();
         TurnEnd::Spent

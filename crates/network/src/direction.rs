@@ -177,6 +177,7 @@ impl LinkDirection {
             mtu,
             black_hole: self.black_hole,
             too_large: 0,
+            fragmented: 0,
             rate: self.rate,
             queue_limit: self.queue.limit().at(self.rate),
         }

@@ -9,7 +9,7 @@ use crate::beside::Inside;
 use crate::compression::{HeaderRequest, REQUEST_B, WHOLE_B};
 use crate::frame::{Delivery, Frame};
 use crate::links::Links;
-use crate::mtu::message;
+use crate::mtu::{in_fragments, message};
 use crate::network::Network;
 use crate::packets::Packets;
 use crate::pinned::{Pinned, PinnedStep, StepOver};
@@ -226,6 +226,7 @@ impl Network {
             identification: 0,
             ttl: 1,
             ecn: Ecn::NotCapable,
+            may_fragment: false,
         };
         let packet = Packet { ip, transport: Transport::Other(0), payload_len: 0 };
         let id = self.packets.begin(Frame::new(route, false, [0, 0], now, packet), None);
@@ -431,13 +432,18 @@ impl Network {
         if frame.hop == 0 && route.counted[frame.backward as usize] {
             accounts[route.account as usize].bytes[frame.backward as usize] += u64::from(whole);
         }
+        let mut sent = whole;
         if route.narrow && whole > wire.mtu {
-            // No error is sent about an error, so that this ends.
-            let (message, router) = self.too_large(id, next)?;
-            return self.forward(now, agenda, message, router);
+            if !frame.packet.ip.may_fragment {
+                // No error is sent about an error, so that this ends.
+                let (message, router) = self.too_large(id, next)?;
+                return self.forward(now, agenda, message, router);
+            }
+            wire.fragmented += 1;
+            sent = in_fragments(&frame.packet, wire.mtu);
         }
         let compressed = wire.compression.as_ref().and_then(|c| c.compressed_len(&frame.packet));
-        let size = wire.framed(compressed.unwrap_or(whole));
+        let size = wire.framed(compressed.unwrap_or(sent));
         let label = match wire.link.reads_labels() {
             true => frame.label(route.account, route.priority),
             false => Label::default(),

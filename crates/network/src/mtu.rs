@@ -1,9 +1,10 @@
-//! Packets larger than the next link's MTU: they are dropped, and an ICMP error is sent to the sender.
+//! Packets larger than the next link's MTU: they are dropped, and an ICMP error is sent to the sender, or they cross in fragments.
 //!
 //! Follows RFC 1191 §4 and RFC 4443 §3.2: the router's error has the next link's MTU and quotes the packet; RFC 1122 §3.2.2: no
-//! error about an error.
-//! Differs: every packet has "don't fragment"; the error returns along the flow's route, in the other direction.
-//! Leaves out fragments, and rate limits on errors.
+//! error about an error; RFC 791 §3.2 and RFC 8200 §4.5 for the sizes of fragments.
+//! Differs: the error returns along the flow's route, in the other direction; the fragments of a packet are one train on the narrow
+//! link, which is lost or arrives whole, and behind it the packet is whole again.
+//! Leaves out rate limits on errors.
 
 use crate::address::address;
 use crate::links::Links;
@@ -13,13 +14,28 @@ use crate::space::Space;
 use crate::wire::Wire;
 use skyhop_topology::NodeId;
 use skyhop_units::Rate;
-use skyhop_wire::{Ecn, Ip, Packet, TooLarge, Transport};
+use skyhop_wire::{Ecn, Ip, Packet, TooLarge, Transport, Version};
 
-/// Warnings about packets that were too large.
+/// Bytes on a link of `mtu` of a packet that crosses it in fragments, each with a header of its own, behind which all but the last
+/// carry a multiple of eight bytes.
+#[inline(never)]
+pub(crate) fn in_fragments(packet: &Packet, mtu: u32) -> u32 {
+    let (header, each) = match packet.ip.version {
+        Version::V4 => (20, 20),
+        Version::V6 => (40, 48),
+    };
+    let data = packet.wire_len() - header;
+    data + data.div_ceil((mtu.saturating_sub(each) & !7).max(8)) * each
+}
+
+/// Warnings about packets that were too large, and about those in fragments.
 pub(crate) fn warnings(links: &Links) -> impl Iterator<Item = String> {
-    links.names.iter().zip(links.wires.chunks(2)).filter_map(|(name, both)| {
-        let dropped: u64 = both.iter().map(|wire| wire.too_large).sum();
-        (dropped > 0).then(|| format!("link {name}: {dropped} packets were larger than its mtu"))
+    links.names.iter().zip(links.wires.chunks(2)).flat_map(|(name, both)| {
+        let count = |of: fn(&Wire) -> u64| both.iter().map(of).sum::<u64>();
+        let (dropped, cut) = (count(|wire| wire.too_large), count(|wire| wire.fragmented));
+        let told = (dropped > 0).then(|| format!("link {name}: {dropped} packets were larger than its mtu"));
+        told.into_iter()
+            .chain((cut > 0).then(|| format!("link {name}: {cut} packets crossed it in fragments")))
     })
 }
 
@@ -32,6 +48,7 @@ pub(crate) fn message(router: NodeId, mtu: u32, packet: &Packet) -> Packet {
         identification: packet.ip.identification,
         ttl: 64,
         ecn: Ecn::NotCapable,
+        may_fragment: false,
     };
     let next_hop_mtu = u16::try_from(mtu).unwrap_or(u16::MAX);
     Packet { ip, transport: Transport::TooLarge(TooLarge::quoting(packet, next_hop_mtu)), payload_len: 0 }
@@ -93,5 +110,34 @@ pub(crate) fn is_narrow(way: &Way, links: &Links, largest: u32, knows_own: bool)
                 .any(|backward| least < own(backward).map_or(largest, |own| own.min(largest)))
         }
         Way::Space(_) | Way::Pinned(_) => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use skyhop_wire::Udp;
+
+    #[test]
+    fn each_fragment_has_a_header_and_a_multiple_of_eight_bytes() {
+        let size = |version, payload_len, mtu| {
+            let ends = [1, 2].map(address);
+            let ip = Ip {
+                version,
+                source: ends[0],
+                destination: ends[1],
+                identification: 1,
+                ttl: 64,
+                ecn: Ecn::NotCapable,
+                may_fragment: true,
+            };
+            let transport = Transport::Udp(Udp { source_port: 7, destination_port: 7 });
+            in_fragments(&Packet { ip, transport, payload_len }, mtu)
+        };
+        // RFC 791 §3.2: 552 bytes of data cross 576, so that 1208 take three fragments, and 1104 two.
+        assert_eq!(size(Version::V4, 1200, 576), 1208 + 3 * 20);
+        assert_eq!(size(Version::V4, 1096, 576), 1104 + 2 * 20);
+        // RFC 8200 §4.5: a header of 40 bytes and one of 8 for the fragment.
+        assert_eq!(size(Version::V6, 1400, 1280), 1408 + 2 * 48);
     }
 }

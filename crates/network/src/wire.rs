@@ -30,6 +30,8 @@ pub(crate) struct Wire {
     pub black_hole: bool,
     /// Number of packets dropped because they were larger than the MTU.
     pub too_large: u64,
+    /// Number of packets that crossed in fragments.
+    pub fragmented: u64,
     /// Rate, and capacity of the queue, by the scenario.
     pub rate: Rate,
     pub queue_limit: Amount,

@@ -71,6 +71,7 @@ fn datagram(size: u32, number: u32) -> Packet {
         identification: number as u16,
         ttl: 64,
         ecn: Ecn::NotCapable,
+        may_fragment: false,
     };
     let transport = Transport::Udp(Udp { source_port: 7, destination_port: 7 });
     Packet { ip, transport, payload_len: size - HEADERS }

@@ -385,8 +385,8 @@ impl AssociationState {
         let ends = self.ends.as_mut()?;
         ends.iter_mut().enumerate().find_map(|(side, end)| {
             let packet = end.trunk.poll_transmit(now)?;
-            let field = end.trunk.ecn_field(&packet);
-            let outside = end.envelope.wrap(&packet, field);
+            let fields = end.trunk.network_fields(&packet);
+            let outside = end.envelope.wrap(&packet, fields);
             Some((side, packet, outside))
         })
     }

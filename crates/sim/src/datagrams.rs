@@ -78,6 +78,7 @@ impl DatagramFlow {
                 identification,
                 ttl: 64,
                 ecn: Ecn::NotCapable,
+                may_fragment: false,
             },
             transport: Transport::Udp(Udp {
                 source_port: source.port(),

@@ -36,6 +36,7 @@ impl Pinging {
                 identification: sequence,
                 ttl: 64,
                 ecn: Ecn::NotCapable,
+                may_fragment: false,
             },
             transport: Transport::Icmp(Echo { reply, identifier: self.identifier, sequence }),
             payload_len: self.ping.size,

@@ -489,8 +489,8 @@ impl Hosts {
                 FlowEndpoint::Stp(stp) => {
                     let StpEnd::Alone(stp) = &mut **stp else { return HostAct::Share };
                     if let Some(packet) = stp.machine.poll_transmit(now) {
-                        let field = stp.machine.ecn_field(&packet);
-                        let outside = stp.envelope.wrap(&packet, field);
+                        let fields = stp.machine.network_fields(&packet);
+                        let outside = stp.envelope.wrap(&packet, fields);
                         let frame = Frame::new(route, backward, id.numbers(), now, outside);
                         match schedule.send(network, frame, Some(Inside::Connection(packet))) {
                             Some(delivery) => return HostAct::Deliver(delivery),
@@ -560,10 +560,10 @@ impl Hosts {
                     None => continue,
                 }
             }
-            if let Some((side, packet, field)) = splice.poll_transmit_stp(now)
+            if let Some((side, packet, fields)) = splice.poll_transmit_stp(now)
                 && let Some(envelope) = &mut joint.envelopes[side as usize]
             {
-                let outside = envelope.wrap(&packet, field);
+                let outside = envelope.wrap(&packet, fields);
                 match schedule.send(network, frame(side, outside), Some(Inside::Connection(packet))) {
                     Some(delivery) => return HostAct::Deliver(delivery),
                     None => continue,

@@ -8,11 +8,11 @@ use crate::stream::StreamEnd;
 use crate::told::{Event, SentCounts, event};
 use skyhop_scenario::StpOver;
 use skyhop_traffic::End;
-use skyhop_transport::stp::{Config, Connection, Ends, PayloadLength};
+use skyhop_transport::stp::{Config, Connection, Ends, NetworkFields, PayloadLength};
 use skyhop_transport::tcp::RttSamples;
 use skyhop_units::Time;
 use skyhop_wire::stp::Contents;
-use skyhop_wire::{Ecn, Ip, Packet, Transport, Udp, Version, stp};
+use skyhop_wire::{Ip, Packet, Transport, Udp, Version, stp};
 use std::net::SocketAddrV4;
 
 /// The protocol that carries STP's packets, and the network layer beneath it.
@@ -36,7 +36,7 @@ impl Envelope {
         Self { carrier, local, remote, identification: 0 }
     }
 
-    pub fn wrap<P: Contents>(&mut self, packet: &stp::Packet<P>, ecn: Ecn) -> Packet {
+    pub fn wrap<P: Contents>(&mut self, packet: &stp::Packet<P>, fields: NetworkFields) -> Packet {
         self.identification = self.identification.wrapping_add(1);
         let inside = packet.wire_len() as u32;
         Packet {
@@ -46,7 +46,8 @@ impl Envelope {
                 destination: *self.remote.ip(),
                 identification: self.identification,
                 ttl: 64,
-                ecn,
+                ecn: fields.ecn,
+                may_fragment: fields.may_fragment,
             },
             transport: match self.carrier.over {
                 StpOver::Udp | StpOver::SealedUdp => Transport::Udp(Udp {

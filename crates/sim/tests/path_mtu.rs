@@ -152,6 +152,28 @@ fn who_ignores_messages_gets_nothing_through_and_is_told() {
     assert!(warning.ends_with(" packets were larger than its mtu"), "{warning}");
 }
 
+/// docs/stp.md §6.4: data first sent in larger packets are sent again in fragments, later ones in smaller packets.
+#[test]
+fn stp_crosses_a_link_narrower_than_its_first_packets() {
+    for mtu in [1228, 1000, 576] {
+        let fits = mtu == 1228;
+        for more in ["", "mtu_black_hole = true"] {
+            let tunnel = format!("mtu = \"{mtu} B\"\n{more}");
+            let flow = "transport = { kind = \"stp\" }\ntraffic = { kind = \"bulk\", size = \"1 MB\" }";
+            let result = run(&load(&tunnel, flow));
+            let FlowKind::Transfer(transfer) = &result.flows[0].kind else { panic!("not a transfer") };
+            println!("{mtu} {more}: {:?} s, {:?}", transfer.completed_s, result.warnings);
+            assert_eq!(transfer.bytes_delivered, 1_000_000);
+            assert!(transfer.completed_s.is_some_and(|at| at < 17.0), "{transfer:?}");
+            let cut = result.warnings.iter().find_map(|warning| {
+                warning.strip_prefix("link tunnel: ")?.strip_suffix(" packets crossed it in fragments")
+            });
+            let cut: u64 = cut.map_or(0, |number| number.parse().unwrap());
+            assert!(if fits { cut == 0 } else { (10..700).contains(&cut) }, "{cut} in fragments");
+        }
+    }
+}
+
 #[test]
 fn a_lost_message_is_asked_for_again_by_the_timer() {
     // The tunnel's router answers over a satellite that loses every packet on the return path for a while after the handshake.

@@ -9,7 +9,7 @@ use crate::answers::Answers;
 use crate::config::{Close, Config, Protocol, ServerOpening, Side};
 use crate::leg::Leg;
 use skyhop_chance::Stream;
-use skyhop_transport::stp::{self, Ends, Packet as StpPacket, PayloadLength};
+use skyhop_transport::stp::{self, Ends, NetworkFields, Packet as StpPacket, PayloadLength};
 use skyhop_transport::tcp::{self, Connection, LossRecovery};
 use skyhop_units::Time;
 use skyhop_wire::stp::{UDP_PORT, kind};
@@ -258,14 +258,17 @@ impl Splice {
         None
     }
 
-    /// The next packet to send on a side that uses STP, the side, and the packet's ECN field; `None` if there is none.
-    pub fn poll_transmit_stp(&mut self, now: Time) -> Option<(Side, StpPacket<PayloadLength>, Ecn)> {
+    /// The next packet to send on a side that uses STP, the side, and the packet's fields of the network layer; `None` if there is none.
+    pub fn poll_transmit_stp(
+        &mut self,
+        now: Time,
+    ) -> Option<(Side, StpPacket<PayloadLength>, NetworkFields)> {
         for side in Side::BOTH {
             let Some(Leg::Stp(leg)) = &mut self.legs[side as usize] else { continue };
             if let Some(packet) = leg.poll_transmit(now) {
-                let field = leg.ecn_field(&packet);
+                let fields = leg.network_fields(&packet);
                 self.watch(now, side);
-                return Some((side, packet, field));
+                return Some((side, packet, fields));
             }
         }
         None

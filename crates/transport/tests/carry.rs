@@ -381,6 +381,7 @@ fn server() -> (Carry, impl Fn(i64, &[u8], Flags) -> Vec<u8>) {
             identification: 1,
             ttl: 64,
             ecn: skyhop_wire::Ecn::NotCapable,
+            may_fragment: false,
         },
         transport: Transport::Tcp(TcpHeader::default()),
         payload_len: 0,

@@ -281,6 +281,7 @@ fn only_what_is_outstanding_can_have_been_too_large() {
         identification: 1,
         ttl: 60,
         ecn: Ecn::NotCapable,
+        may_fragment: false,
     };
     let lie = |ip: Ip, tcp: TcpHeader, mtu: u16| {
         let quoted = Packet { ip, transport: Transport::Tcp(tcp), payload_len: 1460 };

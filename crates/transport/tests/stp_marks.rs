@@ -58,7 +58,7 @@ impl<F: FnMut(u64, Ecn) -> Ecn, C: FnMut(MarkCounts) -> MarkCounts> Path<F, C> {
     fn drain(&mut self) {
         for side in 0..2 {
             while let Some(mut packet) = self.ends[side].poll_transmit(self.now) {
-                let mut field = self.ends[side].ecn_field(&packet);
+                let mut field = self.ends[side].network_fields(&packet).ecn;
                 assert!(field == Ecn::NotCapable || packet.data.is_some(), "only SDs are ECN-capable");
                 let mut at = self.now;
                 if side == 0 {

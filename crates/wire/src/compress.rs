@@ -140,6 +140,7 @@ mod tests {
                 identification,
                 ttl: 64,
                 ecn: Ecn::NotCapable,
+                may_fragment: false,
             },
             transport: Transport::Tcp(TcpHeader {
                 source_port: port,

@@ -128,7 +128,7 @@ fn v4_header(ip: &Ip, protocol: IpNumber, length: u16) -> Ipv4Header {
     let mut header = Ipv4Header::new(length, ip.ttl, protocol, source, destination).unwrap_or_default();
     header.identification = ip.identification;
     header.ecn = IpEcn::from(ip.ecn);
-    header.dont_fragment = true;
+    header.dont_fragment = !ip.may_fragment;
     header.header_checksum = header.calc_header_checksum();
     header
 }

@@ -82,6 +82,7 @@ fn of_v4(bytes: &[u8]) -> Result<(Packet, u32), ParseError> {
         identification: u16::from_be_bytes([header[4], header[5]]),
         ttl: header[8],
         ecn: ecn(header[1]),
+        may_fragment: header[6] & 0x40 == 0,
     };
     let body = (!fragment).then(|| &bytes[header_len..total]);
     Ok((packet(ip, protocol, body, total), hash(&[&source, &destination, &[protocol], ports])))
@@ -106,6 +107,7 @@ fn of_v6(bytes: &[u8]) -> Result<(Packet, u32), ParseError> {
         identification: 0,
         ttl: header[7],
         ecn: ecn(header[0] << 4 | header[1] >> 4),
+        may_fragment: false,
     };
     let packet = packet(ip, protocol, Some(&bytes[40..total]), total);
     Ok((packet, hash(&[&source, &destination, &[protocol], apart])))

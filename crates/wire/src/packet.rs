@@ -64,6 +64,8 @@ pub struct Ip {
     pub ttl: u8,
     /// Explicit congestion notification.
     pub ecn: Ecn,
+    /// True without the bit "don't fragment" (RFC 791 §3.1); of IPv6, if the sender fragments to what every path carries.
+    pub may_fragment: bool,
 }
 
 /// An echo request or reply of ICMP or ICMPv6.

@@ -219,6 +219,7 @@ fn v4(header: &Ipv4Header) -> Ip {
         identification: header.identification,
         ttl: header.time_to_live,
         ecn: ecn(header.ecn.value()),
+        may_fragment: !header.dont_fragment,
     }
 }
 
@@ -234,6 +235,7 @@ fn v6(header: &Ipv6Header, address: fn([u8; 16]) -> Option<Ipv4Addr>) -> Result<
         identification: 0,
         ttl: header.hop_limit,
         ecn: ecn(header.traffic_class),
+        may_fragment: false,
     })
 }
 
@@ -277,6 +279,7 @@ mod tests {
                 identification: 7,
                 ttl: 64,
                 ecn: Ecn::NotCapable,
+                may_fragment: false,
             },
             transport: Transport::Tcp(TcpHeader {
                 source_port: 49_152,

@@ -370,7 +370,7 @@ impl Engine {
                 self.rest(now, id);
                 return false;
             };
-            let field = link.trunk.ecn_field(&packet);
+            let fields = link.trunk.network_fields(&packet);
             let start = batch.buffer.len();
             batch.buffer.resize(start + HEADER_LEN, 0);
             emit(&packet, &mut batch.buffer);
@@ -382,7 +382,7 @@ impl Engine {
             let bytes = batch.buffer.len() - start;
             link.traffic.sent(bytes as u64);
             self.shared.sent(now, bytes + headers(association.peer) as usize);
-            batch.push_with(association.peer, link.reply_from, start, field);
+            batch.push_fields(association.peer, link.reply_from, start, fields);
         }
         self.settle(id);
         true

@@ -25,6 +25,16 @@ use skyhop_wire::stp::{
     Begin, Contents, Control, Features, Packet, Payload, Reason, SEQUENCE_MASK, expand, kind,
 };
 
+/// Fields of the network layer of an outgoing packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NetworkFields {
+    /// Explicit congestion notification.
+    pub ecn: Ecn,
+    /// True of data that were first sent in a larger packet than the path is known to carry, and of long answers by an end whose data have
+    /// not shown what it carries: IP is to fragment it where it must.
+    pub may_fragment: bool,
+}
+
 /// One end of a connection: a path of numbered packets, and their contents.
 #[derive(Debug)]
 pub struct Connection<P, S = WrittenData<P>> {
@@ -220,15 +230,18 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
     pub fn srtt(&self) -> Option<skyhop_units::Span> {
         self.timers.srtt()
     }
-    /// Largest packet size known to pass, STP's header included, bytes. Data first sent in a larger packet keep its size, and IP
-    /// may have to fragment it; a padded POLL is never fragmented.
+    /// Largest packet size known to pass, STP's header included, bytes. Data first sent in a larger packet keep its size.
     pub fn packet_size(&self) -> u32 {
         self.mtu.size
     }
-    /// The ECN field with which a packet from [`Connection::poll_transmit`] is to be sent.
-    pub fn ecn_field(&self, packet: &Packet<P>) -> Ecn {
-        let sends = packet.data.is_some() && self.is_ecn_capable();
-        if sends { Ecn::Capable0 } else { Ecn::NotCapable }
+    /// The fields of the network layer with which a packet from [`Connection::poll_transmit`] is to be sent.
+    pub fn network_fields(&self, packet: &Packet<P>) -> NetworkFields {
+        let data = packet.data.is_some();
+        let probes = packet.control.as_ref().is_some_and(|control| control.padding > 0);
+        NetworkFields {
+            ecn: if data && self.is_ecn_capable() { Ecn::Capable0 } else { Ecn::NotCapable },
+            may_fragment: !probes && packet.wire_len() > self.mtu.whole(data),
+        }
     }
     /// Returns true if queues may mark this end's packets.
     pub fn is_ecn_capable(&self) -> bool {

@@ -38,7 +38,7 @@ mod transmit;
 mod trunk;
 
 pub use config::{Config, Congestion, SavedRate};
-pub use connection::Connection;
+pub use connection::{Connection, NetworkFields};
 pub use events::Event;
 pub use opening::Ends;
 pub use sender::Stats;

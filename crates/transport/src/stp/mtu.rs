@@ -14,7 +14,8 @@ use skyhop_wire::stp::{HEADER_LEN, Stat};
 const TRIES: u8 = 3;
 /// Accuracy of the search, bytes.
 const STEP: u32 = 20;
-/// Number of successive reports that large packets are missing again and none has arrived, which mean that the MTU has decreased.
+/// Number of successive reports that large packets are missing again and none has arrived, which mean that the MTU has decreased; if
+/// some had arrived before.
 const MISSES: u8 = 3;
 /// Packet size that nearly every path carries (RFC 8899 §5.1.2), and the smallest size tried below it.
 const BASE: u32 = 1200;
@@ -41,6 +42,8 @@ pub(super) struct Mtu {
     /// Number of successive reports that packets of so many bytes are missing again, and none as large has arrived.
     misses: u8,
     missed: usize,
+    /// Largest number of bytes that has arrived in a packet.
+    arrived: usize,
 }
 
 impl Mtu {
@@ -57,6 +60,7 @@ impl Mtu {
             ruled: false,
             misses: 0,
             missed: 0,
+            arrived: 0,
         }
     }
 
@@ -110,6 +114,7 @@ impl Mtu {
 
     /// Handles a list's report on large packets. Returns true if smaller ones are to be sent from now on.
     pub fn on_feedback(&mut self, now: Time, largest: &Largest) -> bool {
+        self.arrived = self.arrived.max(largest.arrived);
         if largest.missed_again > largest.arrived {
             self.misses = self.misses.saturating_add(1);
             self.missed = largest.missed_again;
@@ -117,16 +122,29 @@ impl Mtu {
             self.misses = 0;
         }
         let failed = (self.missed + HEADER_LEN) as u32;
-        if self.misses < MISSES || failed <= LEAST {
+        // The first size is only assumed to pass: one list is enough if nothing as large has ever arrived.
+        let known = self.missed <= self.arrived;
+        if self.misses < if known { MISSES } else { 1 } || failed <= LEAST {
             return false;
         }
-        let size = if failed > BASE { BASE } else { (failed / 2).max(LEAST) }.min(self.size);
+        let size = match known {
+            true if failed > BASE => BASE,
+            true => (failed / 2).max(LEAST),
+            false => LEAST,
+        };
+        let size = size.min(self.size);
         let above = if failed - size <= STEP { size + 1 } else { failed.max(size + 1) };
         let tried = self.size;
         (self.size, self.above, self.raise_at) = (size, above, Some(now + RAISE));
         (self.probe, self.tries, self.ruled) = (None, 0, true);
         (self.misses, self.missed) = (0, 0);
+        self.arrived = self.arrived.min(self.max_payload());
         size < tried
+    }
+
+    /// Largest packet with data, or without, that is never to be fragmented, bytes.
+    pub fn whole(&self, data: bool) -> usize {
+        if data { self.size as usize } else { (self.arrived + HEADER_LEN).max(LEAST as usize) }
     }
 
     /// Bytes behind the header in a packet of the largest size known to pass.
@@ -181,6 +199,17 @@ mod tests {
         assert_eq!(mtu.max_payload(), 1);
     }
 
+    /// docs/stp.md §6.4: of the first size one list is enough, and the search begins with the smallest.
+    #[test]
+    fn a_path_may_be_narrow_from_the_start() {
+        let mut mtu = Mtu::new(&Config { base_size: 1252, packet_size: 1472, ..Config::default() });
+        assert!(!mtu.on_feedback(Time::ZERO, &Largest { arrived: 0, missed_again: 0 }));
+        assert!(mtu.on_feedback(Time::ZERO, &Largest { arrived: 300, missed_again: 1240 }));
+        assert_eq!(mtu.size, LEAST);
+        let size = found(&mut mtu, Time::ZERO, 1000);
+        assert!((980..=1000).contains(&size), "{size}");
+    }
+
     /// docs/stp.md §6.4: after three lists that miss large packets again the size falls; after a minute larger ones are probed
     /// again.
     #[test]
@@ -191,7 +220,7 @@ mod tests {
             (Largest { arrived: 300, missed_again: 1460 }, Largest { arrived: 1460, missed_again: 0 });
         let at = |s| Time::ZERO + Span::from_secs(s);
         // A large packet that arrives in between is evidence against a smaller MTU.
-        for list in [missed, missed, arrives, missed, missed] {
+        for list in [arrives, missed, missed, arrives, missed, missed] {
             assert!(!mtu.on_feedback(at(1), &list));
         }
         assert!(mtu.on_feedback(at(1), &missed));

@@ -467,7 +467,10 @@ impl<P: Contents, S: Source<P>> PathSender<P, S> {
             self.reordering.count_late();
         }
         feedback.acked += data.len() as u64;
-        feedback.largest.arrived = feedback.largest.arrived.max(data.len());
+        // What is larger than the path is known to carry may have come in fragments.
+        if data.len() <= self.max_payload {
+            feedback.largest.arrived = feedback.largest.arrived.max(data.len());
+        }
         if std::mem::take(&mut slot.queued) {
             self.retransmit.remove(&number);
         } else {
@@ -502,7 +505,7 @@ impl<P: Contents, S: Source<P>> PathSender<P, S> {
         feedback.lost += data.len() as u64;
         let on_trial = slot.sent == 1 && number >= self.trial;
         feedback.lost_on_trial += if on_trial { data.len() as u64 } else { 0 };
-        if slot.sent > 1 {
+        if slot.sent > 1 && data.len() <= self.max_payload {
             feedback.largest.missed_again = feedback.largest.missed_again.max(data.len());
         }
         feedback.lost_number = feedback.lost_number.max(Some(number));

@@ -42,6 +42,7 @@ impl SocketPair {
             identification: self.identification,
             ttl: 64,
             ecn: Ecn::NotCapable,
+            may_fragment: false,
         };
         Packet { ip, transport: Transport::Tcp(header), payload_len }
     }

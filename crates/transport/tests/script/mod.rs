@@ -149,6 +149,7 @@ impl Script {
             identification: 0,
             ttl: 64,
             ecn: Ecn::NotCapable,
+            may_fragment: false,
         };
         self.end.handle_packet(self.now, &Packet { ip, transport: Transport::Tcp(header), payload_len });
         self.drain()

@@ -402,9 +402,9 @@ impl<P: Payload> Trunk<P> {
         self.events.pop_front()
     }
 
-    /// The ECN field with which a packet from [`Trunk::poll_transmit`] is to be sent.
-    pub fn ecn_field(&self, packet: &Packet<Frames<P>>) -> Ecn {
-        self.path.ecn_field(packet)
+    /// The fields of the network layer with which a packet from [`Trunk::poll_transmit`] is to be sent.
+    pub fn network_fields(&self, packet: &Packet<Frames<P>>) -> super::NetworkFields {
+        self.path.network_fields(packet)
     }
 
     /// Returns true if queues may mark this end's packets.
