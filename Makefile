@@ -3,7 +3,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help tools build demo test tests-built test-rust test-hosts test-simulated test-others test-python wheel test-programs check bench bench-instructions bench-emulate bench-gateway bench-transports bench-beside compare stp-tails stp-promises papers papers-gallery papers-mutate papers-seeds site properties fuzz mutants schema clean
+.PHONY: help tools build demo test tests-built test-rust test-hosts test-simulated test-others test-python wheel test-programs check bench bench-instructions bench-emulate bench-gateway bench-transports bench-beside compare stp-tails stp-random-paths stp-promises papers papers-gallery papers-mutate papers-seeds site properties fuzz mutants schema clean
 
 CARGO := cargo
 SKYHOP := target/release/skyhop
@@ -91,6 +91,9 @@ bench: build  ## Packets and runs per CPU second beside ns-2's, a long fat pipe,
 
 stp-tails: tools  ## STP's worst of 1,000 seeds at 100 Mbit/s for each loss and round trip, of 100 elsewhere; about an hour of processor time
 	$(CARGO) run --release --locked -q -p skyhop-sim --example stp_tails -- tails 1000
+
+stp-random-paths: tools  ## STP beside CUBIC and BBR over 800 random paths; ten minutes of processor time
+	$(CARGO) run --release --locked -q -p skyhop-sim --example random_paths -- 0 800
 
 stp-promises: tools  ## STP with promised rates that are wrong, 108 rows; seconds of processor time
 	$(CARGO) run --release --locked -q -p skyhop-sim --example stp_tails -- promised
