@@ -174,6 +174,28 @@ fn stp_crosses_a_link_narrower_than_its_first_packets() {
     }
 }
 
+/// docs/stp.md §6.4: a list of many gaps that is longer than the path's MTU crosses in fragments. While none did, transfers stood still.
+#[test]
+fn long_answers_of_stp_cross_a_narrow_link() {
+    let text = "duration = \"60 s\"\n[links.l]\nrate = \"100 Mbit/s\"\ndelay = \"17 ms\"\nmtu = \"773 B\"\n\
+                queue = { kind = \"drop-tail\", limit = \"45 kB\" }\n\
+                loss = { kind = \"gilbert-elliott\", good = \"630 ms\", bad = \"22 ms\" }\n\
+                [[flows]]\npath = [\"server\", \"l\", \"user\"]\ntransport = { kind = \"stp\" }\n\
+                traffic = { kind = \"bulk\", size = \"50 MB\" }\n";
+    let loaded = skyhop_scenario::parse(text.as_bytes(), "answers.toml", &[]).unwrap();
+    for seed in 1..9 {
+        let mut simulation = Simulation::new(&loaded.scenario, &loaded.files, seed).unwrap();
+        while simulation.step() {}
+        let result = simulation.finish();
+        let FlowKind::Transfer(transfer) = &result.flows[0].kind else { panic!("not a transfer") };
+        println!("seed {seed}: {:?} s", transfer.completed_s);
+        assert!(
+            transfer.completed_s.is_some_and(|at| (4.0..15.0).contains(&at)),
+            "seed {seed}: {transfer:?}"
+        );
+    }
+}
+
 #[test]
 fn a_lost_message_is_asked_for_again_by_the_timer() {
     // The tunnel's router answers over a satellite that loses every packet on the return path for a while after the handshake.
