@@ -112,7 +112,7 @@ fn queue(draw: &mut Draw, product: f64) -> String {
     }
 }
 
-/// What the channel does to single packets, there and back.
+/// Losses, jitter, reordering, copies and an MTU, there and back.
 fn channel(draw: &mut Draw, rtt_ms: f64, link: &mut String, back: &mut String) {
     if draw.one_in(2.0) {
         let loss = if draw.one_in(3.0) {

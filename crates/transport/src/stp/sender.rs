@@ -467,7 +467,7 @@ impl<P: Contents, S: Source<P>> PathSender<P, S> {
             self.reordering.count_late();
         }
         feedback.acked += data.len() as u64;
-        // What is larger than the path is known to carry may have come in fragments.
+        // Packets larger than the path is known to carry may have come in fragments.
         if data.len() <= self.max_payload {
             feedback.largest.arrived = feedback.largest.arrived.max(data.len());
         }
