@@ -1,4 +1,4 @@
-"""The simulator beside this machine's kernel: sixteen paths, three TCPs and STP, as `skyhop compare` has them.
+"""The simulator beside this machine's kernel: seventeen paths, three TCPs and STP, as `skyhop compare` has them.
 
 Writes docs/fidelity.md and docs/fidelity.csv. It takes three quarters of an hour with the buffers of one kind; root, or user
 namespaces. Rows that are not measured again stay as they are, each with its date.

@@ -119,3 +119,27 @@ fn a_report_of_each_repeat_takes_a_recovery_back() {
     s.sack(4, &[(0, 1)]);
     assert_eq!((s.end.stats().undone, s.end.ssthresh()), (0, Some(7_000)));
 }
+
+/// Linux (`tcp_dsack_seen`): where the peer reports more duplicates than there were retransmissions, the network has duplicated segments.
+#[test]
+fn duplicates_of_the_network_take_no_recovery_back() {
+    for by_network in [false, true] {
+        let mut s = Script::with(undoing(true));
+        assert_eq!(s.send(60), segments(0..10));
+        s.now += Span::from_millis(100);
+        if by_network {
+            s.sack(1, &[(0, 1)]);
+        } else {
+            s.ack(1);
+        }
+        s.sack(1, &[(2, 3)]);
+        s.sack(1, &[(2, 4)]);
+        assert_eq!(s.sack(1, &[(2, 5)]), [1]);
+        let (ssthresh, cwnd) = (s.end.ssthresh(), s.end.cwnd());
+        assert!(ssthresh.is_some());
+        s.sack(1, &[(3, 4), (2, 5)]);
+        let undone = s.end.stats().undone;
+        assert_eq!(undone, !by_network as u64, "one report for one retransmission may be of its copy");
+        assert_eq!((s.end.ssthresh() == ssthresh, s.end.cwnd() <= cwnd), (by_network, by_network));
+    }
+}

@@ -557,28 +557,27 @@ impl Connection {
         true
     }
 
-    /// Handles the SACK blocks. Returns true if the first reports a duplicate (RFC 2883 §4): it lies below the acknowledgment, or
-    /// within the second.
+    /// Handles the SACK blocks. Returns true if the first reports a duplicate (RFC 2883 §4), as it lies below the acknowledgment, or
+    /// within the second, and a retransmission may be the cause.
     fn take_blocks(&mut self, now: Time, tcp: &TcpHeader, ack: u64) -> bool {
         let blocks = tcp.sack.as_slice();
         let una = self.sender.clock.snd_una();
         let place =
             |&(left, right): &(u32, u32)| Some((expand(self.iss, left, una)?, expand(self.iss, right, una)?));
-        let (mut dsack, mut range) = (false, (0, 0));
-        if let Some((left, right)) = blocks.first().and_then(place) {
-            range = (left, right);
+        let duplicate = blocks.first().and_then(place).filter(|&(left, right)| {
             let within = blocks.get(1).and_then(place).is_some_and(|(l, r)| l <= left && right <= r);
-            dsack = left < right && (right <= ack || within);
-        }
-        if dsack && self.agreed.sack {
-            self.sender.clock.duplicate_reported(range.0, range.1);
-        }
-        for block in &blocks[dsack as usize..] {
+            left < right && (right <= ack || within)
+        });
+        let repeated = match duplicate {
+            Some((left, right)) if self.agreed.sack => self.sender.duplicate_reported(left, right),
+            _ => duplicate.is_some(),
+        };
+        for block in &blocks[duplicate.is_some() as usize..] {
             if let Some((left, right)) = place(block) {
                 self.sender.clock.selectively_acknowledged(now, left, right);
             }
         }
-        dsack
+        repeated
     }
 
     fn after_ack(&mut self, now: Time) {

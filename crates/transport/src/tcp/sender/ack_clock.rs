@@ -27,7 +27,6 @@ pub(super) struct SignalCounts {
     pub timeouts: u64,
     pub fast_retransmits: u64,
     pub ecn_reductions: u64,
-    pub duplicates_reported: u64,
 }
 
 /// The machines that an acknowledgment, a mark or a timeout changes.
@@ -682,10 +681,8 @@ impl AckClock {
         std::mem::take(&mut self.marks.cwr_due)
     }
 
-    /// RFC 2883: handles a report that the receiver got [start, end) twice.
-    pub fn duplicate_reported(&mut self, start: u64, end: u64) {
-        self.counts.duplicates_reported += 1;
-        let segments = (end - start).div_ceil(self.flight.mss as u64) as u32;
+    /// RFC 2883: handles a report that the receiver got data up to `end` twice, `segments` of them.
+    pub fn duplicate_reported(&mut self, end: u64, segments: u32) {
         self.recovery.duplicate_reported(end, segments, &mut self.flight);
     }
 

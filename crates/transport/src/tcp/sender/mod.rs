@@ -51,6 +51,9 @@ pub(crate) struct Sender {
     segments_sent: u64,
     segments_retransmitted: u64,
     bytes_sent: u64,
+    /// Reports of duplicates, and the segments that they name.
+    duplicates_reported: u64,
+    segments_duplicated: u64,
 }
 
 impl Sender {
@@ -62,6 +65,8 @@ impl Sender {
             segments_sent: 0,
             segments_retransmitted: 0,
             bytes_sent: 0,
+            duplicates_reported: 0,
+            segments_duplicated: 0,
         }
     }
 
@@ -85,7 +90,7 @@ impl Sender {
             fast_retransmits: counts.fast_retransmits,
             ecn_reductions: counts.ecn_reductions,
             undone: self.clock.undone(),
-            duplicates_reported: counts.duplicates_reported,
+            duplicates_reported: self.duplicates_reported,
             rtt: self.clock.rtt_samples(),
         }
     }
@@ -115,6 +120,19 @@ impl Sender {
     pub fn begin_ack(&mut self) {
         self.pacer.released = false;
         self.clock.begin_ack();
+    }
+
+    /// Handles a report that the receiver got [start, end) twice (RFC 2883). Returns true if a retransmission may be the cause: there have
+    /// been as many of them, as the network duplicates segments, too (RFC 3708 §3; Linux: `tcp_dsack_seen`).
+    pub fn duplicate_reported(&mut self, start: u64, end: u64) -> bool {
+        let segments = (end - start).div_ceil(self.clock.smss().into());
+        self.duplicates_reported += 1;
+        self.segments_duplicated += segments;
+        let repeated = self.segments_duplicated <= self.segments_retransmitted;
+        if repeated {
+            self.clock.duplicate_reported(end, segments as u32);
+        }
+        repeated
     }
 
     /// Handles a cumulative acknowledgment of new data.
