@@ -111,7 +111,9 @@ impl Floor {
             self.least = Some((least, now));
         }
         let (this, least) = (rtt.as_secs_f64(), least.as_secs_f64());
-        let long = this > 1.2 * least + 0.005 + 4.0 * samples.unrest();
+        // Packets may wait for one that jitter has delayed by as much.
+        let jitter = if samples.reorders() { 0.0 } else { self.jitter(0.0) };
+        let long = this > 1.2 * least + 0.005 + 4.0 * samples.unrest() + jitter;
         if !long {
             (self.step, self.grows) = (None, false);
             return false;
@@ -214,6 +216,21 @@ mod tests {
             assert_eq!(fed(&drains(steps), 20, false, 1.0).0.jitter(0.0), 0.0, "{steps:?}");
         }
         assert!(fed(&drains(&[255, 250]), 20, false, 1.0).0.jitter(0.0) > 0.015);
+    }
+
+    /// docs/stp.md §8.3 rule 2: jitter that keeps the order makes a round trip longer by up to *J*, though those before it were even.
+    #[test]
+    fn jitter_is_no_step() {
+        let jittered: Vec<(u64, usize)> =
+            (0..16).flat_map(|_| [117, 100, 111, 118, 100, 115, 101, 109]).map(|rtt| (rtt, 1)).collect();
+        let steps = |rtt: u64| {
+            let rtts = [jittered.clone(), vec![(110, 20), (rtt, 1)]].concat();
+            let (floor, _) = fed(&rtts, 20, false, 1.0);
+            assert!(floor.jitter(0.0) > 0.045);
+            floor.steps()
+        };
+        assert!(!steps(165));
+        assert!(steps(250));
     }
 
     /// docs/stp.md §8.3: a handover from 40 to 600 ms is accepted within two of the new round trips, and one from 600 to 40 at once.
