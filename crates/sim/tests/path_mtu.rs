@@ -174,6 +174,24 @@ fn stp_crosses_a_link_narrower_than_its_first_packets() {
     }
 }
 
+/// docs/stp.md §6.4: a transfer that ends before the path's MTU is known crosses in fragments, without a timeout.
+#[test]
+fn a_small_transfer_of_stp_waits_for_no_timer_on_a_narrow_link() {
+    let seconds = |mtu: u32| {
+        let flow = "transport = { kind = \"stp\" }\ntraffic = { kind = \"bulk\", size = \"10 kB\" }";
+        let result = run(&load(&format!("mtu = \"{mtu} B\""), flow));
+        let FlowKind::Transfer(transfer) = &result.flows[0].kind else { panic!("not a transfer") };
+        assert_eq!((transfer.bytes_delivered, transfer.timeouts), (10_000, 0), "{mtu}");
+        transfer.completed_s.unwrap()
+    };
+    let wide = seconds(1500);
+    for mtu in [1200, 1000, 576] {
+        let narrow = seconds(mtu);
+        println!("{mtu}: {narrow:.3} s for {wide:.3}");
+        assert!((0.95 * wide..1.1 * wide).contains(&narrow), "{mtu}: {narrow} for {wide}");
+    }
+}
+
 /// docs/stp.md §6.4: a list of many gaps that is longer than the path's MTU crosses in fragments. While none did, transfers stood still.
 #[test]
 fn long_answers_of_stp_cross_a_narrow_link() {

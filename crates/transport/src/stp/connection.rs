@@ -460,7 +460,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
         if let Some(stat) = &control.stat {
             match self.sender.on_stat(now, stat) {
                 Some(feedback) => {
-                    if self.mtu.on_stat(stat) {
+                    if self.mtu.on_stat(now, stat) {
                         self.sender.max_payload = self.mtu.max_payload();
                     }
                     self.learn(now, feedback, true);

@@ -44,6 +44,8 @@ pub(super) struct Mtu {
     missed: usize,
     /// Largest number of bytes that has arrived in a packet.
     arrived: usize,
+    /// True once a packet of `size` has passed that no link may have fragmented.
+    confirmed: bool,
 }
 
 impl Mtu {
@@ -61,6 +63,7 @@ impl Mtu {
             misses: 0,
             missed: 0,
             arrived: 0,
+            confirmed: config.base_size >= config.packet_size || size <= LEAST,
         }
     }
 
@@ -76,12 +79,16 @@ impl Mtu {
         self.raise_at
     }
 
-    /// The size to probe now, if any: the largest first, then the middle of the remaining interval.
+    /// The size to probe now, if any: the largest first, then the first size if it was only assumed to pass, then the middle of the
+    /// remaining interval.
     pub fn wanted(&mut self, now: Time) -> Option<u32> {
         if self.raise_at.take_if(|at| *at <= now).is_some() {
             (self.above, self.ruled) = (self.bound, false);
         }
         let open = self.above - self.size;
+        if self.probe.is_none() && !self.confirmed && (self.ruled || open <= 1) {
+            return Some(self.size);
+        }
         if self.probe.is_some() || open <= 1 {
             return None;
         }
@@ -94,22 +101,26 @@ impl Mtu {
         self.probe = Some((size, stamp));
     }
 
-    /// Handles a STAT. Returns true if a larger size is now known to pass.
-    pub fn on_stat(&mut self, stat: &Stat) -> bool {
+    /// Handles a STAT. Returns true if the size has changed.
+    pub fn on_stat(&mut self, now: Time, stat: &Stat) -> bool {
         let Some((size, stamp)) = self.probe else { return false };
+        let before = self.size;
         if stat.echo == stamp {
-            (self.probe, self.tries, self.size) = (None, 0, size);
+            (self.probe, self.tries, self.size, self.confirmed) = (None, 0, size, true);
         } else if (stat.echo.wrapping_sub(stamp) as i32) > 0 {
             // A later POLL was answered: this probe is lost, or late.
             (self.probe, self.tries) = (None, self.tries + 1);
             if self.tries == TRIES {
                 (self.tries, self.ruled, self.above) = (0, true, size);
+                if size <= self.size {
+                    (self.size, self.confirmed, self.raise_at) = (LEAST, true, Some(now + RAISE));
+                }
             }
         }
         if self.above - self.size <= STEP && self.ruled {
             self.above = self.size + 1;
         }
-        stat.echo == stamp
+        self.size != before
     }
 
     /// Handles a list's report on large packets. Returns true if smaller ones are to be sent from now on.
@@ -136,6 +147,7 @@ impl Mtu {
         let above = if failed - size <= STEP { size + 1 } else { failed.max(size + 1) };
         let tried = self.size;
         (self.size, self.above, self.raise_at) = (size, above, Some(now + RAISE));
+        self.confirmed |= size == LEAST;
         (self.probe, self.tries, self.ruled) = (None, 0, true);
         (self.misses, self.missed) = (0, 0);
         self.arrived = self.arrived.min(self.max_payload());
@@ -144,7 +156,11 @@ impl Mtu {
 
     /// Largest packet with data, or without, that is never to be fragmented, bytes.
     pub fn whole(&self, data: bool) -> usize {
-        if data { self.size as usize } else { (self.arrived + HEADER_LEN).max(LEAST as usize) }
+        match (self.confirmed, data) {
+            (false, _) => LEAST as usize,
+            (true, true) => self.size as usize,
+            (true, false) => (self.arrived + HEADER_LEN).max(LEAST as usize),
+        }
     }
 
     /// Bytes behind the header in a packet of the largest size known to pass.
@@ -172,7 +188,7 @@ mod tests {
             let Some(size) = mtu.wanted(now) else { break };
             mtu.sent(size, 10 * stamp);
             // A probe that is too large is lost, and a later POLL is answered.
-            mtu.on_stat(&stat(10 * stamp + u32::from(size > path)));
+            mtu.on_stat(now, &stat(10 * stamp + u32::from(size > path)));
         }
         mtu.size
     }
@@ -208,6 +224,22 @@ mod tests {
         assert_eq!(mtu.size, LEAST);
         let size = found(&mut mtu, Time::ZERO, 1000);
         assert!((980..=1000).contains(&size), "{size}");
+    }
+
+    /// docs/stp.md §6.4: until a packet as large has passed whole, packets may be fragmented, and their arrival proves nothing.
+    #[test]
+    fn the_first_size_is_confirmed_by_a_probe() {
+        for (path, most) in [(1472, 1472), (1300, 1300), (1252, 1252), (1251, 1251), (600, 600)] {
+            let mut mtu = Mtu::new(&Config { base_size: 1252, packet_size: 1472, ..Config::default() });
+            mtu.on_feedback(Time::ZERO, &Largest { arrived: 1240, missed_again: 0 });
+            assert_eq!((mtu.size, mtu.whole(true), mtu.whole(false)), (1252, LEAST as usize, LEAST as usize));
+            let size = found(&mut mtu, Time::ZERO, path);
+            assert!((most - STEP..=most).contains(&size), "{size} of {path}");
+            assert_eq!(mtu.whole(true), size as usize);
+        }
+        // Nothing is searched for where the size is known.
+        let mut mtu = Mtu::new(&Config { packet_size: 1472, ..Config::default() });
+        assert_eq!((mtu.wanted(Time::ZERO), mtu.whole(true)), (None, 1472));
     }
 
     /// docs/stp.md §6.4: after three lists that miss large packets again the size falls; after a minute larger ones are probed
