@@ -290,7 +290,9 @@ fn print_jitter(mbps: f64, name: &str, case: &dyn Fn(&str) -> Case, seeds: u64, 
 }
 
 fn outages(seeds: u64, word: &str) {
-    println!("outages: seconds over outage + clean, worst over phases (bar 8); phases {seeds}");
+    println!(
+        "outages: seconds over outage + clean, worst over phases (bar 8); packets are lost, or wait; phases {seeds}"
+    );
     for (mbps, rtt_ms, bytes) in [
         (100.0, 600.0, 50_000_000u64),
         (250.0, 600.0, 100_000_000),
@@ -299,11 +301,13 @@ fn outages(seeds: u64, word: &str) {
         (3.0, 600.0, 2_000_000),
         (60.0, 600.0, 30_000_000),
         (100.0, 40.0, 50_000_000),
+        (50.0, 10.0, 50_000_000),
     ] {
         let clean = Case::new(mbps, rtt_ms).flow("a", STP, Some(bytes), 0.0);
         let clean = timed(&clean, 1).0;
-        for outage in [1.0, 5.0, 12.0, 45.0, 110.0] {
-            let label = format!("{mbps:>4} {rtt_ms:>4} {outage:>4}");
+        let lengths = [1.0, 5.0, 12.0, 45.0, 110.0].iter();
+        for (outage, how) in lengths.flat_map(|outage| [(outage, "lose"), (outage, "wait")]) {
+            let label = format!("{mbps:>4} {rtt_ms:>4} {outage:>4} {how}");
             if !label.contains(word) {
                 continue;
             }
@@ -312,7 +316,7 @@ fn outages(seeds: u64, word: &str) {
                 let at = clean * (phase as f64 + 0.5) / seeds as f64;
                 let mut case = Case::new(mbps, rtt_ms).flow("a", STP, Some(bytes), 0.0);
                 case.extra = format!(
-                    "schedule = [{{ from = \"{at} s\", to = \"{} s\", outage = \"lose\" }}]\n",
+                    "schedule = [{{ from = \"{at} s\", to = \"{} s\", outage = \"{how}\" }}]\n",
                     at + outage
                 );
                 let over = timed(&case, 1).0 - outage - clean;

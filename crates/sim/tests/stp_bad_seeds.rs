@@ -188,3 +188,28 @@ fn a_lost_start_does_not_fill_a_narrow_path() {
         );
     }
 }
+
+/// docs/stp.md §6.3: what waits for the end of an outage takes as long as it, which is no round trip. While it was a sample, POLLs were as
+/// far apart, and the rate was a window for each: up to 36 s beyond outage and clean time.
+#[test]
+fn packets_that_wait_out_an_outage_do_not_slow_the_rest() {
+    for (mbps, rtt_ms, outage_s) in
+        [(50.0, 10.0, 30.0), (3.0, 600.0, 45.0), (60.0, 600.0, 110.0), (100.0, 40.0, 110.0)]
+    {
+        let transfer = |extra: &str| transfer(mbps, rtt_ms, 5.0, extra, 1).0;
+        let clean = transfer("");
+        let worst = (0..8)
+            .map(|phase| {
+                let at = clean * (f64::from(phase) + 0.3) / 8.0;
+                let until = at + outage_s;
+                let waits =
+                    format!("schedule = [{{ from = \"{at} s\", to = \"{until} s\", outage = \"wait\" }}]");
+                transfer(&waits) - outage_s - clean
+            })
+            .fold(f64::NEG_INFINITY, f64::max);
+        println!(
+            "{mbps} Mbit/s, {rtt_ms} ms, {outage_s} s: {worst:.2} s more than {clean:.2} and the outage"
+        );
+        assert!((0.0..7.0).contains(&worst), "{mbps} Mbit/s, {rtt_ms} ms, {outage_s} s: {worst}");
+    }
+}

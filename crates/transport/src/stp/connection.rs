@@ -431,7 +431,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
         self.sender.limit = self.opening.first;
         self.sender.credit(begin.credit, self.opening.first);
         if let Some(rtt) = self.opening.round_trip(now) {
-            self.timers.sample(&self.config, rtt);
+            self.timers.sample(&self.config, now, rtt, false);
         }
         self.open(now, begin);
     }
@@ -501,7 +501,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
             self.sender.max_payload = self.mtu.max_payload();
         }
         if let Some(rtt) = feedback.rtt {
-            self.timers.sample(&self.config, rtt);
+            self.timers.sample(&self.config, now, rtt, feedback.late);
             self.sender.stats.rtt.add(rtt);
         }
         let window = self.controller.window();
