@@ -47,7 +47,7 @@ pub fn too_large(router: &Packet, about: &[u8]) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use skyhop_wire::{Ecn, Ip, TooLarge, Version, observe};
+    use skyhop_wire::{Ip, TooLarge, Version, observe};
 
     #[test]
     fn it_goes_to_the_packets_own_source_and_quotes_its_own_bytes() {
@@ -61,15 +61,7 @@ mod tests {
             let packet = observe(&about).unwrap().packet;
             let version = if v6 { Version::V6 } else { Version::V4 };
             let (source, destination) = ([10, 0, 0, 9].into(), packet.ip.source);
-            let ip = Ip {
-                version,
-                source,
-                destination,
-                identification: 5,
-                ttl: 64,
-                ecn: Ecn::NotCapable,
-                may_fragment: false,
-            };
+            let ip = Ip { identification: 5, ..Ip::new(version, source, destination) };
             let transport = Transport::TooLarge(TooLarge::quoting(&packet, 1300));
             let message = too_large(&Packet { ip, transport, payload_len: 0 }, &about);
             let (at, from, most) = if v6 { (48, 8, 1280) } else { (28, 12, 576) };

@@ -219,15 +219,7 @@ impl Network {
             }
         };
         // Its bytes are the link's own, so that nothing reads the header.
-        let ip = Ip {
-            version: Version::V4,
-            source: Ipv4Addr::UNSPECIFIED,
-            destination: Ipv4Addr::UNSPECIFIED,
-            identification: 0,
-            ttl: 1,
-            ecn: Ecn::NotCapable,
-            may_fragment: false,
-        };
+        let ip = Ip { ttl: 1, ..Ip::new(Version::V4, Ipv4Addr::UNSPECIFIED, Ipv4Addr::UNSPECIFIED) };
         let packet = Packet { ip, transport: Transport::Other(0), payload_len: 0 };
         let id = self.packets.begin(Frame::new(route, false, [0, 0], now, packet), None);
         let (wire, medium) = self.links.wire(index);

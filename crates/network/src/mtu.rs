@@ -14,7 +14,7 @@ use crate::space::Space;
 use crate::wire::Wire;
 use skyhop_topology::NodeId;
 use skyhop_units::Rate;
-use skyhop_wire::{Ecn, Ip, Packet, TooLarge, Transport, Version};
+use skyhop_wire::{Ip, Packet, TooLarge, Transport, Version};
 
 /// Bytes on a link of `mtu` of a packet that crosses it in fragments, each with a header of its own, behind which all but the last
 /// carry a multiple of eight bytes.
@@ -42,13 +42,8 @@ pub(crate) fn warnings(links: &Links) -> impl Iterator<Item = String> {
 /// The error of the router before a link of `mtu` about `packet`.
 pub(crate) fn message(router: NodeId, mtu: u32, packet: &Packet) -> Packet {
     let ip = Ip {
-        version: packet.ip.version,
-        source: address(router.0),
-        destination: packet.ip.source,
         identification: packet.ip.identification,
-        ttl: 64,
-        ecn: Ecn::NotCapable,
-        may_fragment: false,
+        ..Ip::new(packet.ip.version, address(router.0), packet.ip.source)
     };
     let next_hop_mtu = u16::try_from(mtu).unwrap_or(u16::MAX);
     Packet { ip, transport: Transport::TooLarge(TooLarge::quoting(packet, next_hop_mtu)), payload_len: 0 }
@@ -122,15 +117,7 @@ mod tests {
     fn each_fragment_has_a_header_and_a_multiple_of_eight_bytes() {
         let size = |version, payload_len, mtu| {
             let ends = [1, 2].map(address);
-            let ip = Ip {
-                version,
-                source: ends[0],
-                destination: ends[1],
-                identification: 1,
-                ttl: 64,
-                ecn: Ecn::NotCapable,
-                may_fragment: true,
-            };
+            let ip = Ip { identification: 1, may_fragment: true, ..Ip::new(version, ends[0], ends[1]) };
             let transport = Transport::Udp(Udp { source_port: 7, destination_port: 7 });
             in_fragments(&Packet { ip, transport, payload_len }, mtu)
         };

@@ -6,7 +6,7 @@ use skyhop_chance::Seed;
 use skyhop_network::{Account, Agenda, Frame, Network, NetworkEpoch, Route, Way, address};
 use skyhop_scenario::network::{NetworkPlan, resolve};
 use skyhop_units::{Span, Time};
-use skyhop_wire::{Ecn, Ip, Packet, TooLarge, Transport, Udp, Version};
+use skyhop_wire::{Ip, Packet, TooLarge, Transport, Udp, Version};
 use std::net::Ipv4Addr;
 
 const HEADERS: u32 = 28;
@@ -65,13 +65,8 @@ impl Bench {
 
 fn datagram(size: u32, number: u32) -> Packet {
     let ip = Ip {
-        version: Version::V4,
-        source: Ipv4Addr::new(192, 0, 2, 1),
-        destination: Ipv4Addr::new(192, 0, 2, 2),
         identification: number as u16,
-        ttl: 64,
-        ecn: Ecn::NotCapable,
-        may_fragment: false,
+        ..Ip::new(Version::V4, Ipv4Addr::new(192, 0, 2, 1), Ipv4Addr::new(192, 0, 2, 2))
     };
     let transport = Transport::Udp(Udp { source_port: 7, destination_port: 7 });
     Packet { ip, transport, payload_len: size - HEADERS }

@@ -62,7 +62,7 @@ mod tests {
     use skyhop_chance::Seed;
     use skyhop_link::{Corruption, Fixed, Label, Limit, Link, Loss};
     use skyhop_units::{Rate, Span};
-    use skyhop_wire::{Ecn, Ip, Packet, TcpHeader, TooLarge, Transport, Version};
+    use skyhop_wire::{Ip, Packet, TcpHeader, TooLarge, Transport, Version};
     use std::net::Ipv4Addr;
 
     /// A bit that a link has flipped.
@@ -76,16 +76,7 @@ mod tests {
 
     fn frame(tag: u32, message: bool) -> Frame {
         let (source, destination) = (Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 2));
-        let ecn = Ecn::NotCapable;
-        let ip = Ip {
-            version: Version::V4,
-            source,
-            destination,
-            identification: 0,
-            ttl: 64,
-            ecn,
-            may_fragment: false,
-        };
+        let ip = Ip::new(Version::V4, source, destination);
         let packet = Packet { ip, transport: Transport::Tcp(TcpHeader::default()), payload_len: 100 };
         let told = Packet { transport: Transport::TooLarge(TooLarge::quoting(&packet, 1400)), ..packet };
         Frame::new(0, false, [0, tag], Time::ZERO, if message { told } else { packet })

@@ -10,7 +10,7 @@ use crate::twins::Twins;
 use skyhop_results::DatagramResult;
 use skyhop_traffic::Datagrams;
 use skyhop_units::{Span, Time};
-use skyhop_wire::{Ecn, Ip, Packet, Transport, Udp, Version};
+use skyhop_wire::{Ip, Packet, Transport, Udp, Version};
 use std::net::SocketAddrV4;
 
 /// Datagrams from end 0 to end 1.
@@ -71,15 +71,7 @@ impl DatagramFlow {
     pub fn packet(&self, identification: u16) -> Packet {
         let [source, destination] = self.addresses;
         Packet {
-            ip: Ip {
-                version: self.ip,
-                source: *source.ip(),
-                destination: *destination.ip(),
-                identification,
-                ttl: 64,
-                ecn: Ecn::NotCapable,
-                may_fragment: false,
-            },
+            ip: Ip { identification, ..Ip::new(self.ip, *source.ip(), *destination.ip()) },
             transport: Transport::Udp(Udp {
                 source_port: source.port(),
                 destination_port: destination.port(),

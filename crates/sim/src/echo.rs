@@ -7,7 +7,7 @@
 use crate::twins::Twins;
 use skyhop_traffic::Ping;
 use skyhop_units::Span;
-use skyhop_wire::{Echo, Ecn, Ip, Packet, Transport, Version};
+use skyhop_wire::{Echo, Ip, Packet, Transport, Version};
 use std::net::SocketAddrV4;
 
 /// Echo requests from end 0, answers from end 1.
@@ -30,13 +30,8 @@ impl Pinging {
         let end = reply as usize;
         Packet {
             ip: Ip {
-                version: self.ip,
-                source: *self.addresses[end].ip(),
-                destination: *self.addresses[1 - end].ip(),
                 identification: sequence,
-                ttl: 64,
-                ecn: Ecn::NotCapable,
-                may_fragment: false,
+                ..Ip::new(self.ip, *self.addresses[end].ip(), *self.addresses[1 - end].ip())
             },
             transport: Transport::Icmp(Echo { reply, identifier: self.identifier, sequence }),
             payload_len: self.ping.size,

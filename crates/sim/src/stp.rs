@@ -41,13 +41,10 @@ impl Envelope {
         let inside = packet.wire_len() as u32;
         Packet {
             ip: Ip {
-                version: self.carrier.ip,
-                source: *self.local.ip(),
-                destination: *self.remote.ip(),
                 identification: self.identification,
-                ttl: 64,
                 ecn: fields.ecn,
                 may_fragment: fields.may_fragment,
+                ..Ip::new(self.carrier.ip, *self.local.ip(), *self.remote.ip())
             },
             transport: match self.carrier.over {
                 StpOver::Udp | StpOver::SealedUdp => Transport::Udp(Udp {

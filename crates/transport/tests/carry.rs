@@ -375,13 +375,8 @@ fn server() -> (Carry, impl Fn(i64, &[u8], Flags) -> Vec<u8>) {
     let (client, server) = (address(1, 40_000), address(2, 443));
     let base = Packet {
         ip: skyhop_wire::Ip {
-            version: Version::V4,
-            source: *client.ip(),
-            destination: *server.ip(),
             identification: 1,
-            ttl: 64,
-            ecn: skyhop_wire::Ecn::NotCapable,
-            may_fragment: false,
+            ..skyhop_wire::Ip::new(Version::V4, *client.ip(), *server.ip())
         },
         transport: Transport::Tcp(TcpHeader::default()),
         payload_len: 0,

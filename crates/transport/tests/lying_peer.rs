@@ -5,7 +5,7 @@
 
 use skyhop_transport::tcp::{Config, Connection, DelayedAck, Event, State};
 use skyhop_units::{Span, Time};
-use skyhop_wire::{Ecn, Flags, Ip, Packet, SackBlocks, TcpHeader, Timestamps, Transport, Version};
+use skyhop_wire::{Flags, Ip, Packet, SackBlocks, TcpHeader, Timestamps, Transport, Version};
 use std::net::{Ipv4Addr, SocketAddrV4};
 
 #[test]
@@ -279,15 +279,7 @@ impl Victim {
 
     fn feed(&mut self, header: TcpHeader, payload_len: u32) -> Vec<Packet> {
         let [source, destination] = [2, 1].map(|n| Ipv4Addr::new(10, 0, 0, n));
-        let ip = Ip {
-            version: Version::V4,
-            source,
-            destination,
-            identification: 0,
-            ttl: 64,
-            ecn: Ecn::NotCapable,
-            may_fragment: false,
-        };
+        let ip = Ip::new(Version::V4, source, destination);
         self.end.handle_packet(self.now, &Packet { ip, transport: Transport::Tcp(header), payload_len });
         self.drain()
     }

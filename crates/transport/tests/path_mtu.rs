@@ -9,7 +9,7 @@ use skyhop_transport::tcp::{
     Config, Connection, DelayedAck, LossRecovery, Open, PathMtu, SenderStats, State, Variant,
 };
 use skyhop_units::{Span, Time};
-use skyhop_wire::{Ecn, Flags, Ip, Packet, TcpHeader, TooLarge, Transport, Version};
+use skyhop_wire::{Flags, Ip, Packet, TcpHeader, TooLarge, Transport, Version};
 use std::collections::BTreeMap;
 use std::net::SocketAddrV4;
 
@@ -275,13 +275,9 @@ fn only_what_is_outstanding_can_have_been_too_large() {
         ..TcpHeader::default()
     };
     let ip = |source: u8, destination: u8| Ip {
-        version: Version::V4,
-        source: [10, 0, 0, source].into(),
-        destination: [10, 0, 0, destination].into(),
         identification: 1,
         ttl: 60,
-        ecn: Ecn::NotCapable,
-        may_fragment: false,
+        ..Ip::new(Version::V4, [10, 0, 0, source].into(), [10, 0, 0, destination].into())
     };
     let lie = |ip: Ip, tcp: TcpHeader, mtu: u16| {
         let quoted = Packet { ip, transport: Transport::Tcp(tcp), payload_len: 1460 };

@@ -133,15 +133,7 @@ mod tests {
     fn packet(port: u16, identification: u16, seq: u32, ack: u32, payload_len: u32) -> Packet {
         let [source, destination] = [1, 2].map(|n| [10, 0, 0, n].into());
         Packet {
-            ip: Ip {
-                version: Version::V4,
-                source,
-                destination,
-                identification,
-                ttl: 64,
-                ecn: Ecn::NotCapable,
-                may_fragment: false,
-            },
+            ip: Ip { identification, ..Ip::new(Version::V4, source, destination) },
             transport: Transport::Tcp(TcpHeader {
                 source_port: port,
                 destination_port: 9,

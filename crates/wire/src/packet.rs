@@ -68,6 +68,15 @@ pub struct Ip {
     pub may_fragment: bool,
 }
 
+impl Ip {
+    /// The header as hosts send it: a time to live of 64, "don't fragment", no ECN, an identification of 0.
+    #[inline]
+    pub fn new(version: Version, source: Ipv4Addr, destination: Ipv4Addr) -> Self {
+        let (identification, ttl, ecn, may_fragment) = (0, 64, Ecn::NotCapable, false);
+        Self { version, source, destination, identification, ttl, ecn, may_fragment }
+    }
+}
+
 /// An echo request or reply of ICMP or ICMPv6.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Echo {

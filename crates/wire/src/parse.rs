@@ -272,15 +272,7 @@ mod tests {
         sack.push(8000, 9000);
         sack.push(20_000, 21_000);
         Packet {
-            ip: Ip {
-                version: Version::V4,
-                source: [10, 0, 0, 1].into(),
-                destination: [10, 0, 0, 2].into(),
-                identification: 7,
-                ttl: 64,
-                ecn: Ecn::NotCapable,
-                may_fragment: false,
-            },
+            ip: Ip { identification: 7, ..Ip::new(Version::V4, [10, 0, 0, 1].into(), [10, 0, 0, 2].into()) },
             transport: Transport::Tcp(TcpHeader {
                 source_port: 49_152,
                 destination_port: 9,

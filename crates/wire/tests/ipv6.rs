@@ -10,7 +10,7 @@ use skyhop_wire::{
 
 fn ip(version: Version) -> Ip {
     let [source, destination] = [1, 2].map(|n| [10, 0, 0, n].into());
-    Ip { version, source, destination, identification: 0, ttl: 64, ecn: Ecn::NotCapable, may_fragment: false }
+    Ip::new(version, source, destination)
 }
 
 fn packet(transport: Transport, payload_len: u32) -> Packet {

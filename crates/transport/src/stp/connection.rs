@@ -30,8 +30,8 @@ use skyhop_wire::stp::{
 pub struct NetworkFields {
     /// Explicit congestion notification.
     pub ecn: Ecn,
-    /// True of data that were first sent in a larger packet than the path is known to carry, and of long answers by an end whose data have
-    /// not shown what it carries: IP is to fragment it where it must.
+    /// True if IP is to fragment the packet where it must: of data that were first sent in a larger packet than the path is known to
+    /// carry, of all long packets until a size has been confirmed, and of long answers by an end whose data have not shown as much.
     pub may_fragment: bool,
 }
 

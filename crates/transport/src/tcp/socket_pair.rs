@@ -4,7 +4,7 @@
 //! Differs: the identification counts the connection's packets, and not all of the host's.
 //! Leaves out TCP's header, but for its ports.
 
-use skyhop_wire::{Ecn, Ip, Packet, TcpHeader, TooLarge, Transport, Version};
+use skyhop_wire::{Ip, Packet, TcpHeader, TooLarge, Transport, Version};
 use std::net::SocketAddrV4;
 
 /// The sockets of both ends, and the IP header of this end's packets.
@@ -36,13 +36,8 @@ impl SocketPair {
     pub fn packet(&mut self, header: TcpHeader, payload_len: u32) -> Packet {
         self.identification = self.identification.wrapping_add(1);
         let ip = Ip {
-            version: self.version,
-            source: *self.local.ip(),
-            destination: *self.remote.ip(),
             identification: self.identification,
-            ttl: 64,
-            ecn: Ecn::NotCapable,
-            may_fragment: false,
+            ..Ip::new(self.version, *self.local.ip(), *self.remote.ip())
         };
         Packet { ip, transport: Transport::Tcp(header), payload_len }
     }
