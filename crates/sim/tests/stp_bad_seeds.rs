@@ -190,7 +190,7 @@ fn a_lost_start_does_not_fill_a_narrow_path() {
 }
 
 /// docs/stp.md §6.3: what waits for the end of an outage takes as long as it, which is no round trip. While it was a sample, POLLs were as
-/// far apart, and the rate was a window for each: up to 36 s beyond outage and clean time.
+/// far apart, and the rate was a window for each: the first row took 16 s beyond outage and clean time, and others up to 197.
 #[test]
 fn packets_that_wait_out_an_outage_do_not_slow_the_rest() {
     for (mbps, rtt_ms, outage_s) in
