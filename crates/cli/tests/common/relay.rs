@@ -32,6 +32,8 @@ struct Shared {
     lost_when: Mutex<Option<Condition>>,
     /// True while all packets are lost.
     cut: AtomicBool,
+    /// True until all clients are forgotten.
+    forgets: AtomicBool,
 }
 
 type Condition = Box<dyn Fn() -> bool + Send>;
@@ -55,6 +57,14 @@ impl Relay {
     /// Counts nothing until the next client comes.
     pub fn stop_counting(&self) {
         self.shared.counting.store(false, Ordering::SeqCst);
+    }
+
+    /// Forgets clients, all of which have ended: the next one may have the port of one of them.
+    pub fn forget(&self) {
+        self.shared.forgets.store(true, Ordering::SeqCst);
+        while self.shared.forgets.load(Ordering::SeqCst) {
+            std::thread::yield_now();
+        }
     }
 
     /// Loses every packet from the moment that so many counted bytes have passed in one direction, until [`Self::mend`]: a
@@ -103,6 +113,11 @@ fn pass(front: &UdpSocket, server: SocketAddr, delay: Duration, shared: &Shared)
     let mut buffer = vec![0; 65_536];
     let mut latest = None;
     while !shared.end.load(Ordering::SeqCst) {
+        if shared.forgets.load(Ordering::SeqCst) {
+            backs.clear();
+            waiting.clear();
+            shared.forgets.store(false, Ordering::SeqCst);
+        }
         let (now, before) = (Instant::now(), waiting.len());
         while let Ok((len, client)) = front.recv_from(&mut buffer) {
             waiting.push_back((now + delay, None, client, buffer[..len].to_vec()));
