@@ -62,7 +62,7 @@ enum RatePhase {
     /// A longer train tests `rate` until `until`; `left` bytes may still be in flight.
     Proof { train: StartTrain, rate: f64, left: f64, until: Time },
     /// The rate increases up to `aim`, or until there is a queue; `step` is an index of [`STEPS`].
-    Ramp { aim: Option<f64>, since: Time, step: usize },
+    Climb { aim: Option<f64>, since: Time, step: usize },
     /// The rate follows the arrival rate and the queue's delay.
     Cruise { since: Time },
     /// The rate follows CUBIC's window. Until `look` the rate is lower, to check that the queue drains; `deep` if a loss came with a queue.
@@ -379,7 +379,7 @@ impl Delay {
             RatePhase::Start => self.start(signals),
             RatePhase::Promised(doubt) => self.promised(signals, doubt),
             RatePhase::Proof { train, rate, until, .. } => self.prove(signals, train, rate, until),
-            RatePhase::Ramp { aim, since, step } => self.climb(signals, aim, since, step),
+            RatePhase::Climb { aim, since, step } => self.climb(signals, aim, since, step),
             RatePhase::Cruise { since } => self.steady(signals, since),
             RatePhase::Compete { .. } => self.compete(signals),
         }
@@ -428,11 +428,11 @@ impl Delay {
             RatePhase::Proof { rate, .. } => rate,
             // Only POLLs were lost: most data between them have arrived.
             _ if self.samples.last_two().is_some_and(|two| 2 * two.arrived > two.sent) => return false,
-            RatePhase::Ramp { aim: Some(aim), .. } => aim.max(self.proven.0),
+            RatePhase::Climb { aim: Some(aim), .. } => aim.max(self.proven.0),
             _ => self.proven.0.max(self.rate / 2.0),
         };
         self.samples.forget();
-        self.ramp(signals, rate / 2.0, Some(rate), 0);
+        self.begin_climb(signals, rate / 2.0, Some(rate), 0);
         true
     }
 

@@ -15,9 +15,9 @@ const GENTLE: (usize, f64) = (2, 0.015);
 const FEW: f64 = 16.0;
 
 impl Delay {
-    pub(super) fn ramp(&mut self, signals: &AnswerSignals, rate: f64, aim: Option<f64>, step: usize) {
+    pub(super) fn begin_climb(&mut self, signals: &AnswerSignals, rate: f64, aim: Option<f64>, step: usize) {
         self.set_rate(rate);
-        self.phase = RatePhase::Ramp { aim, since: signals.now, step };
+        self.phase = RatePhase::Climb { aim, since: signals.now, step };
         self.trial =
             RateTrial { first: signals.next, rate: self.rate, factor: STEPS[step], ..RateTrial::default() };
     }
@@ -25,7 +25,7 @@ impl Delay {
     /// Raises the rate by this step.
     pub(super) fn step_up(&mut self, signals: &AnswerSignals, step: usize) {
         let factor = self.factor(step);
-        self.ramp(signals, factor * self.rate, None, step);
+        self.begin_climb(signals, factor * self.rate, None, step);
         self.trial.factor = factor;
     }
 
@@ -54,7 +54,7 @@ impl Delay {
     pub(super) fn overshoots(&mut self, signals: &AnswerSignals) -> bool {
         let AnswerSignals { now, feedback, .. } = *signals;
         // Losses of an outage say nothing about the rate.
-        let (RatePhase::Ramp { .. }, Some(last), false) = (self.phase, feedback.lost_number, self.silent)
+        let (RatePhase::Climb { .. }, Some(last), false) = (self.phase, feedback.lost_number, self.silent)
         else {
             return false;
         };
@@ -150,9 +150,9 @@ impl Delay {
             let sure = step >= 1 || !self.varies_by_chance() || self.rate * floor < FEW * self.mss;
             match aim {
                 None if sure && before > 2.0 * STEPS[next] * self.rate => {
-                    self.ramp(signals, before / 2.0, Some(before), next);
+                    self.begin_climb(signals, before / 2.0, Some(before), next);
                 }
-                Some(aim) => self.ramp(signals, (2.0 * self.rate).min(aim), Some(aim), next),
+                Some(aim) => self.begin_climb(signals, (2.0 * self.rate).min(aim), Some(aim), next),
                 None => self.step_up(signals, next),
             }
         } else if !busy {

@@ -56,7 +56,7 @@ impl Delay {
                 self.give_up(signals, &sample);
                 self.set_rate(rate.min(self.rate));
             }
-            RatePhase::Ramp { .. } => {
+            RatePhase::Climb { .. } => {
                 // The increase caused the mark: the next one waits longer.
                 self.climbs_wait = (2 * self.climbs_wait).clamp(WAITS.0, WAITS.1);
                 self.drain(now, rate, arrives);

@@ -77,12 +77,12 @@ impl Delay {
         match (result, saved) {
             // The path's rate has fallen if packets arrive at less than half of the saved rate.
             (TrainResult::Rate(rate), Some(saved)) if 2.0 * rate > saved => {
-                self.ramp(signals, rate.min(saved / 2.0), Some(rate.max(saved)), 0);
+                self.begin_climb(signals, rate.min(saved / 2.0), Some(rate.max(saved)), 0);
             }
             (TrainResult::Unsure(_) | TrainResult::More(_), Some(saved))
                 if 5 * self.opening.heard >= 2 * self.opening.cwnd as u64 =>
             {
-                self.ramp(signals, saved / 2.0, Some(saved), 0);
+                self.begin_climb(signals, saved / 2.0, Some(saved), 0);
             }
             (TrainResult::Rate(rate), _) => {
                 self.train(signals, LONGER.0 * self.opening.first_packets, rate, true)
@@ -147,7 +147,7 @@ impl Delay {
         let nothing = self.opening.trains > 1 && result == TrainResult::Unsure(None);
         if all && nothing && self.trial.lost > NEARLY_ALL * sent.max(1) as f64 {
             // Nothing is known but that the path carries less: the rate doubles from these bytes in a round trip.
-            return self.ramp(signals, sent as f64 * self.mss / floor, None, STEPS.len() - 1);
+            return self.begin_climb(signals, sent as f64 * self.mss / floor, None, STEPS.len() - 1);
         }
         if all
             && (signals.next < train.end
@@ -156,7 +156,7 @@ impl Delay {
             if signals.repeats >= self.opening.first_packets {
                 // The data have ended, and much of them was lost: more at this pace would be lost as well.
                 let rate = self.opening.first_packets as f64 * self.mss / floor;
-                return self.ramp(signals, rate, None, STEPS.len() - 1);
+                return self.begin_climb(signals, rate, None, STEPS.len() - 1);
             }
             // The application had too few data for a train: the next data are another. If all of it was sent in the end, the next one is
             // twice as long, as in slow start, so that data that come little by little are not held up.
@@ -189,7 +189,7 @@ impl Delay {
             }
             if let Some((share, queued)) = self.share_among(&train) {
                 self.known = signals.now;
-                return self.ramp(signals, share, None, if queued { 0 } else { STEPS.len() - 1 });
+                return self.begin_climb(signals, share, None, if queued { 0 } else { STEPS.len() - 1 });
             }
         }
         match result {
@@ -208,14 +208,14 @@ impl Delay {
             }
             // Too few packets arrived in order for a measurement: the rate doubles, beginning with the train's bytes in a round trip.
             TrainResult::Unsure(None) if crowded || self.opening.trains > TRAINS => {
-                self.ramp(signals, packets as f64 * self.mss / floor, None, STEPS.len() - 1);
+                self.begin_climb(signals, packets as f64 * self.mss / floor, None, STEPS.len() - 1);
             }
             TrainResult::Unsure(Some(rate)) if long(rate) || self.opening.trains > TRAINS => {
                 self.believe(signals, packets, rate);
             }
             TrainResult::More(rate) if long(rate) => {
                 self.cap = f64::INFINITY;
-                self.ramp(signals, rate, None, STEPS.len() - 1);
+                self.begin_climb(signals, rate, None, STEPS.len() - 1);
             }
             TrainResult::Unsure(Some(rate)) => self.train(signals, LONGER.1 * packets, rate, false),
             TrainResult::More(more) => self.train(signals, LONGER.1 * packets, 2.0 * more, false),
@@ -247,6 +247,6 @@ impl Delay {
     fn believe(&mut self, signals: &AnswerSignals, packets: u64, rate: f64) {
         self.opening.marked = false;
         self.cap = 100.0 * packets as f64 * self.mss;
-        self.ramp(signals, rate, Some(rate), 0);
+        self.begin_climb(signals, rate, Some(rate), 0);
     }
 }

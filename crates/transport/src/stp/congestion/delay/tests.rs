@@ -117,7 +117,7 @@ fn a_part_that_nothing_disagrees_with_is_followed_by_a_long_train() {
 fn losses_end_the_hope_for_the_rate_before() {
     let mut delay = cruising(1e6);
     delay.held = Some(4e6);
-    delay.phase = RatePhase::Ramp { aim: Some(8e6), since: Time::ZERO, step: 0 };
+    delay.phase = RatePhase::Climb { aim: Some(8e6), since: Time::ZERO, step: 0 };
     delay.trial.rate = 4e6;
     let lose = |delay: &mut Delay, last: u64, packets: f64| {
         let lost = (packets * delay.mss) as u64;
@@ -151,7 +151,11 @@ fn after_silence_the_proven_rate_is_tried() {
     }
     delay.on_feedback(&answer(60_000, 600, 2000, 1100));
     assert_eq!(delay.rate, 0.5e6);
-    assert!(matches!(delay.phase, RatePhase::Ramp { aim: Some(aim), .. } if aim == 1e6), "{:?}", delay.phase);
+    assert!(
+        matches!(delay.phase, RatePhase::Climb { aim: Some(aim), .. } if aim == 1e6),
+        "{:?}",
+        delay.phase
+    );
 }
 
 /// docs/stp.md §8.3: the target delay is inversely proportional to the square root of the rate, so the only equilibrium is equal rates.
