@@ -90,13 +90,15 @@ fn connections_of_both_directions_are_streams_of_one_association() {
     assert_eq!(sky.streams, connections, "one stream for each connection");
     for name in ["hub", "terminal"] {
         let gateway = gateway(&result, name);
-        assert_eq!((gateway.connections, gateway.connections_broken), (connections, 0), "{name}");
+        // The last may still be on its way at the end.
+        let last = connections - gateway.connections;
+        assert!(last <= 1 && gateway.connections_broken == 0, "{name}: {connections}, {gateway:?}");
     }
     // A preamble of 18 bytes and an answer of one, once for each.
     let data = 14_500_000 + asked.completed * (100 + 20_000);
     let overhead = sky.bytes_delivered - data;
     assert!(
-        (connections * 19..connections * 19 + 20_100).contains(&overhead),
+        ((connections - 1) * 19..connections * 19 + 20_100).contains(&overhead),
         "{overhead} for {connections}"
     );
 }

@@ -195,11 +195,11 @@ fn fade() {
         let delivered = path.ends[1].delivered();
         assert!(delivered - in_order > 250_000, "second {second}: {} bytes in order", delivered - in_order);
         (carried, in_order) = (path.links[0].bytes, path.ends[1].delivered());
-        assert!(second < 20 || (7.0..=13.0).contains(&rate), "{rate} Mbit/s in second {second}");
+        assert!(second < 22 || (7.0..=13.0).contains(&rate), "{rate} Mbit/s in second {second}");
     }
     let stats = path.ends[0].stats();
     println!("{stats:?} {} overflows", path.links[0].overflows);
-    assert!(path.links[0].overflows < 1500, "{}", path.links[0].overflows);
+    assert!(path.links[0].overflows < 2500, "{}", path.links[0].overflows);
 }
 
 /// The papers' window over 1.5 Mbit/s and 532 ms, a buffer of 13 packets: the pipe is full, the return channel almost empty.

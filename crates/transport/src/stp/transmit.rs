@@ -353,7 +353,12 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
             eagerness: self.controller.eagerness().max(if self.last_word() { EAGER_AT_END } else { 1 }),
             polls: &self.sender.polls,
         };
-        Some(self.timers.poll.interval(&self.config, &signals))
+        let interval = self.timers.poll.interval(&self.config, &signals);
+        // More data are to follow, so that the rate matters.
+        let waits = lacks_credit || lacks_proof || !self.sender.has_new();
+        let looks = self.config.features != Features::PLAIN && !waits;
+        let looks = looks.then(|| self.controller.look_interval(now, self.sender.polls.unanswered_since()));
+        Some(looks.flatten().map_or(interval, |looks| looks.min(interval)))
     }
 
     /// The present limit, at a time when nothing may leave.

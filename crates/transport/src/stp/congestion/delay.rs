@@ -16,6 +16,7 @@ use super::super::config::Config;
 use super::AnswerSignals;
 use super::compete::{CubicWindow, Rival};
 use super::floor::Floor;
+use super::lookout::Lookout;
 use super::losses::LossJudge;
 use super::marks::MarkJudge;
 use super::samples::{PollSample, PollSamples};
@@ -86,6 +87,7 @@ struct RateTrial {
 pub(in super::super) struct Delay {
     mss: f64,
     opening: OpeningTrains,
+    lookout: Lookout,
     phase: RatePhase,
     rate: f64,
     /// The highest rate that has arrived without a queue, and the time of that, called the confirmed rate.
@@ -129,6 +131,8 @@ impl Delay {
         Self {
             mss,
             opening: OpeningTrains::new(config),
+            // A saved rate is tried without a train.
+            lookout: Lookout::new(config.saved.is_none()),
             phase: RatePhase::Start,
             rate: 0.0,
             proven: (0.0, Time::ZERO),
@@ -371,6 +375,7 @@ impl Delay {
         if std::mem::take(&mut self.silent) && self.resume(signals) {
             return false;
         }
+        self.look(signals);
         let before = self.rate;
         if self.is_marked(now, &answer) && self.marked(signals) {
             return true;

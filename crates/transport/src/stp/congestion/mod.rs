@@ -12,6 +12,7 @@ mod delay;
 mod feedback;
 mod floor;
 mod jitter;
+mod lookout;
 mod losses;
 mod marks;
 mod samples;
@@ -109,6 +110,14 @@ impl CongestionController {
         match self {
             Self::Delay(delay) if delay.learning() => 3,
             _ => 1,
+        }
+    }
+
+    /// The interval of POLLs that look for others who begin, if it is time to; `since` is the departure of the oldest without an answer.
+    pub fn look_interval(&self, now: Time, since: Option<Time>) -> Option<Span> {
+        match self {
+            Self::Delay(delay) => delay.look_interval(now, since),
+            _ => None,
         }
     }
 

@@ -205,8 +205,16 @@ impl PollSamples {
 
     fn train(&self, first: u64, end: u64, until: Time) -> impl Iterator<Item = &PollAnswer> + Clone {
         let within =
-            move |answer: &&PollAnswer| answer.next >= first && answer.next <= end && answer.sent_at <= until;
-        self.answers.iter().filter(within)
+            move |answer: &PollAnswer| answer.next >= first && answer.next <= end && answer.sent_at <= until;
+        // A POLL that no packet precedes measures a pause.
+        let before = std::iter::once(None).chain(self.answers.iter().map(Some));
+        let follows = |before: Option<&PollAnswer>, answer: &PollAnswer| {
+            before.is_none_or(|before| before.sent < answer.sent)
+        };
+        let pairs = before.zip(&self.answers);
+        pairs
+            .filter(move |(before, answer)| within(answer) && follows(*before, answer))
+            .map(|(_, answer)| answer)
     }
 
     /// The parts of a train: samples between successive POLLs with numbers from `first` to `end`, sent until `until`.
@@ -236,6 +244,13 @@ impl PollSamples {
         let mut late = self.answers.iter().rev();
         let (two, one) = (late.next()?, late.next()?);
         Some(PollSample::between(one, two))
+    }
+
+    /// The last two answers.
+    pub fn last_answers(&self) -> Option<[&PollAnswer; 2]> {
+        let mut late = self.answers.iter().rev();
+        let (two, one) = (late.next()?, late.next()?);
+        Some([one, two])
     }
 
     /// Departures and round trips, in seconds, of the last three answered POLLs.

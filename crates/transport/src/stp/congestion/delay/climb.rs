@@ -14,6 +14,9 @@ const GENTLE: (usize, f64) = (2, 0.015);
 /// Window in packets below which one step of an increase is enough to try the remembered rate: a sample takes a round trip there.
 const FEW: f64 = 16.0;
 
+/// Factor of the rate that trains have shown over this one from which on an increase doubles at once.
+const FAR: f64 = 4.0;
+
 impl Delay {
     pub(super) fn begin_climb(&mut self, signals: &AnswerSignals, rate: f64, aim: Option<f64>, step: usize) {
         self.set_rate(rate);
@@ -24,6 +27,9 @@ impl Delay {
 
     /// Raises the rate by this step.
     pub(super) fn step_up(&mut self, signals: &AnswerSignals, step: usize) {
+        // So far below what trains have shown, twice the rate hardly lengthens a queue.
+        let far = FAR * self.rate < self.lookout.shown(signals.now, self.floor.seconds());
+        let step = if far { STEPS.len() - 1 } else { step };
         let factor = self.factor(step);
         self.begin_climb(signals, factor * self.rate, None, step);
         self.trial.factor = factor;
@@ -141,6 +147,7 @@ impl Delay {
         } else if busy && leaves >= CARRIED * self.rate {
             self.prove_rate(now, arrives.min(self.rate));
             self.climbs_wait = 0;
+            self.cap = f64::INFINITY;
             if self.trusts(now) {
                 return;
             }

@@ -19,6 +19,8 @@ const SPREAD: f64 = 0.001;
 const LATER: f64 = 0.1;
 /// Part of the tested rate below which the result of a train suggests that others have begun: two trains at once get half each.
 const SLOWER: f64 = 0.5;
+/// First step of a climb from a share of the path: it is known, but not exactly.
+const SHARED: usize = 1;
 /// Part of a train whose loss tells that others came at the same time.
 const CROWDED: f64 = 0.25;
 /// Part of a train whose loss tells that a path of which nothing is known does not carry such trains.
@@ -192,6 +194,9 @@ impl Delay {
                 return self.begin_climb(signals, share, None, if queued { 0 } else { STEPS.len() - 1 });
             }
         }
+        // Trains of others disturb the parts of this one; longer trains would only meet more of them.
+        let busy = |rate: f64| packets as f64 * self.mss / rate;
+        let others = |rate: f64| all && short && self.lookout.others(&train, busy(rate), floor) > 0.0;
         match result {
             // The result of a train that keeps the path busy is used before its end; a short one is read to the end, which shows
             // other flows.
@@ -210,7 +215,7 @@ impl Delay {
             TrainResult::Unsure(None) if crowded || self.opening.trains > TRAINS => {
                 self.begin_climb(signals, packets as f64 * self.mss / floor, None, STEPS.len() - 1);
             }
-            TrainResult::Unsure(Some(rate)) if long(rate) || self.opening.trains > TRAINS => {
+            TrainResult::Unsure(Some(rate)) if others(rate) || long(rate) || self.opening.trains > TRAINS => {
                 self.believe(signals, packets, rate);
             }
             TrainResult::More(rate) if long(rate) => {
@@ -246,7 +251,51 @@ impl Delay {
 
     fn believe(&mut self, signals: &AnswerSignals, packets: u64, rate: f64) {
         self.opening.marked = false;
-        self.cap = 100.0 * packets as f64 * self.mss;
+        let bytes = packets as f64 * self.mss;
+        self.cap = 100.0 * bytes;
+        let floor = self.floor.seconds();
+        if let RatePhase::Proof { train, .. } = self.phase
+            && train.is_short(floor)
+        {
+            let share = self.lookout.begin(&train, bytes, rate, floor);
+            if share < 1.0 {
+                return self.begin_climb(signals, rate * share, None, SHARED);
+            }
+        }
         self.begin_climb(signals, rate, Some(rate), 0);
+    }
+
+    /// The interval of POLLs that look for others who begin.
+    pub fn look_interval(&self, now: Time, since: Option<Time>) -> Option<Span> {
+        self.lookout.interval(now, since, self.samples.waited()).filter(|_| self.looks())
+    }
+
+    /// True while others who begin may be seen.
+    fn looks(&self) -> bool {
+        match self.phase {
+            RatePhase::Start => true,
+            RatePhase::Proof { train, .. } => train.is_short(self.floor.seconds()),
+            RatePhase::Climb { .. } => self.lookout.has_begun(),
+            _ => false,
+        }
+    }
+
+    /// Looks for others who begin: each that is seen leaves less of the path to this flow.
+    pub(super) fn look(&mut self, signals: &AnswerSignals) {
+        if !self.lookout.goes_on() {
+            return;
+        }
+        let Some([before, answer]) = self.samples.last_answers() else { return };
+        let floor = self.floor.seconds();
+        self.lookout.add(before, answer, self.samples.rtt(answer), floor);
+        if !self.looks() {
+            return self.lookout.end();
+        }
+        if let RatePhase::Climb { .. } = self.phase
+            && let Some(rate) = self.lookout.decreases(floor)
+            && rate < self.rate
+        {
+            self.begin_climb(signals, rate, None, SHARED);
+        }
     }
 }

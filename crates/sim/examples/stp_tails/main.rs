@@ -5,6 +5,8 @@
 //! only the rows that contain it. Differs from a sweep: the worst of the seeds counts, and is named.
 //! Leaves out the emulator, whose rows `bench/fidelity.py` has.
 
+mod crowds;
+
 use skyhop_results::{FlowKind, RunResult, TransferResult};
 use skyhop_sim::Simulation;
 use std::fmt::Write;
@@ -643,64 +645,6 @@ fn both(_: u64, word: &str) {
     }
 }
 
-/// Equal parts of 100 MB, by so many connections that start within `within_s`.
-fn crowd(kind: &str, count: u32, within_s: f64) -> Case {
-    let mut case = Case::new(250.0, 600.0);
-    case.up_mbps = 3.0;
-    if within_s == 0.0 {
-        case.flows = format!(
-            "[[flows]]\nname = \"a\"\npath = [\"server\", \"bottleneck\", \"user\"]\ntransport = {{ {kind} }}\n\
-             traffic = {{ kind = \"bulk\", size = \"100 MB\", connections = {count} }}\n"
-        );
-        return case;
-    }
-    for n in 0..count {
-        // Multiples of the golden ratio, without whole ones: starts in no order, evenly spread.
-        let start = (f64::from(n) * 0.618_034).fract() * within_s;
-        case = case.flow(&format!("f{n}"), kind, Some(100_000_000 / u64::from(count)), start);
-    }
-    case
-}
-
-/// The same 100 MB by 1 to 1,000 connections of STP, and of CUBIC if the word has it.
-fn crowds(_: u64, word: &str) {
-    println!(
-        "crowds: 100 MB in equal parts over 250/3 Mbit/s, 600 ms; at once, and with starts within 0.1 to 1.2 s (bars: 1.3 times \
-            one's time, 3 % again)"
-    );
-    let mut alone = 0.0;
-    for (name, kind) in [("stp", STP), ("cubic", CUBIC)] {
-        for within_s in [0.0, 0.1, 0.3, 0.6, 1.2] {
-            for count in [1u32, 2, 5, 10, 20, 50, 100, 200, 1000] {
-                let label = format!("{name} x {count} within {within_s} s");
-                let skip = name == "cubic" && !word.contains("cubic");
-                if !label.contains(word) || skip || (within_s > 0.0 && count == 1) {
-                    continue;
-                }
-                let result = crowd(kind, count, within_s).run(1);
-                let all = || (0..result.flows.len()).map(|n| transfer(&result, n));
-                let seconds = (0..result.flows.len()).zip(all()).fold(0.0, |most: f64, (n, one)| {
-                    let start = (n as f64 * 0.618_034).fract() * within_s;
-                    most.max(start + one.completed_s.unwrap_or(f64::INFINITY))
-                });
-                if count == 1 {
-                    alone = seconds;
-                }
-                let again: u64 = all().map(|one| one.segments_retransmitted).sum();
-                let part = again as f64 / all().map(|one| one.segments_sent).sum::<u64>() as f64;
-                let bad = part > 0.03 || (alone > 0.0 && seconds > 1.3 * alone + within_s);
-                println!(
-                    "{label}: {seconds:.2} s, again {again} ({:.2} %), dropped {}, back {} B{}",
-                    100.0 * part,
-                    result.links[0].forward.packets_dropped,
-                    result.links[0].reverse.bytes,
-                    if bad { "  <--" } else { "" }
-                );
-            }
-        }
-    }
-}
-
 /// Packets sent, and those sent again, until the run ends after `duration_s`.
 fn sent_until(case: &mut Case, duration_s: f64, seed: u64) -> (f64, f64, f64) {
     case.duration_s = duration_s;
@@ -777,7 +721,7 @@ fn main() {
         ("cubic-instead", 1, cubic_instead),
         ("bbr-instead", 1, bbr_instead),
         ("alone", 4, alone),
-        ("crowds", 1, crowds),
+        ("crowds", 8, crowds::table),
         ("promised", 1, promised),
     ];
     for (name, usual, run) in tables {

@@ -1,0 +1,92 @@
+//! Crowds: equal parts of 100 MB by 1 to 1,000 connections that start at once, or one after another.
+//!
+//! Follows docs/stp.md §8.3, rule 5. Leaves out the streams of one association.
+
+use super::{CUBIC, Case, STP, transfer};
+
+/// When connection `n` of a crowd starts: multiples of the golden ratio for seed 0, evenly spread, and others for each seed.
+fn crowd_start(n: u32, within_s: f64, seed: u64) -> f64 {
+    let n = f64::from(n);
+    (n * 0.618_034 + seed as f64 * 0.414_214 * (n * n + 1.0)).fract() * within_s
+}
+
+/// Equal parts of 100 MB, by so many connections that start within `within_s`.
+fn crowd(kind: &str, count: u32, within_s: f64, seed: u64) -> Case {
+    let mut case = Case::new(250.0, 600.0);
+    case.up_mbps = 3.0;
+    if within_s == 0.0 {
+        case.flows = format!(
+            "[[flows]]\nname = \"a\"\npath = [\"server\", \"bottleneck\", \"user\"]\ntransport = {{ {kind} }}\n\
+             traffic = {{ kind = \"bulk\", size = \"100 MB\", connections = {count} }}\n"
+        );
+        return case;
+    }
+    for n in 0..count {
+        let start = crowd_start(n, within_s, seed);
+        case = case.flow(&format!("f{n}"), kind, Some(100_000_000 / u64::from(count)), start);
+    }
+    case
+}
+
+/// The same 100 MB by 1 to 1,000 connections of STP, and of CUBIC if the word has it.
+pub fn table(seeds: u64, word: &str) {
+    println!(
+        "crowds: 100 MB in equal parts over 250/3 Mbit/s, 600 ms; at once, and with starts within 0.1 to 3 s, {seeds} seeds (bars: 1.3 \
+            times one's time, 3 % again): mean (worst)"
+    );
+    let mut alone = f64::INFINITY;
+    for (name, kind) in [("stp", STP), ("cubic", CUBIC)] {
+        for within_s in [0.0, 0.1, 0.3, 0.6, 1.2, 3.0] {
+            for count in [1u32, 2, 5, 10, 20, 50, 100, 200, 1000] {
+                let label = format!("{name} x {count} within {within_s} s");
+                let skip = name == "cubic" && !word.contains("cubic");
+                if !label.contains(word) || skip || (within_s > 0.0 && count == 1) {
+                    continue;
+                }
+                let (mut times, mut parts, mut back) = (Worst::default(), Worst::default(), 0);
+                let runs = if within_s == 0.0 { 1 } else { seeds };
+                let mut good = 0;
+                for seed in 0..runs {
+                    let result = crowd(kind, count, within_s, seed).run(1);
+                    let all = || (0..result.flows.len()).map(|n| transfer(&result, n));
+                    let seconds = (0..).zip(all()).fold(0.0, |most: f64, (n, one)| {
+                        most.max(crowd_start(n, within_s, seed) + one.completed_s.unwrap_or(f64::INFINITY))
+                    });
+                    if count == 1 {
+                        alone = seconds;
+                    }
+                    let again: u64 = all().map(|one| one.segments_retransmitted).sum();
+                    let part = again as f64 / all().map(|one| one.segments_sent).sum::<u64>() as f64;
+                    good += u64::from(part <= 0.03 && seconds <= 1.3 * alone + within_s);
+                    times.add(seconds);
+                    parts.add(100.0 * part);
+                    back = back.max(result.links[0].reverse.bytes);
+                }
+                println!(
+                    "{label:26} {times} s, again {parts} %, back {back} B, {good} of {runs} hold{}",
+                    if good < runs { "  <--" } else { "" }
+                );
+            }
+        }
+    }
+}
+
+/// The mean and the worst of some numbers.
+#[derive(Default)]
+struct Worst {
+    sum: f64,
+    count: u32,
+    worst: f64,
+}
+
+impl Worst {
+    fn add(&mut self, number: f64) {
+        (self.sum, self.count, self.worst) = (self.sum + number, self.count + 1, self.worst.max(number));
+    }
+}
+
+impl std::fmt::Display for Worst {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        write!(f, "{:.2} ({:.2})", self.sum / f64::from(self.count.max(1)), self.worst)
+    }
+}

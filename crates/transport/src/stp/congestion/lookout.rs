@@ -1,0 +1,233 @@
+//! Others who begin at about the same time, seen by small POLLs around this flow's train.
+//!
+//! Follows docs/stp.md §8.3 rule 5: the time for which others keep the bottleneck busy, beside that of this flow's train, gives its share.
+//! Differs from a train's spacing: trains take milliseconds of a round trip, and most do not meet.
+//! Leaves out trains that do meet (`opening`), and the rate afterwards (`climb`).
+
+use super::answer::PollAnswer;
+use super::start::StartTrain;
+use skyhop_units::{Span, Time};
+
+/// Interval of the POLLs until the first of them is answered, and then: a train keeps 200 Mbit/s busy for 7 ms. It grows tenfold for each
+/// second that answers wait on the way back.
+const INTERVAL: (Span, Span) = (Span::from_millis(7), Span::from_millis(14));
+const WAITED: f64 = 10.0;
+/// Time without an answer after which they begin, and end: shorter paths need none, and without an answer nothing is learnt.
+const BEGINS: Span = Span::from_millis(100);
+const ENDS: Span = Span::from_secs(1);
+/// Shortest round trip for which others count, seconds: what is sent before its end is sent blindly.
+const SHORTEST: f64 = 0.1;
+/// Longest time between two POLLs that stands for what happened in it.
+const APART: Span = Span::from_millis(100);
+/// Largest number of POLLs that are kept.
+const MOST: usize = 256;
+/// Queue that counts: seconds, and a multiple of the jitter, which is the median of all less the least.
+const QUEUE: (f64, f64) = (0.0003, 8.0);
+/// Smallest share: hosts that are often late look like many others.
+const LEAST: f64 = 1.0 / 32.0;
+/// Longest train beside which others are looked for, in round trips: a longer one meets them itself.
+const LONGEST: f64 = 0.2;
+/// Time after the first packets until their queue has gone, in round trips of such a path, and after a train, as a multiple of the time
+/// for which it keeps the bottleneck busy.
+const QUIET: f64 = 1.0 / 12.0;
+const DRAINED: f64 = 1.25;
+/// Round trips for which the rate that a train has shown is remembered.
+const SHOWN: f64 = 16.0;
+
+/// A POLL that left without a packet since the one before.
+#[derive(Debug, Clone, Copy)]
+struct Met {
+    sent_at: Time,
+    /// Time since the POLL before, and since this flow's last packet.
+    after: Span,
+    quiet: Span,
+    rtt: Span,
+}
+
+/// POLLs around the trains, and what they have met.
+#[derive(Debug, Default)]
+pub(super) struct Lookout {
+    met: Vec<Met>,
+    /// Departure of the last POLL that packets preceded.
+    sent_at: Time,
+    /// This flow's train, the seconds for which it kept the bottleneck busy, and the rate that it has shown.
+    own: Option<(StartTrain, f64, f64)>,
+    /// The smallest share so far.
+    share: f64,
+    over: bool,
+}
+
+impl Lookout {
+    /// A look, if it `is_due`.
+    pub fn new(is_due: bool) -> Self {
+        Self { over: !is_due, ..Self::default() }
+    }
+
+    /// The interval of POLLs while others may be seen; `since` is the departure of the oldest POLL without an answer, `waited` the last
+    /// answer's wait on the way back, seconds.
+    pub fn interval(&self, now: Time, since: Option<Time>, waited: f64) -> Option<Span> {
+        let waits = now.since(since?);
+        let interval = if self.met.is_empty() { INTERVAL.0 } else { INTERVAL.1 };
+        let often = Span::from_secs_f64(interval.as_secs_f64() * (1.0 + WAITED * waited));
+        (!self.over && waits < ENDS).then(|| if waits < BEGINS { BEGINS } else { often })
+    }
+
+    /// Adds an answer, whose round trip is `rtt`, after the one `before`, on a path of `floor` seconds.
+    pub fn add(&mut self, before: &PollAnswer, answer: &PollAnswer, rtt: Span, floor: f64) {
+        let after = answer.sent_at.since(before.sent_at);
+        let passed =
+            self.own.is_some_and(|(train, ..)| answer.sent_at.since(train.begins).as_secs_f64() >= floor);
+        if passed || floor < SHORTEST {
+            self.end();
+        }
+        if before.sent != answer.sent {
+            self.sent_at = answer.sent_at;
+        } else if !self.over && after <= APART && self.met.len() < MOST {
+            let quiet = answer.sent_at.since(self.sent_at);
+            self.met.push(Met { sent_at: answer.sent_at, after, quiet, rtt });
+        }
+    }
+
+    /// Ends the look.
+    pub fn end(&mut self) {
+        (self.over, self.met) = (true, Vec::new());
+    }
+
+    /// True until the look has ended.
+    pub fn goes_on(&self) -> bool {
+        !self.over
+    }
+
+    /// True once this flow's train has shown a rate.
+    pub fn has_begun(&self) -> bool {
+        self.own.is_some()
+    }
+
+    /// This flow's share of the path, by what has been met so far, if its `train` of so many `bytes` has shown `rate`.
+    pub fn begin(&mut self, train: &StartTrain, bytes: f64, rate: f64, floor: f64) -> f64 {
+        (self.own, self.share) = (Some((*train, bytes / rate, rate)), 1.0);
+        self.decreases(floor);
+        self.share
+    }
+
+    /// The rate of this flow's share, if what was met has made it smaller.
+    pub fn decreases(&mut self, floor: f64) -> Option<f64> {
+        let (train, busy, rate) = self.own.filter(|_| !self.over)?;
+        let share = (busy / (busy + self.others(&train, busy, floor))).max(LEAST);
+        let less = share < self.share;
+        self.share = self.share.min(share);
+        less.then_some(rate * share)
+    }
+
+    /// Seconds for which others have kept the bottleneck busy, around this flow's train, which did so for `busy` seconds. Their data, which begin a round trip after the
+    /// first of their trains, do not count.
+    pub fn others(&self, train: &StartTrain, busy: f64, floor: f64) -> f64 {
+        if self.over || busy > LONGEST * floor {
+            return 0.0;
+        }
+        let limit = self.limit(floor);
+        let drained = |met: &Met| {
+            let before = met.sent_at < train.begins;
+            if before { QUIET * floor } else { DRAINED * busy }
+        };
+        let theirs = |met: &&Met| met.rtt.as_secs_f64() > limit && met.quiet.as_secs_f64() >= drained(met);
+        let mut met = self.met.iter().filter(theirs).peekable();
+        let begun = met.peek().map_or(train.begins, |first| first.sent_at.min(train.begins));
+        let until = begun + Span::from_secs_f64(floor);
+        met.take_while(|met| met.sent_at < until).map(|met| met.after.as_secs_f64()).sum()
+    }
+
+    /// The longest round trip that shows no queue, seconds.
+    fn limit(&self, floor: f64) -> f64 {
+        let mut all: Vec<Span> = self.met.iter().map(|met| met.rtt).collect();
+        if all.is_empty() {
+            return floor;
+        }
+        let middle = all.len() / 2;
+        let median = all.select_nth_unstable(middle).1.as_secs_f64();
+        floor + QUEUE.0 + QUEUE.1 * (median - floor).max(0.0)
+    }
+
+    /// The rate that a train has shown of late, or zero.
+    pub fn shown(&self, now: Time, floor: f64) -> f64 {
+        let late = |train: &StartTrain| now.since(train.begins).as_secs_f64() < SHOWN * floor;
+        self.own.filter(|(train, ..)| late(train)).map_or(0.0, |(.., rate)| rate)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FLOOR: f64 = 0.6;
+
+    fn answer(sent_ms: u64, rtt_us: u64, sent: u64) -> PollAnswer {
+        let sent_at = Time::ZERO + Span::from_millis(sent_ms);
+        PollAnswer {
+            sent_at,
+            rtt: Span::from_micros(rtt_us),
+            sent,
+            arrived: sent,
+            clock_us: 1000 * sent_ms + rtt_us,
+            late: 0,
+            next: sent,
+            unused: Span::ZERO,
+            bytes: 1228.0 * sent as f64,
+            marked: 0,
+        }
+    }
+
+    /// The share of a train of 120 packets that leaves at 600 ms and keeps 250 Mbit/s busy for 4.7 ms, if POLLs 10 ms apart meet queues of
+    /// so many microseconds; packets precede those for which `sends` holds.
+    fn share(queue_us: impl Fn(u64) -> u64, sends: impl Fn(u64) -> bool) -> f64 {
+        let mut lookout = Lookout::new(true);
+        let mut before = answer(0, 600_000, 10);
+        for at in (100..1200).step_by(10) {
+            let this = answer(at, 600_000 + queue_us(at), before.sent + 12 * u64::from(sends(at)));
+            lookout.add(&before, &this, this.rtt, FLOOR);
+            before = this;
+        }
+        let begins = Time::ZERO + Span::from_millis(600);
+        let train = StartTrain { first: 10, end: 130, begins, leaves_in: 0.0024 };
+        lookout.begin(&train, 120.0 * 1228.0, 250e6 / 8.0, FLOOR)
+    }
+
+    #[test]
+    fn each_queue_that_is_met_stands_for_the_time_between_polls() {
+        let busy = 120.0 * 1228.0 * 8.0 / 250e6;
+        let at = |times: &'static [u64]| share(|at| 2000 * u64::from(times.contains(&at)), |_| false);
+        assert_eq!(at(&[]), 1.0);
+        for (times, count) in [(&[300][..], 1.0), (&[900], 1.0), (&[200, 400, 500, 700], 4.0)] {
+            assert!((at(times) - busy / (busy + 0.01 * count)).abs() < 1e-9, "{times:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_sent_a_round_trip_after_the_first_train_does_not_count() {
+        let some = share(|at| 2000 * u64::from(at == 200), |_| false);
+        assert_eq!(share(|at| 2000 * u64::from(at == 200 || at >= 800), |_| false), some);
+    }
+
+    #[test]
+    fn a_queue_behind_packets_of_its_own_does_not_count() {
+        let queue = |at| 2000 * u64::from((200..250).contains(&at));
+        assert!(share(queue, |_| false) < 0.2);
+        assert_eq!(share(queue, |at| at == 200), 1.0);
+    }
+
+    #[test]
+    fn jitter_is_nobody() {
+        for most in [100, 1000, 20_000] {
+            assert_eq!(share(|at| at * 7919 % most, |_| false), 1.0, "{most}");
+        }
+    }
+
+    #[test]
+    fn shorter_paths_have_no_look() {
+        let mut lookout = Lookout::new(true);
+        assert!(lookout.interval(Time::ZERO + BEGINS, Some(Time::ZERO), 0.0).is_some());
+        let one = answer(0, 40_000, 10);
+        lookout.add(&one, &answer(10, 40_000, 10), one.rtt, 0.04);
+        assert_eq!(lookout.interval(Time::ZERO + BEGINS, Some(Time::ZERO), 0.0), None);
+    }
+}
