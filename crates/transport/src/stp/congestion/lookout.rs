@@ -47,14 +47,20 @@ struct Met {
 /// POLLs around the trains, and what they have met.
 #[derive(Debug, Default)]
 pub(super) struct Lookout {
-    met: Vec<Met>,
+    /// Nothing until a POLL may have met others, as most connections of a large host send little.
+    look: Option<Box<Look>>,
     /// Departure of the last POLL that packets preceded.
     sent_at: Time,
+    over: bool,
+}
+
+#[derive(Debug, Default)]
+struct Look {
+    met: Vec<Met>,
     /// This flow's train, the seconds for which it kept the bottleneck busy, and the rate that it has shown.
     own: Option<(StartTrain, f64, f64)>,
     /// The smallest share so far.
     share: f64,
-    over: bool,
 }
 
 impl Lookout {
@@ -67,7 +73,8 @@ impl Lookout {
     /// answer's wait on the way back, seconds.
     pub fn interval(&self, now: Time, since: Option<Time>, waited: f64) -> Option<Span> {
         let waits = now.since(since?);
-        let interval = if self.met.is_empty() { INTERVAL.0 } else { INTERVAL.1 };
+        let unanswered = self.look.as_ref().is_none_or(|look| look.met.is_empty());
+        let interval = if unanswered { INTERVAL.0 } else { INTERVAL.1 };
         let often = Span::from_secs_f64(interval.as_secs_f64() * (1.0 + WAITED * waited));
         (!self.over && waits < ENDS).then(|| if waits < BEGINS { BEGINS } else { often })
     }
@@ -75,22 +82,28 @@ impl Lookout {
     /// Adds an answer, whose round trip is `rtt`, after the one `before`, on a path of `floor` seconds.
     pub fn add(&mut self, before: &PollAnswer, answer: &PollAnswer, rtt: Span, floor: f64) {
         let after = answer.sent_at.since(before.sent_at);
-        let passed =
-            self.own.is_some_and(|(train, ..)| answer.sent_at.since(train.begins).as_secs_f64() >= floor);
+        let own = self.own();
+        let passed = own.is_some_and(|(train, ..)| answer.sent_at.since(train.begins).as_secs_f64() >= floor);
         if passed || floor < SHORTEST {
             self.end();
         }
         if before.sent != answer.sent {
             self.sent_at = answer.sent_at;
-        } else if !self.over && after <= APART && self.met.len() < MOST {
+        } else if !self.over && after <= APART {
             let quiet = answer.sent_at.since(self.sent_at);
-            self.met.push(Met { sent_at: answer.sent_at, after, quiet, rtt });
+            let met = &mut self.look.get_or_insert_default().met;
+            if met.len() < MOST {
+                met.push(Met { sent_at: answer.sent_at, after, quiet, rtt });
+            }
         }
     }
 
     /// Ends the look.
     pub fn end(&mut self) {
-        (self.over, self.met) = (true, Vec::new());
+        self.over = true;
+        if let Some(look) = &mut self.look {
+            look.met = Vec::new();
+        }
     }
 
     /// True until the look has ended.
@@ -100,22 +113,24 @@ impl Lookout {
 
     /// True once this flow's train has shown a rate.
     pub fn has_begun(&self) -> bool {
-        self.own.is_some()
+        self.own().is_some()
     }
 
     /// This flow's share of the path, by what has been met so far, if its `train` of so many `bytes` has shown `rate`.
     pub fn begin(&mut self, train: &StartTrain, bytes: f64, rate: f64, floor: f64) -> f64 {
-        (self.own, self.share) = (Some((*train, bytes / rate, rate)), 1.0);
+        let look = self.look.get_or_insert_default();
+        (look.own, look.share) = (Some((*train, bytes / rate, rate)), 1.0);
         self.decreases(floor);
-        self.share
+        self.look.as_ref().map_or(1.0, |look| look.share)
     }
 
     /// The rate of this flow's share, if what was met has made it smaller.
     pub fn decreases(&mut self, floor: f64) -> Option<f64> {
-        let (train, busy, rate) = self.own.filter(|_| !self.over)?;
+        let (train, busy, rate) = self.own().filter(|_| !self.over)?;
         let share = (busy / (busy + self.others(&train, busy, floor))).max(LEAST);
-        let less = share < self.share;
-        self.share = self.share.min(share);
+        let look = self.look.as_mut()?;
+        let less = share < look.share;
+        look.share = look.share.min(share);
         less.then_some(rate * share)
     }
 
@@ -125,18 +140,31 @@ impl Lookout {
         if self.over || busy > LONGEST * floor {
             return 0.0;
         }
-        let limit = self.limit(floor);
+        let Some(look) = &self.look else { return 0.0 };
+        let limit = look.limit(floor);
         let drained = |met: &Met| {
             let before = met.sent_at < train.begins;
             if before { QUIET * floor } else { DRAINED * busy }
         };
         let theirs = |met: &&Met| met.rtt.as_secs_f64() > limit && met.quiet.as_secs_f64() >= drained(met);
-        let mut met = self.met.iter().filter(theirs).peekable();
+        let mut met = look.met.iter().filter(theirs).peekable();
         let begun = met.peek().map_or(train.begins, |first| first.sent_at.min(train.begins));
         let until = begun + Span::from_secs_f64(floor);
         met.take_while(|met| met.sent_at < until).map(|met| met.after.as_secs_f64()).sum()
     }
 
+    /// The rate that a train has shown of late, or zero.
+    pub fn shown(&self, now: Time, floor: f64) -> f64 {
+        let late = |train: &StartTrain| now.since(train.begins).as_secs_f64() < SHOWN * floor;
+        self.own().filter(|(train, ..)| late(train)).map_or(0.0, |(.., rate)| rate)
+    }
+
+    fn own(&self) -> Option<(StartTrain, f64, f64)> {
+        self.look.as_ref()?.own
+    }
+}
+
+impl Look {
     /// The longest round trip that shows no queue, seconds.
     fn limit(&self, floor: f64) -> f64 {
         let mut all: Vec<Span> = self.met.iter().map(|met| met.rtt).collect();
@@ -146,12 +174,6 @@ impl Lookout {
         let middle = all.len() / 2;
         let median = all.select_nth_unstable(middle).1.as_secs_f64();
         floor + QUEUE.0 + QUEUE.1 * (median - floor).max(0.0)
-    }
-
-    /// The rate that a train has shown of late, or zero.
-    pub fn shown(&self, now: Time, floor: f64) -> f64 {
-        let late = |train: &StartTrain| now.since(train.begins).as_secs_f64() < SHOWN * floor;
-        self.own.filter(|(train, ..)| late(train)).map_or(0.0, |(.., rate)| rate)
     }
 }
 
