@@ -195,11 +195,13 @@ fn fade() {
         let delivered = path.ends[1].delivered();
         assert!(delivered - in_order > 250_000, "second {second}: {} bytes in order", delivered - in_order);
         (carried, in_order) = (path.links[0].bytes, path.ends[1].delivered());
+        // Half of the remembered rate is tried once the queue has gone, within 12 to 15 s; its queue has gone by 22 s.
         assert!(second < 22 || (7.0..=13.0).contains(&rate), "{rate} Mbit/s in second {second}");
     }
     let stats = path.ends[0].stats();
     println!("{stats:?} {} overflows", path.links[0].overflows);
-    assert!(path.links[0].overflows < 2500, "{}", path.links[0].overflows);
+    // How much overflows at the fade depends on when the last POLL before it left: 1,186 and 1,963.
+    assert!((200..2500).contains(&path.links[0].overflows), "{}", path.links[0].overflows);
 }
 
 /// The papers' window over 1.5 Mbit/s and 532 ms, a buffer of 13 packets: the pipe is full, the return channel almost empty.

@@ -356,9 +356,12 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
         let interval = self.timers.poll.interval(&self.config, &signals);
         // More data are to follow, so that the rate matters.
         let waits = lacks_credit || lacks_proof || !self.sender.has_new();
-        let looks = self.config.features != Features::PLAIN && !waits;
-        let looks = looks.then(|| self.controller.look_interval(now, self.sender.polls.unanswered_since()));
-        Some(looks.flatten().map_or(interval, |looks| looks.min(interval)))
+        if waits || self.config.features == Features::PLAIN || !self.controller.looks() {
+            return Some(interval);
+        }
+        let since = self.sender.polls.unanswered_since();
+        let looks = since.and_then(|since| self.controller.look_interval(now, since));
+        Some(looks.map_or(interval, |looks| looks.min(interval)))
     }
 
     /// The present limit, at a time when nothing may leave.

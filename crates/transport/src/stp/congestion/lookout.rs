@@ -5,7 +5,6 @@
 //! Leaves out trains that do meet (`opening`), and the rate afterwards (`climb`).
 
 use super::answer::PollAnswer;
-use super::start::StartTrain;
 use skyhop_units::{Span, Time};
 
 /// Interval of the POLLs until the first of them is answered, and then: a train keeps 200 Mbit/s busy for 7 ms. It grows tenfold for each
@@ -44,21 +43,29 @@ struct Met {
     rtt: Span,
 }
 
+/// This flow's train.
+#[derive(Debug, Clone, Copy)]
+struct OwnTrain {
+    begins: Time,
+    /// Seconds for which it kept the bottleneck busy, and the rate that it has shown.
+    busy: f64,
+    rate: f64,
+}
+
 /// POLLs around the trains, and what they have met.
 #[derive(Debug, Default)]
 pub(super) struct Lookout {
     /// Nothing until a POLL may have met others, as most connections of a large host send little.
-    look: Option<Box<Look>>,
+    look: Option<Box<TrainLook>>,
     /// Departure of the last POLL that packets preceded.
     sent_at: Time,
     over: bool,
 }
 
 #[derive(Debug, Default)]
-struct Look {
+struct TrainLook {
     met: Vec<Met>,
-    /// This flow's train, the seconds for which it kept the bottleneck busy, and the rate that it has shown.
-    own: Option<(StartTrain, f64, f64)>,
+    own: Option<OwnTrain>,
     /// The smallest share so far.
     share: f64,
 }
@@ -71,8 +78,8 @@ impl Lookout {
 
     /// The interval of POLLs while others may be seen; `since` is the departure of the oldest POLL without an answer, `waited` the last
     /// answer's wait on the way back, seconds.
-    pub fn interval(&self, now: Time, since: Option<Time>, waited: f64) -> Option<Span> {
-        let waits = now.since(since?);
+    pub fn interval(&self, now: Time, since: Time, waited: f64) -> Option<Span> {
+        let waits = now.since(since);
         let unanswered = self.look.as_ref().is_none_or(|look| look.met.is_empty());
         let interval = if unanswered { INTERVAL.0 } else { INTERVAL.1 };
         let often = Span::from_secs_f64(interval.as_secs_f64() * (1.0 + WAITED * waited));
@@ -82,8 +89,7 @@ impl Lookout {
     /// Adds an answer, whose round trip is `rtt`, after the one `before`, on a path of `floor` seconds.
     pub fn add(&mut self, before: &PollAnswer, answer: &PollAnswer, rtt: Span, floor: f64) {
         let after = answer.sent_at.since(before.sent_at);
-        let own = self.own();
-        let passed = own.is_some_and(|(train, ..)| answer.sent_at.since(train.begins).as_secs_f64() >= floor);
+        let passed = self.own().is_some_and(|own| answer.sent_at.since(own.begins).as_secs_f64() >= floor);
         if passed || floor < SHORTEST {
             self.end();
         }
@@ -116,55 +122,55 @@ impl Lookout {
         self.own().is_some()
     }
 
-    /// This flow's share of the path, by what has been met so far, if its `train` of so many `bytes` has shown `rate`.
-    pub fn begin(&mut self, train: &StartTrain, bytes: f64, rate: f64, floor: f64) -> f64 {
+    /// This flow's share of the path, by what has been met so far, if its train of so many `bytes`, which left at `begins`, has shown
+    /// `rate`.
+    pub fn begin(&mut self, begins: Time, bytes: f64, rate: f64, floor: f64) -> f64 {
         let look = self.look.get_or_insert_default();
-        (look.own, look.share) = (Some((*train, bytes / rate, rate)), 1.0);
+        (look.own, look.share) = (Some(OwnTrain { begins, busy: bytes / rate, rate }), 1.0);
         self.decreases(floor);
         self.look.as_ref().map_or(1.0, |look| look.share)
     }
 
     /// The rate of this flow's share, if what was met has made it smaller.
     pub fn decreases(&mut self, floor: f64) -> Option<f64> {
-        let (train, busy, rate) = self.own().filter(|_| !self.over)?;
-        let share = (busy / (busy + self.others(&train, busy, floor))).max(LEAST);
+        let OwnTrain { begins, busy, rate } = self.own().filter(|_| !self.over)?;
+        let share = (busy / (busy + self.others(begins, busy, floor))).max(LEAST);
         let look = self.look.as_mut()?;
         let less = share < look.share;
         look.share = look.share.min(share);
         less.then_some(rate * share)
     }
 
-    /// Seconds for which others have kept the bottleneck busy, around this flow's train, which did so for `busy` seconds. Their data, which begin a round trip after the
-    /// first of their trains, do not count.
-    pub fn others(&self, train: &StartTrain, busy: f64, floor: f64) -> f64 {
+    /// Seconds for which others have kept the bottleneck busy, around this flow's train, which left at `begins` and did so for `busy`
+    /// seconds. Their data, which begin a round trip after the first of their trains, do not count.
+    pub fn others(&self, begins: Time, busy: f64, floor: f64) -> f64 {
         if self.over || busy > LONGEST * floor {
             return 0.0;
         }
         let Some(look) = &self.look else { return 0.0 };
         let limit = look.limit(floor);
         let drained = |met: &Met| {
-            let before = met.sent_at < train.begins;
-            if before { QUIET * floor } else { DRAINED * busy }
+            if met.sent_at < begins { QUIET * floor } else { DRAINED * busy }
         };
         let theirs = |met: &&Met| met.rtt.as_secs_f64() > limit && met.quiet.as_secs_f64() >= drained(met);
         let mut met = look.met.iter().filter(theirs).peekable();
-        let begun = met.peek().map_or(train.begins, |first| first.sent_at.min(train.begins));
+        let begun = met.peek().map_or(begins, |first| first.sent_at.min(begins));
         let until = begun + Span::from_secs_f64(floor);
         met.take_while(|met| met.sent_at < until).map(|met| met.after.as_secs_f64()).sum()
     }
 
     /// The rate that a train has shown of late, or zero.
     pub fn shown(&self, now: Time, floor: f64) -> f64 {
-        let late = |train: &StartTrain| now.since(train.begins).as_secs_f64() < SHOWN * floor;
-        self.own().filter(|(train, ..)| late(train)).map_or(0.0, |(.., rate)| rate)
+        let late = |own: &OwnTrain| now.since(own.begins).as_secs_f64() < SHOWN * floor;
+        self.own().filter(late).map_or(0.0, |own| own.rate)
     }
 
-    fn own(&self) -> Option<(StartTrain, f64, f64)> {
+    fn own(&self) -> Option<OwnTrain> {
         self.look.as_ref()?.own
     }
 }
 
-impl Look {
+impl TrainLook {
     /// The longest round trip that shows no queue, seconds.
     fn limit(&self, floor: f64) -> f64 {
         let mut all: Vec<Span> = self.met.iter().map(|met| met.rtt).collect();
@@ -209,9 +215,7 @@ mod tests {
             lookout.add(&before, &this, this.rtt, FLOOR);
             before = this;
         }
-        let begins = Time::ZERO + Span::from_millis(600);
-        let train = StartTrain { first: 10, end: 130, begins, leaves_in: 0.0024 };
-        lookout.begin(&train, 120.0 * 1228.0, 250e6 / 8.0, FLOOR)
+        lookout.begin(Time::ZERO + Span::from_millis(600), 120.0 * 1228.0, 250e6 / 8.0, FLOOR)
     }
 
     #[test]
@@ -247,9 +251,9 @@ mod tests {
     #[test]
     fn shorter_paths_have_no_look() {
         let mut lookout = Lookout::new(true);
-        assert!(lookout.interval(Time::ZERO + BEGINS, Some(Time::ZERO), 0.0).is_some());
+        assert!(lookout.interval(Time::ZERO + BEGINS, Time::ZERO, 0.0).is_some());
         let one = answer(0, 40_000, 10);
         lookout.add(&one, &answer(10, 40_000, 10), one.rtt, 0.04);
-        assert_eq!(lookout.interval(Time::ZERO + BEGINS, Some(Time::ZERO), 0.0), None);
+        assert_eq!(lookout.interval(Time::ZERO + BEGINS, Time::ZERO, 0.0), None);
     }
 }

@@ -113,8 +113,13 @@ impl CongestionController {
         }
     }
 
-    /// The interval of POLLs that look for others who begin, if it is time to; `since` is the departure of the oldest without an answer.
-    pub fn look_interval(&self, now: Time, since: Option<Time>) -> Option<Span> {
+    /// Returns true while POLLs look for others who begin.
+    pub fn looks(&self) -> bool {
+        matches!(self, Self::Delay(delay) if delay.looks())
+    }
+
+    /// The interval of these POLLs, if it is time for them; `since` is the departure of the oldest without an answer.
+    pub fn look_interval(&self, now: Time, since: Time) -> Option<Span> {
         match self {
             Self::Delay(delay) => delay.look_interval(now, since),
             _ => None,

@@ -196,7 +196,7 @@ impl Delay {
         }
         // Trains of others disturb the parts of this one; longer trains would only meet more of them.
         let busy = |rate: f64| packets as f64 * self.mss / rate;
-        let others = |rate: f64| all && short && self.lookout.others(&train, busy(rate), floor) > 0.0;
+        let others = |rate: f64| all && short && self.lookout.others(train.begins, busy(rate), floor) > 0.0;
         match result {
             // The result of a train that keeps the path busy is used before its end; a short one is read to the end, which shows
             // other flows.
@@ -257,7 +257,7 @@ impl Delay {
         if let RatePhase::Proof { train, .. } = self.phase
             && train.is_short(floor)
         {
-            let share = self.lookout.begin(&train, bytes, rate, floor);
+            let share = self.lookout.begin(train.begins, bytes, rate, floor);
             if share < 1.0 {
                 return self.begin_climb(signals, rate * share, None, SHARED);
             }
@@ -265,13 +265,16 @@ impl Delay {
         self.begin_climb(signals, rate, Some(rate), 0);
     }
 
-    /// The interval of POLLs that look for others who begin.
-    pub fn look_interval(&self, now: Time, since: Option<Time>) -> Option<Span> {
-        self.lookout.interval(now, since, self.samples.waited()).filter(|_| self.looks())
+    /// The interval of POLLs that look for others who begin, if it is time to.
+    pub fn look_interval(&self, now: Time, since: Time) -> Option<Span> {
+        self.lookout.interval(now, since, self.samples.waited())
     }
 
     /// True while others who begin may be seen.
-    fn looks(&self) -> bool {
+    pub fn looks(&self) -> bool {
+        if !self.lookout.goes_on() {
+            return false;
+        }
         match self.phase {
             RatePhase::Start => true,
             RatePhase::Proof { train, .. } => train.is_short(self.floor.seconds()),
@@ -288,7 +291,8 @@ impl Delay {
         let Some([before, answer]) = self.samples.last_answers() else { return };
         let floor = self.floor.seconds();
         self.lookout.add(before, answer, self.samples.rtt(answer), floor);
-        if !self.looks() {
+        // A POLL that others have passed was late without a queue.
+        if !self.looks() || self.samples.reorders() {
             return self.lookout.end();
         }
         if let RatePhase::Climb { .. } = self.phase
