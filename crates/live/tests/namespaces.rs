@@ -15,7 +15,7 @@ mod common {
 
 use common::namespace::ip;
 use common::relay::{Net, PATH};
-use common::simulated::{median, simulated_median};
+use common::simulated::simulated;
 use common::transfer::{Outcome, options, transfer};
 use common::twin::Twin;
 use skyhop_chance::Seed;
@@ -41,10 +41,14 @@ fn net(seed: u64) -> Option<Net> {
     }
 }
 
-/// The scenario's transfer, and the relay's path in virtual time with timers that are never late; each is the median of five.
-static SIMULATED: LazyLock<f64> = LazyLock::new(|| simulated_median(BYTES, 5));
-static PUNCTUAL: LazyLock<f64> =
-    LazyLock::new(|| median((1..=5).map(|seed| twin(seed, Duration::ZERO)).collect()));
+/// The scenario's transfer, and the relay's path in virtual time with timers that are never late; each is the mean of its seeds, as a
+/// POLL that others pass may be taken for others' queue, which costs one transfer in three half a second.
+static SIMULATED: LazyLock<f64> = LazyLock::new(|| mean(|seed| simulated(BYTES, seed)));
+static PUNCTUAL: LazyLock<f64> = LazyLock::new(|| mean(|seed| twin(seed, Duration::ZERO)));
+
+fn mean(transfer: impl Fn(u64) -> f64) -> f64 {
+    (1..=24).map(transfer).sum::<f64>() / 24.0
+}
 
 /// Two machines with the path of the relay between them, in virtual time; timers are late by `late` on average.
 fn twin(seed: u64, late: Duration) -> f64 {
@@ -56,11 +60,12 @@ fn twin(seed: u64, late: Duration) -> f64 {
 
 #[test]
 fn relay_and_scenario_are_the_same_path() {
-    // Wherever the two differ, in disorder, in copies, in what a seal costs, no time is lost or won by it.
+    // Where the two differ, in what a seal costs and in what is altered, no time is lost or won by it.
     let (simulated, relayed) = (*SIMULATED, *PUNCTUAL);
     println!("simulated {simulated:.2} s, the relay's path in virtual time {relayed:.2} s");
-    // 69,833 packets of 1500 bytes, 2 % of them again, take 8.55 s; then there are the round trips before and after them.
-    assert!((10.0..=11.2).contains(&simulated), "{simulated}");
+    // 69,833 packets of 1500 bytes, 2 % of them again, take 8.55 s; then there are the round trips before and after them, and one
+    // more at half the rate in those transfers that have taken a late POLL for a queue.
+    assert!((10.0..=11.6).contains(&simulated), "{simulated}");
     assert!((0.98..=1.02).contains(&(simulated / relayed)), "{simulated} {relayed}");
 }
 
@@ -68,7 +73,7 @@ fn relay_and_scenario_are_the_same_path() {
 fn a_timer_that_comes_late_costs_no_rate() {
     let punctual = *PUNCTUAL;
     for late_ms in [1, 4] {
-        let late = median((1..=5).map(|seed| twin(seed, Duration::from_millis(late_ms))).collect());
+        let late = mean(|seed| twin(seed, Duration::from_millis(late_ms)));
         println!("{late_ms} ms late: {late:.2} s, never late: {punctual:.2} s");
         assert!((0.98..=1.03).contains(&(late / punctual)), "{late} {punctual}");
     }
