@@ -1,8 +1,8 @@
-//! Crowds: equal parts of 100 MB by 1 to 1,000 connections that start at once, or one after another.
+//! Crowds: equal parts of 100 MB by 1 to 1,000 connections that start at once, or one after another; and newcomers beside one that sends.
 //!
 //! Follows docs/stp.md §8.3, rule 5. Leaves out the streams of one association.
 
-use super::{CUBIC, Case, STP, transfer};
+use super::{BBR, CUBIC, Case, STP, transfer};
 
 /// When connection `n` of a crowd starts: multiples of the golden ratio for seed 0, evenly spread, and others for each seed.
 fn crowd_start(n: u32, within_s: f64, seed: u64) -> f64 {
@@ -67,6 +67,37 @@ pub fn table(seeds: u64, word: &str) {
                     if good < runs { "  <--" } else { "" }
                 );
             }
+        }
+    }
+}
+
+/// 2.4 s worth of data for a connection that begins while another has sent for 20 s and more.
+pub fn newcomers(phases: u64, word: &str) {
+    println!(
+        "newcomers: 2.4 s worth of data beside one that sends, {phases} phases of its start, queue of one product: seconds, mean (worst)"
+    );
+    let kinds = [("stp", STP), ("cubic", CUBIC), ("bbr", BBR)];
+    for (mbps, rtt_ms) in
+        [(20.0, 40.0), (20.0, 300.0), (20.0, 600.0), (50.0, 600.0), (250.0, 300.0), (250.0, 600.0)]
+    {
+        for (first, first_kind) in kinds {
+            let label = format!("{mbps} Mbit/s {rtt_ms} ms beside {first}");
+            if !label.contains(word) {
+                continue;
+            }
+            let mut line = format!("{label:31}");
+            for (name, kind) in kinds {
+                let mut times = Worst::default();
+                for phase in 0..phases {
+                    let mut case = Case::new(mbps, rtt_ms).flow("first", first_kind, None, 0.0);
+                    let start_s = 20.0 + (phase as f64 * 0.618_034).fract() * 3.0;
+                    case = case.flow("newcomer", kind, Some((mbps * 3e5) as u64), start_s);
+                    case.duration_s = start_s + 60.0;
+                    times.add(transfer(&case.run(phase + 1), 1).completed_s.unwrap_or(f64::INFINITY));
+                }
+                line += &format!("  {name} {times}");
+            }
+            println!("{line}");
         }
     }
 }

@@ -1,5 +1,5 @@
 //! STP without knowledge of the path: completion tails, load in both directions, jitter, bursts of losses, outages, rate steps, sharing,
-//! one flow alone, crowds; and promised rates that are wrong.
+//! one flow alone, crowds, newcomers; and promised rates that are wrong.
 //!
 //! `cargo run --release --locked -p skyhop-sim --example stp_tails -- [TABLE] [SEEDS] [WORD]`: all tables, or one; with a word,
 //! only the rows that contain it. Differs from a sweep: the worst of the seeds counts, and is named.
@@ -707,7 +707,7 @@ fn main() {
     let table = args.first().map_or("all", String::as_str);
     let seeds = args.get(1).and_then(|n| n.parse().ok());
     let word = args.get(2).map_or("", String::as_str);
-    let tables: [Table; 15] = [
+    let tables: [Table; 16] = [
         ("tails", 20, tails),
         ("both", 1, both),
         ("jitter", 5, jitter),
@@ -722,6 +722,7 @@ fn main() {
         ("bbr-instead", 1, bbr_instead),
         ("alone", 4, alone),
         ("crowds", 8, crowds::table),
+        ("newcomers", 16, crowds::newcomers),
         ("promised", 1, promised),
     ];
     for (name, usual, run) in tables {

@@ -1,7 +1,8 @@
 //! Others who begin at about the same time, seen by small POLLs around this flow's train.
 //!
 //! Follows docs/stp.md §8.3 rule 5: the time for which others keep the bottleneck busy, beside that of this flow's train, gives its share.
-//! Differs from a train's spacing: trains take milliseconds of a round trip, and most do not meet.
+//! Differs from a train's spacing: trains take milliseconds of a round trip, and most do not meet. Data that keep the path busy are no
+//! train: a queue that stands does not count.
 //! Leaves out trains that do meet (`opening`), and the rate afterwards (`climb`).
 
 use super::answer::PollAnswer;
@@ -152,8 +153,19 @@ impl Lookout {
         let drained = |met: &Met| {
             if met.sent_at < begins { QUIET * floor } else { DRAINED * busy }
         };
-        let theirs = |met: &&Met| met.rtt.as_secs_f64() > limit && met.quiet.as_secs_f64() >= drained(met);
-        let mut met = look.met.iter().filter(theirs).peekable();
+        let counts = |met: &Met| met.quiet.as_secs_f64() >= drained(met);
+        // A train fills and drains the queue between two POLLs; what leaves it as it is are data at the rate of the path.
+        let differ = |n: usize| {
+            let (one, next) = (&look.met[n], &look.met[n + 1]);
+            let apart = (next.rtt.as_secs_f64() - one.rtt.as_secs_f64()).abs();
+            counts(one) && counts(next) && one.sent_at + next.after == next.sent_at && apart > limit - floor
+        };
+        let theirs = |n: &usize| {
+            let met = &look.met[*n];
+            let moves = *n > 0 && differ(n - 1) || n + 1 < look.met.len() && differ(*n);
+            met.rtt.as_secs_f64() > limit && counts(met) && moves
+        };
+        let mut met = (0..look.met.len()).filter(theirs).map(|n| &look.met[n]).peekable();
         let begun = met.peek().map_or(begins, |first| first.sent_at.min(begins));
         let until = begun + Span::from_secs_f64(floor);
         met.take_while(|met| met.sent_at < until).map(|met| met.after.as_secs_f64()).sum()
@@ -239,6 +251,15 @@ mod tests {
         let queue = |at| 2000 * u64::from((200..250).contains(&at));
         assert!(share(queue, |_| false) < 0.2);
         assert_eq!(share(queue, |at| at == 200), 1.0);
+    }
+
+    #[test]
+    fn a_queue_that_stands_is_no_train() {
+        assert_eq!(share(|at| 6000 * u64::from(at >= 130), |_| false), 1.0);
+        let edges = share(|at| 6000 * u64::from((150..500).contains(&at)), |_| false);
+        assert_eq!(edges, share(|at| 6000 * u64::from([200, 400].contains(&at)), |_| false));
+        // A queue that drains is what a train, or many, have left.
+        assert!(share(|at| (1000 * at).min(500_000 - 1000 * at.min(500)), |_| false) < 0.1);
     }
 
     #[test]
