@@ -434,6 +434,10 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
             self.timers.sample(&self.config, now, rtt, false);
         }
         self.open(now, begin);
+        // Answers that came before this one did not count.
+        if self.config.features != Features::PLAIN {
+            self.timers.poll.heard();
+        }
     }
 
     /// Starts the receiving half, once the peer's first number, features and packet size are known.

@@ -354,8 +354,9 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
             polls: &self.sender.polls,
         };
         let interval = self.timers.poll.interval(&self.config, &signals);
-        // More data are to follow, so that the rate matters.
-        let waits = lacks_credit || lacks_proof || !self.sender.has_new();
+        // More data are to follow, so that the rate matters; and no answer to the opening has been lost, without which others do not count.
+        let lost = self.timers.poll.backoff() > 0 && !self.established();
+        let waits = lacks_credit || lacks_proof || lost || !self.sender.has_new();
         if waits || self.config.features == Features::PLAIN || !self.controller.looks() {
             return Some(interval);
         }
