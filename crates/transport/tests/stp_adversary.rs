@@ -246,6 +246,32 @@ fn time_in_which_nothing_was_asked_is_no_silence() {
     assert!((120.0..=121.0).contains(&v.now.since(from).as_secs_f64()), "{}", v.now);
 }
 
+/// docs/stp.md §6.3: what was reported before the BGNAK did not count, so that a POLL follows it in a silence; and §8.3, rule 5: in a
+/// silence before it nobody is looked for.
+#[test]
+fn a_late_bgnak_is_followed_by_a_poll() {
+    let config = Config { congestion: Congestion::Delay, ..Config::default() };
+    let mut v = Victim::start(config.clone(), 100);
+    v.wait(990);
+    let looked = v.polls.len();
+    // A POLL every 7 ms from 100 ms on.
+    assert!((100..160).contains(&looked), "{looked}");
+    v.wait(200);
+    let silent = v.polls.len();
+    v.wait(1_800);
+    let asked = v.polls.len() - silent;
+    assert!((1..10).contains(&asked), "{asked}");
+    let before = v.polls.len();
+    v.begin_ack(60);
+    assert_eq!(v.polls.len(), before + 1);
+    // In time it is followed by none.
+    let mut v = Victim::start(config, 100);
+    v.wait(40);
+    let before = v.polls.len();
+    v.begin_ack(60);
+    assert_eq!((v.end.state(), v.polls.len()), (State::Established, before));
+}
+
 #[test]
 fn a_dead_peer_without_credit_is_found_out() {
     let mut v = Victim::sender(5);
