@@ -40,6 +40,7 @@ mod side_by_side;
 mod space_warnings;
 mod splices;
 mod stp;
+mod stp_alone;
 mod stp_bad_seeds;
 mod stp_beside;
 mod stp_crowd;

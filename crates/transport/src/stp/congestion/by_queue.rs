@@ -13,6 +13,9 @@ const CLASSES: usize = 24;
 const ALIKE: usize = 4;
 /// Standard deviations, and packets in addition, by which losses beside longer queues must exceed their share.
 const BEYOND: (f64, f64) = (3.0, 1.0);
+/// Packets, and part of a sample, above which its losses are an overload: the path's rate has fallen, or it had an outage. They came
+/// together, so that their number says nothing of chance, and any later loss beside such a queue would seem to come with it.
+const OVERLOAD: (f64, f64) = (3.0, 0.05);
 
 #[derive(Debug, Default)]
 pub(super) struct LossesByQueue {
@@ -27,7 +30,9 @@ impl LossesByQueue {
 
     /// Counts a sample whose longest queue was so many seconds.
     pub fn add(&mut self, lost: f64, sent: f64, queue: f64) {
-        self.classes[Self::class(queue)].add(lost, sent);
+        if lost <= OVERLOAD.0.max(OVERLOAD.1 * sent) {
+            self.classes[Self::class(queue)].add(lost, sent);
+        }
     }
 
     /// Returns true if more was lost beside queues of this length, up to four times as long, than chance explains if the channel were
@@ -62,13 +67,17 @@ mod tests {
         assert!(!losses.grow_with_queue(1.0));
     }
 
-    /// An overload before, by a promise that was wrong, does not make losses of the channel those of a short queue.
+    /// An overload before, by an outage or a promise that was wrong, does not make losses of the channel those of a queue.
     #[test]
-    fn an_overload_says_nothing_of_short_queues() {
+    fn an_overload_says_nothing_of_queues() {
         let mut losses = LossesByQueue::default();
         losses.add(200.0, 400.0, 0.08);
-        (0..40).for_each(|n| losses.add(f64::from(n % 2), 50.0, if n % 4 < 2 { 0.001 } else { 0.006 }));
-        assert!(!losses.grow_with_queue(0.006));
+        (0..40).for_each(|n| losses.add(f64::from(n % 2), 50.0, [0.001, 0.006, 0.04][n as usize / 2 % 3]));
+        for queue in [0.001, 0.006, 0.04, 0.08] {
+            assert!(!losses.grow_with_queue(queue), "{queue}");
+        }
+        // Three packets of fifty are no overload.
+        (0..10).for_each(|_| losses.add(3.0, 50.0, 0.08));
         assert!(losses.grow_with_queue(0.08));
     }
 

@@ -367,7 +367,8 @@ impl Delay {
         }
         match self.phase {
             RatePhase::Promised(_) if risen => self.pardon(now),
-            RatePhase::Promised(_) => {}
+            // There is no rate yet that could be held, and the first packets wait for each other.
+            RatePhase::Promised(_) | RatePhase::Start => {}
             // A short train has left before its answers.
             RatePhase::Proof { train, .. } if train.is_short(self.floor.seconds()) => {}
             _ => self.hold(risen),

@@ -14,6 +14,8 @@ const GENTLE: (usize, f64) = (2, 0.015);
 /// Window in packets below which one step of an increase is enough to try the remembered rate: a sample takes a round trip there.
 const FEW: f64 = 16.0;
 
+/// Factor up to which a rate is the same as another.
+const SAME: f64 = 1.01;
 /// Factor of the rate that trains have shown over this one from which on an increase doubles at once.
 const FAR: f64 = 4.0;
 
@@ -130,9 +132,11 @@ impl Delay {
             }
             return;
         }
-        // At least half of the rate added by this step must arrive, unless there is no queue that could hold it.
+        // At least half of the rate added by this step must arrive, unless there is no queue that could hold it: the shorter of two
+        // queues does not show what has come since.
         let most = aim.map_or(self.trial.factor, |_| 2.0);
-        let added = arrives >= self.rate * (1.0 + most) / (2.0 * most) || queue < 0.25 * limit;
+        let none = self.longest_queue(sample.sent_from).is_some_and(|longest| longest < 0.25 * limit);
+        let added = arrives >= self.rate * (1.0 + most) / (2.0 * most) || none;
         if queue > limit || (!(added && arrives >= CARRIED * leaves) && leaves > CARRIED * self.rate) {
             self.proven = (arrives, now);
             if aim.is_some() {
@@ -160,11 +164,25 @@ impl Delay {
                     self.begin_climb(signals, before / 2.0, Some(before), next);
                 }
                 Some(aim) => self.begin_climb(signals, (2.0 * self.rate).min(aim), Some(aim), next),
+                // A step beyond that rate would overshoot it each time.
+                None if self.is_steady()
+                    && before > SAME * self.rate
+                    && before < self.factor(next) * self.rate =>
+                {
+                    let factor = before / self.rate;
+                    self.begin_climb(signals, before, None, 0);
+                    self.trial.factor = factor;
+                }
                 None => self.step_up(signals, next),
             }
         } else if !busy {
             self.cruise(now, self.rate);
         }
+    }
+
+    /// Returns true if a longer round trip is a queue, and no jitter.
+    fn is_steady(&self) -> bool {
+        self.jitter() == 0.0 && !self.samples.reorders()
     }
 
     /// Ends an increase for which there were too few data: the rate is the last that was confirmed. If none was, the increase goes on.
