@@ -1,30 +1,39 @@
-//! One flow of STP, alone on a path that loses nothing: whatever the rate, the round trip and the queue, it is to fill the path.
+//! One flow of STP, alone on a path that loses nothing: whatever the rate, the round trip and the queue, it is to fill the path, also
+//! if its rate or round trip changes.
 //!
-//! Follows docs/stp.md §8.3 rules 5 and 6; bounds on both sides, as nothing is faster than the path.
+//! Follows docs/stp.md §8.3 rules 2, 5, 6 and 8; bounds on both sides, as nothing is faster than the path.
 //! Leaves out losses and jitter (`stp_bad_seeds`) and others (`stp_beside`).
 
 use crate::common::run;
 use skyhop_results::FlowKind;
 
-/// Round trips that a transfer of `seconds` of the path's rate takes beyond that time. The queue is CoDel's, or holds `products` of
-/// bandwidth and delay.
-fn beyond(mbps: f64, rtt_ms: f64, products: Option<f64>, seconds: f64) -> f64 {
-    let product = mbps * 1e3 / 8.0 * rtt_ms;
-    let queue =
-        products.map_or(String::from("{ kind = \"codel\", limit = \"10000 packets\" }"), |products| {
-            format!("{{ kind = \"drop-tail\", limit = \"{} B\" }}", (products * product).max(15_000.0) as u64)
-        });
+/// A queue of so many products of bandwidth and delay.
+fn drop_tail(mbps: f64, rtt_ms: f64, products: f64) -> String {
+    let bytes = (products * mbps * 1e3 / 8.0 * rtt_ms).max(15_000.0) as u64;
+    format!("{{ kind = \"drop-tail\", limit = \"{bytes} B\" }}")
+}
+
+/// Seconds of a transfer of `worth_s` of the path's rate; `schedule` has the changes of the way there.
+fn took(mbps: f64, rtt_ms: f64, queue: &str, worth_s: f64, schedule: &str) -> f64 {
     let text = format!(
-        "duration = \"{} s\"\n[links.a]\nrate = \"{mbps} Mbit/s\"\ndelay = \"{} ms\"\nqueue = {queue}\n[[flows]]\nname = \"a\"\n\
-         path = [\"server\", \"a\", \"user\"]\ntransport = {{ kind = \"stp\" }}\n\
-         traffic = {{ kind = \"bulk\", size = \"{} B\" }}\n",
-        10.0 * seconds,
+        "duration = \"{} s\"\n[links.a]\nrate = \"{mbps} Mbit/s\"\ndelay = \"{} ms\"\nqueue = {queue}\n{schedule}\n\
+         reverse = {{ schedule = [] }}\n[[flows]]\nname = \"a\"\npath = [\"server\", \"a\", \"user\"]\n\
+         transport = {{ kind = \"stp\" }}\ntraffic = {{ kind = \"bulk\", size = \"{} B\" }}\n",
+        10.0 * worth_s,
         rtt_ms / 2.0,
-        (mbps * 1e6 / 8.0 * seconds) as u64,
+        (mbps * 1e6 / 8.0 * worth_s) as u64,
     );
     let result = run(&text, 1);
     let FlowKind::Transfer(transfer) = &result.flows[0].kind else { panic!("a transfer") };
-    (transfer.completed_s.expect("it completes") - seconds) / (rtt_ms / 1e3)
+    transfer.completed_s.expect("it completes")
+}
+
+/// Round trips that a transfer of `seconds` of the path's rate takes beyond that time. The queue is CoDel's, or holds `products` of
+/// bandwidth and delay.
+fn beyond(mbps: f64, rtt_ms: f64, products: Option<f64>, seconds: f64) -> f64 {
+    let codel = String::from("{ kind = \"codel\", limit = \"10000 packets\" }");
+    let queue = products.map_or(codel, |products| drop_tail(mbps, rtt_ms, products));
+    (took(mbps, rtt_ms, &queue, seconds, "") - seconds) / (rtt_ms / 1e3)
 }
 
 /// A climb whose first step was judged before its queue could be seen went on to the second, overshot the path by half, and began again
@@ -55,4 +64,48 @@ fn a_short_transfer_over_a_path_of_few_packets_takes_no_longer_than_slow_start()
         let late = beyond(mbps, rtt_ms, Some(2.6), 10.0 * rtt_ms / 1e3);
         assert!((1.5..4.0).contains(&late), "{mbps} Mbit/s, {rtt_ms} ms: {late:.1} round trips");
     }
+}
+
+/// A round trip that was 3 to 20 % longer was no step, and so a queue, until the smallest one expired after 30 s: the rate fell to a half
+/// and less, or competed with nobody, and 20 s worth of data took 35 to 44 s. TCP takes 21 to 22 s.
+#[test]
+fn a_longer_path_is_no_queue() {
+    let lost = |kind| format!("{{ from = \"4.94 s\", to = \"5 s\", outage = \"{kind}\" }}, ");
+    for (mbps, rtt_ms, more_ms, outage) in [
+        (150.0, 150.0, 15.0, String::new()),
+        (150.0, 50.0, 5.0, String::new()),
+        (20.0, 150.0, 22.5, String::new()),
+        (20.0, 50.0, 10.0, lost("lose")),
+        (150.0, 20.0, 4.0, lost("wait")),
+    ] {
+        let delay_ms = rtt_ms / 2.0 + more_ms;
+        let schedule =
+            format!("schedule = [{outage}{{ from = \"5 s\", to = \"1000 s\", delay = \"{delay_ms} ms\" }}]");
+        let seconds = took(mbps, rtt_ms, &drop_tail(mbps, rtt_ms, 1.0), 20.0, &schedule);
+        assert!(
+            (20.0..23.0).contains(&seconds),
+            "{mbps} Mbit/s, {rtt_ms} ms and {more_ms} ms more: {seconds:.1} s"
+        );
+    }
+}
+
+/// A satellite that moves away: the round trip of 50 ms grows by 0.5 ms each second. It took 44 s.
+#[test]
+fn a_path_that_grows_little_by_little_is_no_queue() {
+    let step = |n: u32| {
+        format!("{{ from = \"{n} s\", to = \"{} s\", delay = \"{} ms\" }}", n + 1, 25.0 + 0.5 * f64::from(n))
+    };
+    let steps: Vec<String> = (1..60).map(step).collect();
+    let schedule = format!("schedule = [{}]", steps.join(", "));
+    let seconds = took(100.0, 50.0, &drop_tail(100.0, 50.0, 1.0), 20.0, &schedule);
+    assert!((20.0..22.0).contains(&seconds), "{seconds:.1} s");
+}
+
+/// What a queue loses at once when the path's rate halves was a sign of others. The flow did as CUBIC does, without a queue, for 80 round
+/// trips: 49.6 s. TCP takes 35.2 s.
+#[test]
+fn a_rate_that_swings_is_no_other_flow() {
+    let schedule = "schedule = [{ from = \"2 s\", to = \"4 s\", rate = \"75 Mbit/s\" }]\nrepeat = \"4 s\"";
+    let seconds = took(150.0, 150.0, &drop_tail(150.0, 150.0, 0.25), 20.0, schedule);
+    assert!((26.0..36.0).contains(&seconds), "{seconds:.1} s");
 }

@@ -1,11 +1,12 @@
 //! STP without knowledge of the path: completion tails, load in both directions, jitter, bursts of losses, outages, rate steps, sharing,
-//! one flow alone, crowds, newcomers; and promised rates that are wrong.
+//! one flow alone on one path, on many, and on those that change, crowds, newcomers; and promised rates that are wrong.
 //!
 //! `cargo run --release --locked -p skyhop-sim --example stp_tails -- [TABLE] [SEEDS] [WORD]`: all tables, or one; with a word,
 //! only the rows that contain it. Differs from a sweep: the worst of the seeds counts, and is named.
 //! Leaves out the emulator, whose rows `bench/fidelity.py` has.
 
 mod crowds;
+mod paths;
 
 use skyhop_results::{FlowKind, RunResult, TransferResult};
 use skyhop_sim::Simulation;
@@ -707,7 +708,7 @@ fn main() {
     let table = args.first().map_or("all", String::as_str);
     let seeds = args.get(1).and_then(|n| n.parse().ok());
     let word = args.get(2).map_or("", String::as_str);
-    let tables: [Table; 16] = [
+    let tables: [Table; 19] = [
         ("tails", 20, tails),
         ("both", 1, both),
         ("jitter", 5, jitter),
@@ -721,6 +722,9 @@ fn main() {
         ("cubic-instead", 1, cubic_instead),
         ("bbr-instead", 1, bbr_instead),
         ("alone", 4, alone),
+        ("paths", 1, paths::table),
+        ("swings", 1, paths::swings),
+        ("longer", 1, paths::longer),
         ("crowds", 8, crowds::table),
         ("newcomers", 16, crowds::newcomers),
         ("promised", 1, promised),

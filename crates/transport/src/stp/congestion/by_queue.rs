@@ -13,9 +13,6 @@ const CLASSES: usize = 24;
 const ALIKE: usize = 4;
 /// Standard deviations, and packets in addition, by which losses beside longer queues must exceed their share.
 const BEYOND: (f64, f64) = (3.0, 1.0);
-/// Packets, and part of a sample, above which its losses are an overload: the path's rate has fallen, or it had an outage. They came
-/// together, so that their number says nothing of chance, and any later loss beside such a queue would seem to come with it.
-const OVERLOAD: (f64, f64) = (3.0, 0.05);
 
 #[derive(Debug, Default)]
 pub(super) struct LossesByQueue {
@@ -28,9 +25,10 @@ impl LossesByQueue {
         ((2.0 * octaves) as usize).min(CLASSES - 1)
     }
 
-    /// Counts a sample whose longest queue was so many seconds.
+    /// Counts a sample whose longest queue was so many seconds. After an overload any later loss beside such a queue would seem to come
+    /// with it.
     pub fn add(&mut self, lost: f64, sent: f64, queue: f64) {
-        if lost <= OVERLOAD.0.max(OVERLOAD.1 * sent) {
+        if !(Counted { lost, sent }).is_overload() {
             self.classes[Self::class(queue)].add(lost, sent);
         }
     }

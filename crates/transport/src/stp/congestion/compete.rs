@@ -61,6 +61,11 @@ impl Rival {
         self.cuts >= CUTS && share.is_some_and(|share| share < LESS * self.most)
     }
 
+    /// Records a reduction of the rate for an overload, which is no evidence of others.
+    pub fn overload(&mut self) {
+        self.calm = 0;
+    }
+
     /// Records a reduction of the rate for a mark. Returns true if there were [`CUTS`] of them, whatever the shares.
     pub fn marked(&mut self) -> bool {
         (self.cuts, self.calm) = (self.cuts + 1, 0);

@@ -306,11 +306,15 @@ impl Delay {
         Some(self.samples.least_rtt(from, 64)?.saturating_sub(floor).as_secs_f64())
     }
 
+    /// Time of one packet on the path, as far as it is known, seconds.
+    fn packet(&self) -> f64 {
+        self.mss / self.rate.max(self.proven.0).max(self.mss)
+    }
+
     /// Longest delay that is no sign of a queue, seconds.
     fn little(&self) -> f64 {
         // One packet may wait for another. A queue that fills and drains causes jitter too, so only a part of the jitter is subtracted.
-        let packet = self.mss / self.rate.max(self.proven.0).max(self.mss);
-        0.001 + packet + self.floor.seconds() / 256.0 + 0.5 * self.samples.unrest()
+        0.001 + self.packet() + self.floor.seconds() / 256.0 + 0.5 * self.samples.unrest()
     }
 
     /// Returns true if no POLL sent since `from` has measured a queue. A delay that jitter explains is none, unless losses come with it.
@@ -523,6 +527,7 @@ impl Delay {
     fn judge(&mut self, signals: &AnswerSignals, sample: &PollSample, queue: f64, target: f64) -> bool {
         let now = signals.now;
         let floor = self.floor.seconds();
+        let longer = self.floor.add_round(queue, sample, self.memory.0, self.packet());
         if self.losses.judge(now, sample, self.empty(sample.sent_from)) {
             self.congested(signals, sample);
             return true;
@@ -531,6 +536,10 @@ impl Delay {
             return self.marked(signals);
         }
         self.rival.calm();
+        if let Some(rate) = longer {
+            self.lengthen(signals, sample, rate);
+            return true;
+        }
         if queue > floor / 8.0 && (queue > 1.5 * target || self.rival.starves(self.rate)) {
             let carried = self.carried(sample);
             if let Some(before) = self.rival.stands(self.rate, queue, carried, self.varies_by_chance()) {
@@ -543,11 +552,28 @@ impl Delay {
         false
     }
 
+    /// Takes what seemed a queue for a part of the path, over which half of `rate` is sent, and then all of it.
+    fn lengthen(&mut self, signals: &AnswerSignals, sample: &PollSample, rate: f64) {
+        let Some(rtt) = self.samples.least_rtt(sample.sent_from, 64) else { return };
+        self.rival.gone();
+        self.samples.restart();
+        self.floor.restart(signals.now, rtt);
+        // A share of a queue that was none is no bound of what may be in flight.
+        self.share = None;
+        self.begin_climb(signals, rate / 2.0, Some(rate), 0);
+    }
+
     /// Reduces the rate after losses from congestion, to the arrival rate; after repeated losses it begins to compete with other flows.
     fn congested(&mut self, signals: &AnswerSignals, sample: &PollSample) {
         let arrives = self.carried(sample);
         self.proven.0 = self.proven.0.min(arrives);
-        if self.rival.lost(self.share_of_queue(sample)) {
+        let others = if sample.is_overload() {
+            self.rival.overload();
+            false
+        } else {
+            self.rival.lost(self.share_of_queue(sample))
+        };
+        if others {
             self.rivals(signals.now, 0.7 * self.rate, false);
         } else {
             // At least the share that RFC 9438 keeps, since the arrival rate may be low for lack of data, and the queue's delay may
@@ -577,6 +603,10 @@ impl Delay {
             && let Some(sample) = sample
         {
             self.round = now;
+            if let Some(rate) = self.floor.add_round(queue, &sample, self.memory.0, self.packet()) {
+                self.lengthen(signals, &sample, rate);
+                return;
+            }
             let empty = self.empty(sample.sent_from);
             let _ = self.losses.judge(now, &sample, empty);
             // Without a queue a few losses are the channel's.

@@ -7,7 +7,8 @@
 //! Leaves out the reaction to a queue (`delay`).
 
 use super::jitter::FloorJitter;
-use super::samples::PollSamples;
+use super::samples::{PollSample, PollSamples};
+use super::still::StillQueue;
 use skyhop_units::{Span, Time};
 
 /// Minimum time for which the smallest round trip is used.
@@ -41,6 +42,7 @@ pub(super) struct Floor {
     /// Time at which a step was last attributed to a queue.
     queued: Option<Time>,
     jitter: FloorJitter,
+    still: StillQueue,
 }
 
 impl Floor {
@@ -80,6 +82,14 @@ impl Floor {
     /// Starts again with the round trip of a new path.
     pub fn restart(&mut self, now: Time, rtt: Span) {
         self.least = Some((rtt, now));
+        self.still.restart();
+    }
+
+    /// Adds a round trip in which the queue seemed to be so many seconds. Returns the highest rate of the last ones, bytes per second, if
+    /// that queue is a part of the path, which carries `capacity` and on which a packet takes `packet` seconds.
+    pub fn add_round(&mut self, queue: f64, sample: &PollSample, capacity: f64, packet: f64) -> Option<f64> {
+        self.still.add(queue, sample.leaves(), sample.lost() > 0);
+        self.still.is_path(self.seconds(), capacity, packet)
     }
 
     /// Returns true if the round trip has grown by a step whose cause is unknown.

@@ -17,6 +17,7 @@ mod losses;
 mod marks;
 mod samples;
 mod start;
+mod still;
 mod way_back;
 mod window;
 

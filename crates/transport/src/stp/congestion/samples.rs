@@ -5,6 +5,7 @@
 //! Leaves out the conclusions (`delay`).
 
 use super::answer::PollAnswer;
+use super::counted::Counted;
 use super::way_back::WayBack;
 use skyhop_units::{Span, Time};
 use std::collections::VecDeque;
@@ -72,6 +73,10 @@ impl PollSample {
     /// Packets that did not arrive, without those that may be late.
     pub fn lost(&self) -> u64 {
         self.sent.saturating_sub(self.arrived + self.late)
+    }
+
+    pub fn is_overload(&self) -> bool {
+        Counted { lost: self.lost() as f64, sent: self.sent as f64 }.is_overload()
     }
 }
 

@@ -1,0 +1,161 @@
+//! One flow alone on many paths without losses, beside what CUBIC and BBR take there: rates by round trips by queues, long and short;
+//! rates that swing, and paths that become longer.
+//!
+//! Follows docs/stp.md §8.3, rules 5 to 8. Leaves out losses and jitter, which other tables have.
+
+use super::{BBR, CUBIC, Case, STP, tail, timed};
+
+const RTTS_MS: [f64; 16] =
+    [4.0, 6.0, 8.0, 10.0, 12.0, 14.0, 16.0, 18.0, 20.0, 24.0, 33.0, 50.0, 80.0, 150.0, 300.0, 600.0];
+const QUEUES: [&str; 5] = ["0.25 BDP", "1 BDP", "3 BDP", "codel", "red"];
+/// Times the better TCP's time, and round trips in addition, from which a row counts as slow.
+const SLOW: (f64, f64) = (1.1, 1.0);
+
+fn queue(name: &str, mbps: f64, rtt_ms: f64) -> String {
+    match name {
+        "codel" => "{ kind = \"codel\", limit = \"10000 packets\" }".to_owned(),
+        "red" => {
+            let limit = (0.9 * mbps * 1e3 / 8.0 * rtt_ms).max(15_000.0) as u64;
+            format!(
+                "{{ kind = \"red\", limit = \"{limit} B\", min = \"{} B\", max = \"{} B\" }}",
+                limit / 6,
+                limit / 2
+            )
+        }
+        products => {
+            tail(mbps, rtt_ms, products.trim_end_matches(" BDP").parse().expect("a number of products"))
+        }
+    }
+}
+
+/// Prints seconds of STP, CUBIC and BBR if STP is slow.
+fn is_slow(label: &str, name: &str, (mbps, rtt_ms): (f64, f64), worth_s: f64, extra: [&str; 2]) -> bool {
+    let [stp, cubic, bbr] = [STP, CUBIC, BBR].map(|kind| {
+        let size = (mbps * 1e6 / 8.0 * worth_s) as u64;
+        let mut case = Case::new(mbps, rtt_ms).flow("a", kind, Some(size), 0.0);
+        case.queue = queue(name, mbps, rtt_ms);
+        [case.extra, case.reverse] = extra.map(str::to_owned);
+        case.duration_s = 40.0 * worth_s + 60.0;
+        timed(&case, 1).0
+    });
+    let slow = stp > SLOW.0 * cubic.min(bbr) + SLOW.1 * rtt_ms / 1e3;
+    if slow {
+        println!(" {label} | {mbps:>5} Mbit/s {rtt_ms:>3} ms | {stp:>6.2} {cubic:>6.2} {bbr:>6.2}");
+    }
+    slow
+}
+
+/// Ten seconds' worth of data, and ten round trips' worth.
+pub fn table(_: u64, word: &str) {
+    println!(
+        "paths: seconds of STP, CUBIC, BBR alone for 10 s and 10 round trips worth of data; only rows in which STP takes more than {} times \
+            the better's time and {} round trip",
+        SLOW.0, SLOW.1
+    );
+    for name in QUEUES {
+        for long in [true, false] {
+            let label = format!("{name:<8} {}", if long { "10 s" } else { "10 round trips" });
+            if !label.contains(word) {
+                continue;
+            }
+            let (mut slow, mut all) = (0, 0);
+            for rate in 0..13 {
+                let mbps = (10.0 * 1.6f64.powi(rate)).round() / 10.0;
+                for rtt_ms in RTTS_MS {
+                    let least_s = if long { 10.0 } else { rtt_ms / 100.0 };
+                    let extra = ["", ""];
+                    all += 1;
+                    slow += u32::from(is_slow(&label, name, (mbps, rtt_ms), least_s, extra));
+                }
+            }
+            println!(" {label} | {slow} of {all} slow");
+        }
+    }
+}
+
+/// Twenty seconds' worth of data of the higher of two rates that follow each other.
+pub fn swings(_: u64, word: &str) {
+    println!(
+        "swings: seconds of STP, CUBIC, BBR alone for 20 s worth of data, while the rate falls to a part of itself and rises, each for so \
+            long; only rows in which STP takes more than {} times the better's time and {} round trip",
+        SLOW.0, SLOW.1
+    );
+    for name in &QUEUES[..4] {
+        for part in [0.8, 0.5, 0.15] {
+            for half_s in [0.15, 0.5, 2.0, 7.0] {
+                let label = format!("{name:<8} {part:<4} {half_s:<4} s");
+                if !label.contains(word) {
+                    continue;
+                }
+                let (mut slow, mut all) = (0, 0);
+                for mbps in [3.0, 15.0, 50.0, 150.0] {
+                    for rtt_ms in [20.0, 50.0, 150.0, 600.0] {
+                        let extra = format!(
+                            "schedule = [{{ from = \"{half_s} s\", to = \"{0} s\", rate = \"{1} Mbit/s\" }}]\nrepeat = \"{0} s\"\n",
+                            2.0 * half_s,
+                            part * mbps
+                        );
+                        all += 1;
+                        let extra = [extra.as_str(), ", schedule = []"];
+                        slow += u32::from(is_slow(&label, name, (mbps, rtt_ms), 20.0, extra));
+                    }
+                }
+                println!(" {label} | {slow} of {all} slow");
+            }
+        }
+    }
+}
+
+/// Twenty seconds' worth of data over a path whose round trip grows once, or forty over one that grows for 20 s and shrinks again.
+pub fn longer(_: u64, word: &str) {
+    println!(
+        "longer: seconds of STP, CUBIC, BBR alone while the round trip grows by a part of itself, after 5 s (and 60 ms without a link), or \
+            little by little within 20 s and back; only rows in which STP takes more than {} times the better's time and {} round trip",
+        SLOW.0, SLOW.1
+    );
+    let from_s =
+        |from: f64, to: f64, what: String| format!("{{ from = \"{from} s\", to = \"{to} s\", {what} }}");
+    for kind in ["once", "lose", "wait", "every 0.1", "every 1", "every 5"] {
+        for part in [0.03, 0.06, 0.1, 0.15, 0.2, 0.3, 0.5, 1.0] {
+            let label = format!("{kind:<9} {part:<4}");
+            if !label.contains(word) {
+                continue;
+            }
+            let (mut slow, mut all) = (0, 0);
+            for mbps in [3.0, 20.0, 150.0] {
+                for rtt_ms in [20.0, 50.0, 150.0, 600.0] {
+                    let delay = |more: f64| format!("delay = \"{} ms\"", rtt_ms * (0.5 + more));
+                    let (worth_s, intervals) = if let Some(every) = kind.strip_prefix("every ") {
+                        let every: f64 = every.parse().expect("seconds");
+                        let steps = (20.0 / every).round() as u32;
+                        let step = |n: u32| {
+                            let from = f64::from(n) * every;
+                            from_s(
+                                from,
+                                from + every,
+                                delay(part * f64::from(n.min(2 * steps - n)) / f64::from(steps)),
+                            )
+                        };
+                        (40.0, (1..2 * steps).map(step).collect())
+                    } else {
+                        let mut intervals = vec![from_s(5.0, 4000.0, delay(part))];
+                        if kind != "once" {
+                            intervals.insert(0, from_s(4.94, 5.0, format!("outage = \"{kind}\"")));
+                        }
+                        (20.0, intervals)
+                    };
+                    let extra = format!("schedule = [{}]\n", intervals.join(", "));
+                    all += 1;
+                    slow += u32::from(is_slow(
+                        &label,
+                        "1 BDP",
+                        (mbps, rtt_ms),
+                        worth_s,
+                        [&extra, ", schedule = []"],
+                    ));
+                }
+            }
+            println!(" {label} | {slow} of {all} slow");
+        }
+    }
+}

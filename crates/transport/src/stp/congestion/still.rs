@@ -1,0 +1,93 @@
+//! Round trips that stay long while the rate changes: the path has become longer by less than a step that is looked at.
+//!
+//! Follows docs/stp.md §8.3 rule 2: a queue follows the rate of those that fill it.
+//! Differs from a look (`floor`): the rate is not lowered for it, since it has changed already.
+//! Leaves out the rate after that (`delay`).
+
+use std::collections::VecDeque;
+
+/// Number of round trips that are compared.
+const ROUNDS: usize = 4;
+/// Factors by which the shortest queue, and the change that the rate should have made to a queue, exceed the change that was seen.
+const STILL: (f64, f64) = (4.0, 8.0);
+/// Resolution of a round trip, seconds.
+const GRAIN: f64 = 1e-4;
+
+/// Delay of the queue, seconds, and rate at which packets were sent, bytes per second, in the last round trips.
+#[derive(Debug, Default)]
+pub(super) struct StillQueue {
+    rounds: VecDeque<(f64, f64)>,
+}
+
+impl StillQueue {
+    /// Adds a round trip. What was lost may have filled a queue, so that rates before it say nothing.
+    pub fn add(&mut self, queue: f64, rate: f64, lost: bool) {
+        if lost {
+            self.rounds.clear();
+        } else if self.rounds.len() == ROUNDS {
+            self.rounds.pop_front();
+        }
+        self.rounds.push_back((queue, rate));
+    }
+
+    pub fn restart(&mut self) {
+        self.rounds.clear();
+    }
+
+    fn range(&self, of: impl Fn(&(f64, f64)) -> f64) -> (f64, f64) {
+        self.rounds
+            .iter()
+            .map(of)
+            .fold((f64::INFINITY, 0.0), |(least, most), one| (least.min(one), most.max(one)))
+    }
+
+    /// Returns the highest rate, if it changed so much that a queue would have, over a path that carries `capacity` bytes per second and
+    /// whose round trip is `floor` seconds, one packet taking `packet`.
+    pub fn is_path(&self, floor: f64, capacity: f64, packet: f64) -> Option<f64> {
+        let (shortest, longest) = self.range(|round| round.0);
+        let (least, most) = self.range(|round| round.1);
+        let seen = longest - shortest + packet + GRAIN;
+        let expected = floor * (most - least) / capacity.max(most);
+        let still = shortest > STILL.0 * seen && expected > STILL.1 * seen;
+        (self.rounds.len() == ROUNDS && still).then_some(most)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The rate that is found over a path of 50 ms and 1 MB/s, whose packets take 0.1 ms.
+    fn found(rounds: &[(f64, f64)]) -> Option<f64> {
+        let mut still = StillQueue::default();
+        rounds.iter().for_each(|(queue, rate)| still.add(*queue, *rate, false));
+        still.is_path(0.05, 1e6, 1e-4)
+    }
+
+    #[test]
+    fn a_queue_that_does_not_follow_the_rate_is_a_part_of_the_path() {
+        assert_eq!(found(&[(0.005, 1e6), (0.005, 8e5), (0.0051, 6e5), (0.005, 3e5)]), Some(1e6));
+        // Three round trips may be chance.
+        assert_eq!(found(&[(0.005, 1e6), (0.005, 6e5), (0.005, 3e5)]), None);
+        // A queue that goes with the rate, or comes.
+        assert_eq!(found(&[(0.02, 1e6), (0.015, 8e5), (0.01, 6e5), (0.005, 3e5)]), None);
+        assert_eq!(found(&[(0.005, 1e6), (0.005, 8e5), (0.005, 6e5), (0.011, 3e5)]), None);
+        // A rate that is even says nothing.
+        assert_eq!(found(&[(0.005, 1e6), (0.005, 9.9e5), (0.005, 9.8e5), (0.005, 9.7e5)]), None);
+        // No queue is no part of the path.
+        assert_eq!(found(&[(0.0001, 1e6), (0.0001, 6e5), (0.0001, 3e5), (0.0001, 3e5)]), None);
+        // Only the last round trips count.
+        assert_eq!(found(&[(0.02, 1e6), (0.005, 1e6), (0.005, 8e5), (0.005, 6e5), (0.005, 3e5)]), Some(1e6));
+    }
+
+    #[test]
+    fn round_trips_before_a_loss_do_not_count() {
+        let mut still = StillQueue::default();
+        for (rate, lost) in [(1e6, false), (6e5, false), (3e5, true), (3e5, false), (3e5, false)] {
+            still.add(0.005, rate, lost);
+        }
+        assert_eq!(still.is_path(0.05, 1e6, 1e-4), None);
+        still.add(0.005, 8e5, false);
+        assert_eq!(still.is_path(0.05, 1e6, 1e-4), Some(8e5));
+    }
+}
