@@ -48,7 +48,7 @@ fn is_slow(label: &str, name: &str, (mbps, rtt_ms): (f64, f64), worth_s: f64, ex
 /// Ten seconds' worth of data, and ten round trips' worth.
 pub fn table(_: u64, word: &str) {
     println!(
-        "paths: seconds of STP, CUBIC, BBR alone for 10 s and 10 round trips worth of data; only rows in which STP takes more than {} times \
+        "paths: seconds of STP, CUBIC, BBR alone for 10 s and 10 round trips worth of data; only rows where STP takes more than {} times \
             the better's time and {} round trip",
         SLOW.0, SLOW.1
     );
