@@ -4,8 +4,6 @@
 //! Differs from a look (`floor`): the rate is not lowered for it, since it has changed already.
 //! Leaves out the rate after that (`delay`).
 
-use std::collections::VecDeque;
-
 /// Number of round trips that are compared.
 const ROUNDS: usize = 4;
 /// Factors by which the shortest queue, and the change that the rate should have made to a queue, exceed the change that was seen.
@@ -15,41 +13,48 @@ const GRAIN: f64 = 1e-4;
 
 /// Delay of the queue, seconds, and rate at which packets were sent, bytes per second, in the last round trips.
 #[derive(Debug, Default)]
-pub(super) struct StillQueue {
-    rounds: VecDeque<(f64, f64)>,
+struct Rounds {
+    kept: [(f64, f64); ROUNDS],
+    len: usize,
 }
+
+/// What the last round trips show, boxed, since most associations of a host are idle.
+#[derive(Debug, Default)]
+pub(super) struct StillQueue(Option<Box<Rounds>>);
 
 impl StillQueue {
     /// Adds a round trip. What was lost may have filled a queue, so that rates before it say nothing.
     pub fn add(&mut self, queue: f64, rate: f64, lost: bool) {
+        let Rounds { kept, len } = &mut **self.0.get_or_insert_default();
         if lost {
-            self.rounds.clear();
-        } else if self.rounds.len() == ROUNDS {
-            self.rounds.pop_front();
+            *len = 0;
+        } else if *len == ROUNDS {
+            kept.rotate_left(1);
+            *len -= 1;
         }
-        self.rounds.push_back((queue, rate));
+        kept[*len] = (queue, rate);
+        *len += 1;
     }
 
     pub fn restart(&mut self) {
-        self.rounds.clear();
-    }
-
-    fn range(&self, of: impl Fn(&(f64, f64)) -> f64) -> (f64, f64) {
-        self.rounds
-            .iter()
-            .map(of)
-            .fold((f64::INFINITY, 0.0), |(least, most), one| (least.min(one), most.max(one)))
+        self.0 = None;
     }
 
     /// Returns the highest rate, if it changed so much that a queue would have, over a path that carries `capacity` bytes per second and
     /// whose round trip is `floor` seconds, one packet taking `packet`.
     pub fn is_path(&self, floor: f64, capacity: f64, packet: f64) -> Option<f64> {
-        let (shortest, longest) = self.range(|round| round.0);
-        let (least, most) = self.range(|round| round.1);
+        let Rounds { kept, len: ROUNDS } = **self.0.as_ref()? else { return None };
+        let range = |of: fn(&(f64, f64)) -> f64| {
+            kept.iter()
+                .map(of)
+                .fold((f64::INFINITY, 0.0_f64), |(least, most), one| (least.min(one), most.max(one)))
+        };
+        let (shortest, longest) = range(|round| round.0);
+        let (least, most) = range(|round| round.1);
         let seen = longest - shortest + packet + GRAIN;
         let expected = floor * (most - least) / capacity.max(most);
         let still = shortest > STILL.0 * seen && expected > STILL.1 * seen;
-        (self.rounds.len() == ROUNDS && still).then_some(most)
+        still.then_some(most)
     }
 }
 
