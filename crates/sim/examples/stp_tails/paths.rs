@@ -28,7 +28,7 @@ fn queue(name: &str, mbps: f64, rtt_ms: f64) -> String {
     }
 }
 
-/// Prints seconds of STP, CUBIC and BBR if STP is slow.
+/// Prints seconds of STP, CUBIC and BBR if STP is slow. `extra` has keys of the link, and of its way back.
 fn is_slow(label: &str, name: &str, (mbps, rtt_ms): (f64, f64), worth_s: f64, extra: [&str; 2]) -> bool {
     let [stp, cubic, bbr] = [STP, CUBIC, BBR].map(|kind| {
         let size = (mbps * 1e6 / 8.0 * worth_s) as u64;
@@ -63,9 +63,8 @@ pub fn table(_: u64, word: &str) {
                 let mbps = (10.0 * 1.6f64.powi(rate)).round() / 10.0;
                 for rtt_ms in RTTS_MS {
                     let least_s = if long { 10.0 } else { rtt_ms / 100.0 };
-                    let extra = ["", ""];
                     all += 1;
-                    slow += u32::from(is_slow(&label, name, (mbps, rtt_ms), least_s, extra));
+                    slow += u32::from(is_slow(&label, name, (mbps, rtt_ms), least_s, ["", ""]));
                 }
             }
             println!(" {label} | {slow} of {all} slow");

@@ -18,7 +18,7 @@ struct Rounds {
     len: usize,
 }
 
-/// What the last round trips show, boxed, since most associations of a host are idle.
+/// The last round trips, boxed, since most associations of a host are idle.
 #[derive(Debug, Default)]
 pub(super) struct StillQueue(Option<Box<Rounds>>);
 
