@@ -37,8 +37,13 @@ impl Allowance {
 
     /// Returns true if the proof is required: for the next data, of `next` bytes, or although none wait.
     pub fn lacks_proof(&self, next: Option<u64>) -> bool {
-        let demanded = self.demanded && self.bytes != u64::MAX;
+        let demanded = self.demanded && self.is_limited();
         demanded || next.is_some_and(|data| !self.allows_data(data, 0))
+    }
+
+    /// Returns true if the proof is missing.
+    pub fn is_limited(&self) -> bool {
+        self.bytes != u64::MAX
     }
 
     /// Returns true if a packet of `packet` bytes may leave.

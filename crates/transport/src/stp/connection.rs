@@ -19,11 +19,14 @@ use super::source::{Source, WrittenData};
 use super::state::State;
 use super::timers::Timers;
 use crate::limits::Limits;
-use skyhop_units::{Rate, Time};
+use skyhop_units::{Rate, Span, Time};
 use skyhop_wire::Ecn;
 use skyhop_wire::stp::{
     Begin, Contents, Control, Features, Packet, Payload, Reason, SEQUENCE_MASK, expand, kind,
 };
+
+/// Part of a round trip, beyond one, after which an answer is missing.
+const MISSING_PART: u64 = 2;
 
 /// Fields of the network layer of an outgoing packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -227,7 +230,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
         (self.sender.held(), self.receiver.as_ref().map_or(0, |receiver| receiver.buffer.held()))
     }
     /// The smoothed round-trip time.
-    pub fn srtt(&self) -> Option<skyhop_units::Span> {
+    pub fn srtt(&self) -> Option<Span> {
         self.timers.srtt()
     }
     /// Largest packet size known to pass, STP's header included, bytes. Data first sent in a larger packet keep its size.
@@ -623,7 +626,8 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
             return;
         }
         let patience = self.timers.poll_patience(&self.config);
-        if self.timers.poll.expires(now)
+        let expires = self.timers.poll.expires(now);
+        if expires
             && let Some(since) = self.sender.polls.unanswered_since()
             && now.since(since) >= patience
         {
@@ -637,10 +641,28 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
         }
         self.opening.handle_timeout(now);
         self.closing.handle_timeout(now);
+        if (expires || self.closing.end_timer.due) && self.doubts_last(now) {
+            self.sender.copy_last(now);
+        }
         if self.waits_for_peer() && now >= self.timers.silence.ends_at(&self.config) {
             self.closing.reset(Reason::Silent, true);
             self.events.push(Event::Reset(Reason::Silent));
         }
+    }
+
+    /// Returns true if all data have been sent and an answer is missing, so that the last packet may have been lost (RFC 8985 §7): a copy of
+    /// it, before the next POLL, saves the round trip in which that is answered. A peer that is silent for longer is only asked.
+    fn doubts_last(&self, now: Time) -> bool {
+        if self.config.features == Features::PLAIN || self.sender.has_packets() || self.allowance.is_limited()
+        {
+            return false;
+        }
+        let Timers { poll, .. } = &self.timers;
+        // The only POLL that is not answered, if it asks for the second time.
+        let probes = poll.backoff() == 0 && self.sender.polls.awaited() == 1;
+        let late = |srtt: Span| Span::from_nanos(srtt.as_nanos() + srtt.as_nanos() / MISSING_PART);
+        let missing = || Some(now.since(self.sender.polls.unanswered_since()?) >= late(self.timers.srtt()?));
+        poll.doubts() || (probes && missing().unwrap_or(false))
     }
 
     /// Returns true if only a packet from the peer can let this end continue.

@@ -37,8 +37,9 @@ pub(super) struct BeginExchange {
     sent: u32,
     /// Time of the first BGN.
     first_sent: Option<Time>,
-    /// True if a BGNAK is to be sent.
+    /// True if a BGNAK is to be sent, and the number of those sent.
     pub answer_due: bool,
+    answers: u32,
     pub timer: RepeatTimer,
 }
 
@@ -53,6 +54,7 @@ impl BeginExchange {
             sent: 0,
             first_sent: None,
             answer_due: false,
+            answers: 0,
             timer: RepeatTimer::default(),
         }
     }
@@ -128,6 +130,21 @@ impl BeginExchange {
     /// Handles a copy of the BGN, which is answered if its sender `waits` for an answer.
     pub fn on_copy(&mut self, count: u32, waits: bool) {
         self.answer_due |= count == self.ends.count && waits;
+    }
+
+    /// Returns true if a BGNAK is to be sent now, and counts it.
+    pub fn take_answer(&mut self) -> bool {
+        let due = std::mem::take(&mut self.answer_due);
+        self.answers += u32::from(due);
+        due
+    }
+
+    /// Returns true if the next packet of data carries a BGNAK that is not due, and counts it: those among the first `copies` do while the
+    /// peer has acknowledged no number, as it can use none of them without the BGNAK.
+    pub fn answer_rides(&mut self, acked: u64, copies: u32) -> bool {
+        let rides = !self.initiator && acked == self.first && (1..copies).contains(&self.answers);
+        self.answers += u32::from(rides);
+        rides
     }
 
     /// Returns true if a BGNAK answers this end's BGN.
@@ -213,12 +230,24 @@ mod tests {
         assert!(!opening.is_due() && !opening.may_send() && !opening.may_be_known());
         opening.on_begin(70, 80, 90);
         assert_eq!(opening.ends, Ends { local_port: 1, remote_port: 80, instance: 70, count: 90 });
-        assert!(std::mem::take(&mut opening.answer_due));
+        assert!(opening.take_answer() && !opening.take_answer());
         opening.open(Features::REPORT);
         opening.on_copy(90, false);
         opening.on_copy(91, true);
         assert!(!opening.answer_due && !opening.is_answer(&opening.begin(1, 1000, 64)));
         opening.on_copy(90, true);
         assert!(opening.answer_due);
+    }
+
+    /// docs/stp.md §5: the first packets of a listener's data carry the BGNAK, until one is acknowledged; in the plain format one does.
+    #[test]
+    fn an_answer_shares_the_first_packets_of_data() {
+        let mut opening = exchange(false);
+        assert!(!opening.answer_rides(5, 3), "no BGN has come");
+        opening.on_begin(70, 80, 90);
+        assert!(opening.take_answer() && !opening.take_answer());
+        assert!(!opening.answer_rides(5, 1), "the plain format");
+        assert!(!opening.answer_rides(6, 3), "the first is acknowledged");
+        assert!(opening.answer_rides(5, 3) && opening.answer_rides(5, 3) && !opening.answer_rides(5, 3));
     }
 }

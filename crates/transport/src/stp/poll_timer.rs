@@ -79,9 +79,19 @@ impl PollTimer {
         }
     }
 
+    /// Returns true if the next POLL only follows a timeout's.
+    fn follows(&self) -> bool {
+        (1..=PROBES.0).contains(&self.probes)
+    }
+
+    /// Returns true if the next POLL is one of the first that follow a silence.
+    pub fn doubts(&self) -> bool {
+        (1..=PROBED).contains(&self.backoff) && !self.follows()
+    }
+
     /// Records a POLL. Returns true if it only follows a timeout's.
     pub fn sent(&mut self, now: Time) -> bool {
-        let follows = (1..=PROBES.0).contains(&self.probes);
+        let follows = self.follows();
         self.probes = self.probes.saturating_sub(1);
         self.wanted = false;
         if !follows {

@@ -285,6 +285,14 @@ impl<P: Contents, S: Source<P>> PathSender<P, S> {
         None
     }
 
+    /// Lets a copy of the last packet leave, if it has not arrived and no other copy waits.
+    pub fn copy_last(&mut self, now: Time) {
+        let waits = |slot: &SendSlot<P>| slot.data.is_some() && !slot.queued;
+        if self.slots.back().is_some_and(waits) && self.copies.next().is_none() {
+            self.copies.follow(now, self.next - 1, 1, Span::ZERO);
+        }
+    }
+
     /// Time of the next further copy.
     pub fn copy_at(&self) -> Option<Time> {
         self.copies.next().map(|(_, at)| at)

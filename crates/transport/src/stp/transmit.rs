@@ -74,7 +74,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
             return None;
         }
         let mut control = Box::<Control>::default();
-        if std::mem::take(&mut self.opening.answer_due) {
+        if self.opening.take_answer() {
             control.begin_ack = Some(self.begin());
         }
         let room = self.mtu.room();
@@ -148,6 +148,8 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
                 return Some(packet);
             }
             if let Some((number, data)) = self.sender.take_copy(now) {
+                let room = self.mtu.room().saturating_sub(data.len());
+                let control = self.unanswered_opening().filter(|control| control.wire_len() <= room);
                 let packet = self.packet(wire_number(number), Some(data), None, control);
                 self.paced(now, packet.wire_len());
                 return Some(packet);
@@ -159,7 +161,9 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
         if !answers && let Some(packet) = self.compose_probe(now) {
             return Some(packet);
         }
-        let opens = self.opening.is_due();
+        // Without the answer to a BGN none to a POLL counts.
+        let extended = self.config.features != Features::PLAIN;
+        let opens = self.opening.is_due() || (extended && self.opening.waits() && self.poll_alone(now));
         if opens {
             self.put_begin(now, &mut control);
         }
@@ -183,7 +187,23 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
         Some(self.packet(self.sender.last_number(), None, poll, control))
     }
 
+    /// The BGN, or the BGNAK, as long as nothing tells that the peer has it: without it the peer can use no data.
+    fn unanswered_opening(&self) -> Rare {
+        let (initiator, opens) = (self.opening.initiator, self.opening.waits());
+        if !(opens || (!initiator && self.sender.acked == self.opening.first)) {
+            return None;
+        }
+        let begin = self.begin();
+        Some(Box::new(match initiator {
+            true => Control { begin: Some(begin), ..Control::default() },
+            false => Control { begin_ack: Some(begin), ..Control::default() },
+        }))
+    }
+
     fn compose_data(&mut self, now: Time, mut control: Rare) -> Option<Packet<P>> {
+        if self.opening.answer_rides(self.sender.acked, self.config.begin_copies) {
+            control.get_or_insert_default().begin_ack = Some(self.begin());
+        }
         let room = self.mtu.room().saturating_sub(wire_len(&control));
         self.resume_data(now);
         let polls = self.poll_rides(room.min(self.sender.max_payload));
@@ -253,7 +273,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
 
     /// Records that a packet of data of `bytes`, STP's header included, has been sent.
     fn paced(&mut self, now: Time, bytes: usize) {
-        let gap = self.controller.gap(bytes as f64 + f64::from(self.config.overhead));
+        let gap = self.controller.gap(self.sender.next, bytes as f64 + f64::from(self.config.overhead));
         let srtt = self.timers.srtt();
         self.timers.pace.sent(&self.config, now, srtt, gap);
     }

@@ -9,6 +9,7 @@ use super::plan::Plan;
 use bytes::Bytes;
 use skyhop_transport::stp::Packet;
 use skyhop_units::Time;
+use skyhop_wire::stp::Features;
 
 /// An SD that has been sent.
 struct Sent {
@@ -18,6 +19,8 @@ struct Sent {
     times: u64,
     /// Number of reports naming it that have reached its sender.
     named: u64,
+    /// POLLs that its sender sent while it was the last.
+    polls: u64,
     arrived: bool,
 }
 
@@ -43,6 +46,8 @@ struct Direction {
 pub struct Observer {
     directions: [Direction; 2],
     copies: u64,
+    /// True if the format is not the plain one.
+    extended: bool,
     /// Number of repeated SDs.
     pub repeats: u64,
 }
@@ -70,6 +75,7 @@ impl Observer {
         Self {
             directions: [direction(0), direction(1)],
             copies: u64::from(plan.config.tail_copies),
+            extended: plan.config.features != Features::PLAIN,
             repeats: 0,
         }
     }
@@ -86,7 +92,7 @@ impl Observer {
     }
 
     fn data_sent(&mut self, from: usize, packet: &Packet<Bytes>) {
-        let copies = self.copies;
+        let (copies, extended) = (self.copies, self.extended);
         let d = &mut self.directions[from];
         let next = d.first + d.sent.len() as u64;
         let n = number(packet.seq, next);
@@ -98,16 +104,18 @@ impl Observer {
                 let edge = d.edge.unwrap_or(d.first + d.assumed);
                 assert!(n < edge, "SD {n} beyond the credit {edge}");
                 assert!(d.most_payload.is_none_or(|most| data.len() <= most), "more than the peer takes");
-                let sent = Sent { offset: d.bytes, len: data.len(), times: 1, named: 0, arrived: false };
-                d.sent.push(sent);
+                let (offset, len) = (d.bytes, data.len());
+                d.sent.push(Sent { offset, len, times: 1, named: 0, polls: 0, arrived: false });
                 d.bytes += data.len() as u64;
             } else {
                 self.repeats += 1;
                 assert!(packet.poll.is_none() && end.is_none(), "a POLL or END on an SD that is sent again");
                 let sent = &mut d.sent[(n - d.first) as usize];
                 sent.times += 1;
+                // A copy of the last one may follow each POLL that is not answered.
+                let doubts = if extended { sent.polls } else { 0 };
                 assert!(
-                    sent.times <= 1 + sent.named * (1 + copies),
+                    sent.times <= 1 + sent.named * (1 + copies) + doubts,
                     "SD {n} again, unasked: {} times, named {}",
                     sent.times,
                     sent.named
@@ -127,6 +135,9 @@ impl Observer {
                 assert!(stamp != last && stamp.wrapping_sub(last) < 1 << 31, "a POLL's time goes back");
             }
             d.last_poll = Some(stamp);
+            if let Some(last) = d.sent.last_mut() {
+                last.polls += 1;
+            }
         }
         if end.is_some_and(|end| end.reason.number() == 0) {
             let behind = d.first + d.sent.len() as u64;

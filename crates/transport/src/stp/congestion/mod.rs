@@ -87,9 +87,13 @@ impl CongestionController {
         }
     }
 
-    /// The interval after a packet of `bytes` on the network; `None` if the window is spread over the round trip.
-    pub fn gap(&self, bytes: f64) -> Option<Span> {
-        self.rate().map(|rate| Span::from_secs_f64(bytes / rate.max(1.0)))
+    /// The interval between a packet of `bytes` on the network and the one of number `next`; `None` if the window is spread over the round
+    /// trip.
+    pub fn gap(&self, next: u64, bytes: f64) -> Option<Span> {
+        match self {
+            Self::Delay(delay) if delay.leaves_together(next) => Some(Span::ZERO),
+            _ => self.rate().map(|rate| Span::from_secs_f64(bytes / rate.max(1.0))),
+        }
     }
 
     /// Returns true if packets leave at a promised rate.

@@ -35,6 +35,12 @@ impl Delay {
         }
     }
 
+    /// True if the packet of this number leaves with those before it, which came after a pause.
+    pub fn leaves_together(&self, number: u64) -> bool {
+        let begun = self.opening.resumed.filter(|_| self.phase == RatePhase::Start);
+        begun.is_some_and(|begun| number < begun + self.opening.first_packets)
+    }
+
     pub(super) fn start(&mut self, signals: &AnswerSignals) {
         let Some(answer) = self.samples.last().copied() else { return };
         if signals.feedback.lost > 0 {
