@@ -46,6 +46,7 @@ mod stp_beside;
 mod stp_crowd;
 mod stp_ecn;
 mod stp_promise;
+mod stp_requests;
 mod stp_today;
 mod striping;
 mod teledesic;

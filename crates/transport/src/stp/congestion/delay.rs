@@ -53,6 +53,8 @@ const MEMORY: Span = Span::from_secs(30);
 /// Factor by which packets leave the queue faster than they came, and by which the remembered rate exceeds the present one, if the path
 /// is taken to carry more than before.
 const WIDER: (f64, f64) = (2.0, 4.0);
+/// Part of the time in which packets left, in which they come at the end of an outage.
+const WAITED: f64 = 0.1;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum RatePhase {
@@ -110,7 +112,7 @@ pub(in super::super) struct Delay {
     /// Time at which a round trip was last judged.
     round: Time,
     trial: RateTrial,
-    /// POLLs that left earlier show a queue from which the rate was derived.
+    /// POLLs that left earlier show a queue from which the rate was derived, or have waited for the end of a silence.
     known: Time,
     /// True if POLLs were unanswered since the last answer.
     silent: bool,
@@ -347,7 +349,7 @@ impl Delay {
     pub fn on_feedback(&mut self, signals: &AnswerSignals) -> bool {
         let AnswerSignals { now, feedback, .. } = *signals;
         // A window that was not used has not been shown to be too small (RFC 7661 §4.3).
-        let opens = self.phase == RatePhase::Start && signals.busy;
+        let opens = self.phase == RatePhase::Start && (signals.busy || self.opening.is_closed());
         self.opening.cwnd += if opens { feedback.acked as f64 } else { 0.0 };
         self.opening.heard += feedback.acked;
         if let RatePhase::Proof { left, .. } = &mut self.phase {
@@ -398,15 +400,21 @@ impl Delay {
 
     /// Reduces the rate to a quarter while the cause of a longer round trip is unknown, and restores it if the path has become longer.
     fn hold(&mut self, risen: bool) {
+        // What comes much faster than it left has waited for the end of an outage, and not in a queue.
+        let waited = self.samples.last_two().is_some_and(|two| two.arrived_in < WAITED * two.left_in);
         match (self.held, self.floor.steps()) {
-            (None, true) => {
+            (None, true) if !waited => {
                 self.held = Some(self.rate);
                 self.set_rate(self.rate / 4.0);
+            }
+            (Some(rate), true) if waited => {
+                self.held = None;
+                self.set_rate(rate);
             }
             (Some(rate), false) => {
                 self.held = None;
                 let latest = self.samples.latest(Span::ZERO, Time::ZERO);
-                if risen || !latest.is_some_and(|sample| sample.full()) {
+                if risen || waited || !latest.is_some_and(|sample| sample.full()) {
                     self.set_rate(rate);
                 } else {
                     // The cause was a queue: this flow's share of the path is the part of its rate that arrives. The samples at a quarter
@@ -439,9 +447,13 @@ impl Delay {
             // Only POLLs were lost: most data between them have arrived.
             _ if self.samples.last_two().is_some_and(|two| 2 * two.arrived > two.sent) => return false,
             RatePhase::Climb { aim: Some(aim), .. } => aim.max(self.proven.0),
+            // What lacked data has proven little.
+            RatePhase::Cruise { .. } => self.proven.0.max(self.held.unwrap_or(self.rate)),
             _ => self.proven.0.max(self.rate / 2.0),
         };
         self.samples.forget();
+        // What left before has waited for the end of the silence, and not in a queue.
+        self.known = signals.now;
         self.begin_climb(signals, rate / 2.0, Some(rate), 0);
         true
     }
@@ -490,7 +502,7 @@ impl Delay {
         let (arrives, leaves) = (self.carried(&sample), sample.leaves());
         let (queue, target) = (self.queue(Time::ZERO).unwrap_or(0.0), self.target());
         let whole = now.since(self.round).as_secs_f64() >= rtt;
-        if whole {
+        if whole && self.is_fresh(&sample) {
             self.round = now;
             if self.judge(signals, &sample, queue, target) {
                 return;
@@ -516,11 +528,18 @@ impl Delay {
             self.set_rate(share);
         } else if settled && busy && self.rival.calm_for() >= self.climbs_wait {
             // There is no queue: the path carries the present rate, and may carry more.
-            self.prove_rate(now, arrives.min(leaves));
+            if sample.full() {
+                self.prove_rate(now, arrives.min(leaves));
+            }
             if arrives >= CARRIED * leaves && leaves >= CARRIED * self.rate && !self.trusts(now) {
                 self.step_up(signals, 0);
             }
         }
+    }
+
+    /// Returns true if a sample may be judged. What lacked data reaches far back, and no packet of it is to count twice.
+    fn is_fresh(&self, sample: &PollSample) -> bool {
+        sample.full() || sample.sent_from + self.floor.get().unwrap_or_default() >= self.round
     }
 
     /// Judges losses and the queue once in a round trip. Returns true if the phase has changed.
@@ -566,7 +585,9 @@ impl Delay {
     /// Reduces the rate after losses from congestion, to the arrival rate; after repeated losses it begins to compete with other flows.
     fn congested(&mut self, signals: &AnswerSignals, sample: &PollSample) {
         let arrives = self.carried(sample);
-        self.proven.0 = self.proven.0.min(arrives);
+        if sample.full() {
+            self.proven.0 = self.proven.0.min(arrives);
+        }
         let others = if sample.is_overload() {
             self.rival.overload();
             false
@@ -600,7 +621,7 @@ impl Delay {
         cubic.grow(now, rtt);
         let chance = self.varies_by_chance();
         if now.since(self.round).as_secs_f64() >= rtt
-            && let Some(sample) = sample
+            && let Some(sample) = sample.filter(|sample| self.is_fresh(sample))
         {
             self.round = now;
             if let Some(rate) = self.floor.add_round(queue, &sample, self.memory.0, self.packet()) {

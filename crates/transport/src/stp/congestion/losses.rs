@@ -81,7 +81,8 @@ impl LossJudge {
         }
         // By time, not by packets: a flow that sends few in a round trip would keep the short target, and yield to others for ever.
         self.scale = (1.02 * self.scale).min(1.0);
-        if sample.sent < ENOUGH {
+        // A flow that lacks data may never send more at a time.
+        if sample.sent < ENOUGH && (sample.full() || !free) {
             return false;
         }
         let (lost, sent) = (sample.lost() as f64, sample.sent as f64);

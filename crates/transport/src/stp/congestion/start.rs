@@ -55,6 +55,11 @@ impl OpeningTrains {
         }
     }
 
+    /// True if silence has closed the window below that of the first packets, which data that come little by little are not to wait for.
+    pub fn is_closed(&self) -> bool {
+        self.cwnd < self.first_packets as f64 * self.mss
+    }
+
     /// Packets of the next train and their pace, bytes per second: faster than the assumed rate of the path.
     pub fn next(&mut self, packets: u64, rate: f64, floor: f64, sure: bool) -> (u64, f64) {
         self.trains += 1;

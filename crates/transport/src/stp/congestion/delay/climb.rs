@@ -113,7 +113,11 @@ impl Delay {
         let (arrives, leaves) = (self.carried(&sample), sample.leaves());
         let queue = self.rising(since);
         let limit = self.climbs_below();
-        if self.losses.judge(now, &sample, self.empty(sample.sent_from)) {
+        let fresh = self.is_fresh(&sample);
+        if fresh && !sample.full() {
+            self.round = now;
+        }
+        if fresh && self.losses.judge(now, &sample, self.empty(sample.sent_from)) {
             // The increase caused the losses: the next one waits longer.
             self.climbs_wait = (2 * self.climbs_wait).clamp(4, 32);
             // Few arrive for lack of data, too.
@@ -122,12 +126,13 @@ impl Delay {
             self.proven.0 = self.proven.0.min(arrives);
             return self.cruise(now, 0.95 * arrives);
         }
-        if self.blames_queue(now, &sample) {
+        if fresh && self.blames_queue(now, &sample) {
             self.marked(signals);
             return;
         }
         if !sample.full() {
-            if !busy || queue > limit {
+            // What trains or an earlier time have shown is on trial until there are data for it.
+            if (!busy && aim.is_none()) || queue > limit {
                 self.untried(now);
             }
             return;
@@ -148,7 +153,7 @@ impl Delay {
             if !self.trusts(now) {
                 self.cruise(now, self.rate);
             }
-        } else if busy && leaves >= CARRIED * self.rate {
+        } else if (busy || aim.is_some()) && leaves >= CARRIED * self.rate {
             self.prove_rate(now, arrives.min(self.rate));
             self.climbs_wait = 0;
             self.cap = f64::INFINITY;
@@ -175,7 +180,7 @@ impl Delay {
                 }
                 None => self.step_up(signals, next),
             }
-        } else if !busy {
+        } else if !busy && aim.is_none() {
             self.cruise(now, self.rate);
         }
     }

@@ -6,6 +6,7 @@
 
 use super::super::AnswerSignals;
 use super::super::answer::PollAnswer;
+use super::super::samples::PollSample;
 use super::{Delay, RatePhase};
 use skyhop_units::{Span, Time};
 
@@ -34,7 +35,9 @@ impl Delay {
         self.losses.wants_shorter();
         let grain = Span::from_secs_f64(0.4 * self.floor.seconds());
         let sample = self.samples.latest(grain, Time::ZERO).or(self.samples.latest(Span::ZERO, Time::ZERO));
-        let arrives = sample.map_or(self.rate, |sample| self.carried(&sample)).min(self.rate);
+        // What lacked data does not show what the path carries.
+        let full = sample.filter(PollSample::full);
+        let arrives = full.map_or(self.rate, |sample| self.carried(&sample)).min(self.rate);
         let competes = match self.phase {
             RatePhase::Cruise { .. } if self.marks.any() => self.rival.marked(),
             RatePhase::Cruise { .. } => {
