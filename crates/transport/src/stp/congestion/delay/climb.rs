@@ -131,8 +131,8 @@ impl Delay {
             return;
         }
         if !sample.full() {
-            // What trains or an earlier time have shown is on trial until there are data for it.
-            if (!busy && aim.is_none()) || queue > limit {
+            // The rate is on trial until there are data for it.
+            if queue > limit {
                 self.untried(now);
             }
             return;
@@ -180,8 +180,6 @@ impl Delay {
                 }
                 None => self.step_up(signals, next),
             }
-        } else if !busy && aim.is_none() {
-            self.cruise(now, self.rate);
         }
     }
 
