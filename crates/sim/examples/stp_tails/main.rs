@@ -1,5 +1,5 @@
 //! STP without knowledge of the path: completion tails, load in both directions, jitter, bursts of losses, outages, rate steps, sharing,
-//! one flow alone on one path, on many, and on those that change, crowds, newcomers; and promised rates that are wrong.
+//! one flow alone on one path, on many, and on those that change, requests, crowds, newcomers; and promised rates that are wrong.
 //!
 //! `cargo run --release --locked -p skyhop-sim --example stp_tails -- [TABLE] [SEEDS] [WORD]`: all tables, or one; with a word,
 //! only the rows that contain it. Differs from a sweep: the worst of the seeds counts, and is named.
@@ -7,6 +7,7 @@
 
 mod crowds;
 mod paths;
+mod requests;
 
 use skyhop_results::{FlowKind, RunResult, TransferResult};
 use skyhop_sim::Simulation;
@@ -708,7 +709,7 @@ fn main() {
     let table = args.first().map_or("all", String::as_str);
     let seeds = args.get(1).and_then(|n| n.parse().ok());
     let word = args.get(2).map_or("", String::as_str);
-    let tables: [Table; 19] = [
+    let tables: [Table; 20] = [
         ("tails", 20, tails),
         ("both", 1, both),
         ("jitter", 5, jitter),
@@ -725,6 +726,7 @@ fn main() {
         ("paths", 1, paths::table),
         ("swings", 1, paths::swings),
         ("longer", 1, paths::longer),
+        ("requests", 2, requests::table),
         ("crowds", 8, crowds::table),
         ("newcomers", 16, crowds::newcomers),
         ("promised", 1, promised),
