@@ -7,7 +7,7 @@ use crate::common::run;
 use skyhop_results::{CompletionsResult, FlowKind};
 
 /// Requests of 100 B, and their path without a queue in front of it.
-struct Requests {
+struct ReplyCase {
     mbps: f64,
     rtt_ms: f64,
     reply: u64,
@@ -19,7 +19,7 @@ struct Requests {
     count: u64,
 }
 
-impl Requests {
+impl ReplyCase {
     fn run(&self, seed: u64) -> CompletionsResult {
         let Self { mbps, rtt_ms, reply, persistent, think_s, link, count } = self;
         let text = format!(
@@ -52,7 +52,7 @@ fn longest(all: &CompletionsResult) -> f64 {
 fn a_small_reply_leaves_at_once() {
     for (reply, link) in [(2000, ""), (8000, ""), (12_000, ""), (2000, LOSES)] {
         let requests =
-            Requests { mbps: 250.0, rtt_ms: 600.0, reply, persistent: true, think_s: 4.0, link, count: 200 };
+            ReplyCase { mbps: 250.0, rtt_ms: 600.0, reply, persistent: true, think_s: 4.0, link, count: 200 };
         let all = requests.run(1);
         let median = all.completion_median_s.expect("some were completed");
         assert!((0.6..0.605).contains(&median), "{reply} B: {median:.3} s");
@@ -65,7 +65,7 @@ fn a_small_reply_leaves_at_once() {
 fn seeds_beyond(reply: u64, persistent: bool, most_s: f64) -> usize {
     let beyond = |seed: &u64| {
         let (mbps, rtt_ms, think_s, link, count) = (250.0, 600.0, 4.0, LOSES, 200);
-        let all = Requests { mbps, rtt_ms, reply, persistent, think_s, link, count }.run(*seed);
+        let all = ReplyCase { mbps, rtt_ms, reply, persistent, think_s, link, count }.run(*seed);
         assert!(longest(&all) > 1.1 && (0.6..0.75).contains(&mean(&all)), "{reply} B: {:.3} s", mean(&all));
         longest(&all) > most_s
     };
@@ -101,7 +101,7 @@ fn replies_that_lose_packets_keep_their_rate() {
         (600.0, "loss = { kind = \"packets\", probability = 0.1 }", 1.40),
     ] {
         for seed in 1..=8 {
-            let requests = Requests {
+            let requests = ReplyCase {
                 mbps: 10.0,
                 rtt_ms,
                 reply: 20_000,
@@ -129,7 +129,7 @@ fn outages_take_no_rate_from_replies() {
     {
         for seed in 1..=4 {
             let requests =
-                Requests { mbps, rtt_ms: 600.0, reply, persistent: true, think_s: 0.1, link, count: 200 };
+                ReplyCase { mbps, rtt_ms: 600.0, reply, persistent: true, think_s: 0.1, link, count: 200 };
             let mean = mean(&requests.run(seed));
             assert!((0.6..mean_s).contains(&mean), "{mbps} Mbit/s, {reply} B, seed {seed}: {mean:.2} s");
         }

@@ -42,8 +42,8 @@ fn took(case: &Case, seeds: u64) -> (f64, f64) {
 
 pub fn table(seeds: u64, word: &str) {
     println!(
-        "requests: seconds of STP, CUBIC, BBR for a request of 100 B and its reply, mean (longest) of {COUNT} for each of {seeds} seeds, up to \
-            1 s apart; only rows in which STP's mean is more than {SLOW} times the better's; outages of 1 s each 15.5 s"
+        "requests: seconds of STP, CUBIC, BBR for a request of 100 B and its reply, mean (longest) of {COUNT} for each of {seeds} seeds, \
+            up to 1 s apart; only rows in which STP's mean is more than {SLOW} times the better's; outages of 1 s each 15.5 s"
     );
     for (name, link) in LINKS {
         for (kind, persistent) in [("one connection", true), ("new connections", false)] {

@@ -13,19 +13,19 @@ const GRAIN: f64 = 1e-4;
 
 /// Delay of the queue, seconds, and rate at which packets were sent, bytes per second, in the last round trips.
 #[derive(Debug, Default)]
-struct Rounds {
+struct RateRounds {
     kept: [(f64, f64); ROUNDS],
     len: usize,
 }
 
 /// The last round trips, boxed, since most associations of a host are idle.
 #[derive(Debug, Default)]
-pub(super) struct StillQueue(Option<Box<Rounds>>);
+pub(super) struct StillQueue(Option<Box<RateRounds>>);
 
 impl StillQueue {
     /// Adds a round trip. What was lost may have filled a queue, so that rates before it say nothing.
     pub fn add(&mut self, queue: f64, rate: f64, lost: bool) {
-        let Rounds { kept, len } = &mut **self.0.get_or_insert_default();
+        let RateRounds { kept, len } = &mut **self.0.get_or_insert_default();
         if lost {
             *len = 0;
         } else if *len == ROUNDS {
@@ -43,7 +43,7 @@ impl StillQueue {
     /// Returns the highest rate, if it changed so much that a queue would have, over a path that carries `capacity` bytes per second and
     /// whose round trip is `floor` seconds, one packet taking `packet`.
     pub fn is_path(&self, floor: f64, capacity: f64, packet: f64) -> Option<f64> {
-        let Rounds { kept, len: ROUNDS } = **self.0.as_ref()? else { return None };
+        let RateRounds { kept, len: ROUNDS } = **self.0.as_ref()? else { return None };
         let range = |of: fn(&(f64, f64)) -> f64| {
             kept.iter()
                 .map(of)
