@@ -56,7 +56,7 @@ fn a_small_reply_leaves_at_once() {
         let all = requests.run(1);
         let median = all.completion_median_s.expect("some were completed");
         assert!((0.6..0.605).contains(&median), "{reply} B: {median:.3} s");
-        assert!(link != "" || longest(&all) < 0.605, "{reply} B: {:.3} s", longest(&all));
+        assert!(!link.is_empty() || longest(&all) < 0.605, "{reply} B: {:.3} s", longest(&all));
     }
 }
 
