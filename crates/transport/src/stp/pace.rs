@@ -90,6 +90,11 @@ impl SendPace {
         self.next_send = self.next_send.max(earliest) + gap.unwrap_or(self.interval);
     }
 
+    /// Records that the last packet was a copy, which no sample counts: what the pace gave it was not there for data.
+    pub fn copied(&mut self, gap: Option<Span>) {
+        self.unused += gap.unwrap_or(self.interval);
+    }
+
     /// The earliest time from which the pace still counts now.
     fn earliest(&self, config: &Config, now: Time, srtt: Option<Span>) -> Time {
         // A late timer is made up for within the limits of the path's length; time in which nothing could be sent is not.
@@ -178,6 +183,16 @@ mod tests {
     fn a_full_window_loses_no_time() {
         let pace = rested(WaitingData { lacks_room: true, ..NONE }, false);
         assert_eq!(pace.lost(&Config::default(), at(150), None), Span::ZERO);
+    }
+
+    /// docs/stp.md §8.3, rule 1: copies take time of the pace, and no sample counts them.
+    #[test]
+    fn the_time_of_copies_is_not_used() {
+        let mut pace = rested(WaitingData { sends: true, ..NONE }, false);
+        pace.sent(&Config::default(), at(110), None, GAP);
+        let before = pace.unused(&Config::default(), at(110), None);
+        pace.copied(GAP);
+        assert_eq!(pace.unused(&Config::default(), at(110), None), before + Span::from_millis(10));
     }
 
     #[test]

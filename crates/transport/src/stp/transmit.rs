@@ -151,7 +151,8 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
                 let room = self.mtu.room().saturating_sub(data.len());
                 let control = self.unanswered_opening().filter(|control| control.wire_len() <= room);
                 let packet = self.packet(wire_number(number), Some(data), None, control);
-                self.paced(now, packet.wire_len());
+                let gap = self.paced(now, packet.wire_len());
+                self.timers.pace.copied(gap);
                 return Some(packet);
             }
         }
@@ -271,11 +272,13 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
         self.sender.has_packets() && self.admits(0) && self.opening.may_send()
     }
 
-    /// Records that a packet of data of `bytes`, STP's header included, has been sent.
-    fn paced(&mut self, now: Time, bytes: usize) {
+    /// Records that a packet of data of `bytes`, STP's header included, has been sent. Returns the interval that follows it, if the rate
+    /// has one.
+    fn paced(&mut self, now: Time, bytes: usize) -> Option<Span> {
         let gap = self.controller.gap(self.sender.next, bytes as f64 + f64::from(self.config.overhead));
         let srtt = self.timers.srtt();
         self.timers.pace.sent(&self.config, now, srtt, gap);
+        gap
     }
 
     /// Tells the controller, before a rate is known, that data were missing for longer than the packets of a window are apart.

@@ -574,6 +574,8 @@ impl Delay {
     /// Takes what seemed a queue for a part of the path, over which half of `rate` is sent, and then all of it.
     fn lengthen(&mut self, signals: &AnswerSignals, sample: &PollSample, rate: f64) {
         let Some(rtt) = self.samples.least_rtt(sample.sent_from, 64) else { return };
+        // The rates of samples that lacked data are those of the application.
+        let rate = if sample.full() { rate } else { rate.max(self.rate) };
         self.rival.gone();
         self.samples.restart();
         self.floor.restart(signals.now, rtt);
