@@ -104,6 +104,9 @@ class Watch:
             # A lone POLL may repeat its timestamp, to validate an address.
             assert 0 < step < 1 << 31 or (step == 0 and packet.type == stp.POLL), "POLLs grow"
             self.poll = packet.poll
+            # A copy of the last SD may follow each POLL that is not answered.
+            if self.sent:
+                self.due[self.next - 1] = self.due.get(self.next - 1, 0) + 1
         if packet.padding:
             self.probes.append(len(datagram))
         if packet.end == 0:
