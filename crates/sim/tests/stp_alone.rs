@@ -101,6 +101,23 @@ fn a_path_that_grows_little_by_little_is_no_queue() {
     assert!((20.0..22.0).contains(&seconds), "{seconds:.1} s");
 }
 
+/// A handover each 15 s, with 50 ms lost, to a path whose round trip is a fifth longer, and back, where 0.2 % of packets are lost. As each
+/// round trip lost some, none told that the queue did not follow the rate: 64 s on such a path. BBR takes 35.5 s.
+#[test]
+fn a_longer_path_that_loses_is_no_queue() {
+    for (mbps, rtt_ms) in [(200.0, 150.0), (50.0, 150.0), (200.0, 60.0)] {
+        let longer = 0.7 * rtt_ms;
+        let schedule = format!(
+            "schedule = [{{ from = \"14.95 s\", to = \"15 s\", outage = \"lose\" }}, \
+             {{ from = \"15 s\", to = \"29.95 s\", delay = \"{longer} ms\" }}, \
+             {{ from = \"29.95 s\", to = \"30 s\", outage = \"lose\", delay = \"{longer} ms\" }}]\nrepeat = \"30 s\"\n\
+             loss = {{ kind = \"packets\", probability = 0.002 }}"
+        );
+        let seconds = took(mbps, rtt_ms, &drop_tail(mbps, rtt_ms, 1.0), 30.0, &schedule);
+        assert!((30.0..37.5).contains(&seconds), "{mbps} Mbit/s, {rtt_ms} ms: {seconds:.1} s");
+    }
+}
+
 /// What a queue loses at once when the path's rate halves was a sign of others. The flow did as CUBIC does, without a queue, for 80 round
 /// trips: 49.6 s. TCP takes 35.2 s.
 #[test]

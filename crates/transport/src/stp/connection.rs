@@ -653,8 +653,8 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
     /// Returns true if all data have been sent and an answer is missing, so that the last packet may have been lost (RFC 8985 §7): a copy
     /// of it, before the next POLL, saves the round trip in which that is answered. A peer that is silent for longer is only asked.
     fn doubts_last(&self, now: Time) -> bool {
-        if self.config.features == Features::PLAIN || self.sender.has_packets() || self.allowance.is_limited()
-        {
+        let waits = self.sender.unsent() > 0 || self.sender.has_retransmissions();
+        if self.config.features == Features::PLAIN || waits || self.allowance.is_limited() {
             return false;
         }
         let Timers { poll, .. } = &self.timers;

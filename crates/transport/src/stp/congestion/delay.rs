@@ -546,7 +546,7 @@ impl Delay {
     fn judge(&mut self, signals: &AnswerSignals, sample: &PollSample, queue: f64, target: f64) -> bool {
         let now = signals.now;
         let floor = self.floor.seconds();
-        let longer = self.floor.add_round(queue, sample, self.memory.0, self.packet());
+        let longer = self.add_round(sample, queue);
         if self.losses.judge(now, sample, self.empty(sample.sent_from)) {
             self.congested(signals, sample);
             return true;
@@ -569,6 +569,12 @@ impl Delay {
             self.rival.gone();
         }
         false
+    }
+
+    /// Notes a round trip with what seemed a queue. Returns the highest rate of the last ones if that is a part of the path.
+    fn add_round(&mut self, sample: &PollSample, queue: f64) -> Option<f64> {
+        let full = self.losses.exceed_shorter(sample, queue);
+        self.floor.add_round((queue, sample.leaves()), full, self.memory.0, self.packet())
     }
 
     /// Takes what seemed a queue for a part of the path, over which half of `rate` is sent, and then all of it.
@@ -626,7 +632,7 @@ impl Delay {
             && let Some(sample) = sample.filter(|sample| self.is_fresh(sample))
         {
             self.round = now;
-            if let Some(rate) = self.floor.add_round(queue, &sample, self.memory.0, self.packet()) {
+            if let Some(rate) = self.add_round(&sample, queue) {
                 self.lengthen(signals, &sample, rate);
                 return;
             }

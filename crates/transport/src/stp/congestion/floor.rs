@@ -7,7 +7,7 @@
 //! Leaves out the reaction to a queue (`delay`).
 
 use super::jitter::FloorJitter;
-use super::samples::{PollSample, PollSamples};
+use super::samples::PollSamples;
 use super::still::StillQueue;
 use skyhop_units::{Span, Time};
 
@@ -85,10 +85,17 @@ impl Floor {
         self.still.restart();
     }
 
-    /// Adds a round trip in which the queue seemed to be so many seconds. Returns the highest rate of the last ones, bytes per second, if
-    /// that queue is a part of the path, which carries `capacity` and on which a packet takes `packet` seconds.
-    pub fn add_round(&mut self, queue: f64, sample: &PollSample, capacity: f64, packet: f64) -> Option<f64> {
-        self.still.add(queue, sample.leaves(), sample.lost() > 0);
+    /// Adds a round trip in which the queue seemed to be so many seconds and the flow sent at `rate`; `full` if it lost what the channel
+    /// does not. Returns the highest rate of the last ones, bytes per second, if that queue is a part of the path, which carries `capacity`
+    /// and on which a packet takes `packet` seconds.
+    pub fn add_round(
+        &mut self,
+        (queue, rate): (f64, f64),
+        full: bool,
+        capacity: f64,
+        packet: f64,
+    ) -> Option<f64> {
+        self.still.add(queue, rate, full);
         self.still.is_path(self.seconds(), capacity, packet)
     }
 

@@ -115,6 +115,12 @@ impl LossJudge {
         self.by_queue.add(sample.lost() as f64, sample.sent as f64, queue);
     }
 
+    /// Returns true if a sample lost more than those beside shorter queues than this, seconds, by two standard deviations.
+    pub fn exceed_shorter(&self, sample: &PollSample, queue: f64) -> bool {
+        let expected = sample.sent as f64 * self.by_queue.part_beside_shorter(queue);
+        sample.lost() as f64 > expected + 2.0 * expected.sqrt()
+    }
+
     /// Returns true if losses come with queues of this length, seconds.
     pub fn grow_with_queue(&self, queue: f64) -> bool {
         self.by_queue.grow_with_queue(queue)
