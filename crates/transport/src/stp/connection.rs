@@ -25,9 +25,6 @@ use skyhop_wire::stp::{
     Begin, Contents, Control, Features, Packet, Payload, Reason, SEQUENCE_MASK, expand, kind,
 };
 
-/// Part of a round trip, beyond one, after which an answer is missing.
-const MISSING_PART: u64 = 2;
-
 /// Fields of the network layer of an outgoing packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NetworkFields {
@@ -650,19 +647,12 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
         }
     }
 
-    /// Returns true if all data have been sent and an answer is missing, so that the last packet may have been lost (RFC 8985 §7): a copy
-    /// of it, before the next POLL, saves the round trip in which that is answered. A peer that is silent for longer is only asked.
+    /// Returns true if all data have been sent and the last packet may have been lost (RFC 8985 §7): a copy of it, before the next POLL,
+    /// saves the round trip in which that is answered.
     fn doubts_last(&self, now: Time) -> bool {
         let waits = self.sender.unsent() > 0 || self.sender.has_retransmissions();
-        if self.config.features == Features::PLAIN || waits || self.allowance.is_limited() {
-            return false;
-        }
-        let Timers { poll, .. } = &self.timers;
-        // The only POLL that is not answered, if it asks for the second time.
-        let probes = poll.backoff() == 0 && self.sender.polls.awaited() == 1;
-        let late = |srtt: Span| Span::from_nanos(srtt.as_nanos() + srtt.as_nanos() / MISSING_PART);
-        let missing = || Some(now.since(self.sender.polls.unanswered_since()?) >= late(self.timers.srtt()?));
-        poll.doubts() || (probes && missing().unwrap_or(false))
+        let may = self.config.features != Features::PLAIN && !waits && !self.allowance.is_limited();
+        may && self.timers.poll.lacks_answer(now, self.timers.srtt(), &self.sender.polls)
     }
 
     /// Returns true if only a packet from the peer can let this end continue.

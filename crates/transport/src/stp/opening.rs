@@ -132,6 +132,11 @@ impl BeginExchange {
         self.answer_due |= count == self.ends.count && waits;
     }
 
+    /// Returns true if nothing tells that the peer has this end's BGN or BGNAK: it has answered neither, nor a number before `acked`.
+    pub fn is_unanswered(&self, acked: u64) -> bool {
+        self.waits() || (!self.initiator && acked == self.first)
+    }
+
     /// Returns true if a BGNAK is to be sent now, and counts it.
     pub fn take_answer(&mut self) -> bool {
         let due = std::mem::take(&mut self.answer_due);
@@ -142,7 +147,7 @@ impl BeginExchange {
     /// Returns true if the next packet of data carries a BGNAK that is not due, and counts it: those among the first `copies` do while the
     /// peer has acknowledged no number, as it can use none of them without the BGNAK.
     pub fn answer_rides(&mut self, acked: u64, copies: u32) -> bool {
-        let rides = !self.initiator && acked == self.first && (1..copies).contains(&self.answers);
+        let rides = !self.initiator && self.is_unanswered(acked) && (1..copies).contains(&self.answers);
         self.answers += u32::from(rides);
         rides
     }

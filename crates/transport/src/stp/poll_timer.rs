@@ -16,6 +16,8 @@ const POLL_INTERVAL_LEAST: Span = Span::from_millis(1);
 const PROBE: u64 = 2;
 /// POLLs that follow a timeout's together, and the part of a round trip until then.
 const PROBES: (u32, u64) = (2, 4);
+/// Part of a round trip, beyond one, after which an answer is missing.
+const MISSING: u64 = 2;
 /// Timeouts in sequence that others follow: a longer silence is no matter of chance.
 const PROBED: u32 = 3;
 
@@ -84,9 +86,15 @@ impl PollTimer {
         (1..=PROBES.0).contains(&self.probes)
     }
 
-    /// Returns true if the next POLL is one of the first that follow a silence.
-    pub fn doubts(&self) -> bool {
-        (1..=PROBED).contains(&self.backoff) && !self.follows()
+    /// Returns true if an answer is missing, so that the last packet may have been lost with its POLL: for one of the first few timeouts,
+    /// or, if only one POLL is unanswered, for longer than a round trip takes. A peer that is silent for longer is only asked.
+    pub fn lacks_answer(&self, now: Time, srtt: Option<Span>, polls: &OutstandingPolls) -> bool {
+        if self.backoff > 0 {
+            return self.backoff <= PROBED && !self.follows();
+        }
+        let late = srtt.map(|srtt| Span::from_nanos(srtt.as_nanos() + srtt.as_nanos() / MISSING));
+        let since = polls.unanswered_since().filter(|_| polls.awaited() == 1);
+        late.zip(since).is_some_and(|(late, since)| now.since(since) >= late)
     }
 
     /// Records a POLL. Returns true if it only follows a timeout's.
@@ -202,6 +210,30 @@ mod tests {
     fn signals(polls: &OutstandingPolls, srtt: Option<u64>, flows: bool) -> PollSignals<'_> {
         let (timeout, srtt) = (TIMEOUT, srtt.map(ms));
         PollSignals { timeout, srtt, flows, lacks_credit: false, has_rate: false, eagerness: 1, polls }
+    }
+
+    /// docs/stp.md §6.3: the last packet is doubted after 1.5 round trips if one POLL is unanswered, and for three timeouts.
+    #[test]
+    fn a_missing_answer_casts_doubt_on_the_last_packet() {
+        let (none, one, two) = (outstanding(0), outstanding(1), outstanding(2));
+        let mut timer = PollTimer::default();
+        let lacks = |timer: &PollTimer, after, polls| timer.lacks_answer(at(after), Some(ms(600)), polls);
+        assert!(!lacks(&timer, 899, &one) && lacks(&timer, 900, &one) && !lacks(&timer, 900, &two));
+        assert!(!timer.lacks_answer(at(900), None, &one) && !lacks(&timer, 900, &none));
+        let doubts = [(); 5].map(|()| {
+            timer.on_silence(at(0), false);
+            lacks(&timer, 900, &two)
+        });
+        assert_eq!(doubts, [true, true, true, false, false]);
+        // POLLs that follow that of a timeout bring no other copies.
+        let mut timer = PollTimer::default();
+        timer.on_silence(at(0), true);
+        let copies = [(); 3].map(|()| {
+            let lacks = lacks(&timer, 900, &two);
+            timer.sent(at(900));
+            lacks
+        });
+        assert_eq!(copies, [true, false, false]);
     }
 
     /// docs/stp.md §6.3: every third of the round trip, and at least 10 ms apart; in the plain format not while many are unanswered.

@@ -190,15 +190,16 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
 
     /// The BGN, or the BGNAK, as long as nothing tells that the peer has it: without it the peer can use no data.
     fn unanswered_opening(&self) -> Rare {
-        let (initiator, opens) = (self.opening.initiator, self.opening.waits());
-        if !(opens || (!initiator && self.sender.acked == self.opening.first)) {
-            return None;
+        let mut control = None;
+        if self.opening.is_unanswered(self.sender.acked) {
+            let begin = Some(self.begin());
+            let control: &mut Box<Control> = control.get_or_insert_default();
+            match self.opening.initiator {
+                true => control.begin = begin,
+                false => control.begin_ack = begin,
+            }
         }
-        let begin = self.begin();
-        Some(Box::new(match initiator {
-            true => Control { begin: Some(begin), ..Control::default() },
-            false => Control { begin_ack: Some(begin), ..Control::default() },
-        }))
+        control
     }
 
     fn compose_data(&mut self, now: Time, mut control: Rare) -> Option<Packet<P>> {

@@ -400,7 +400,7 @@ impl Delay {
 
     /// Reduces the rate to a quarter while the cause of a longer round trip is unknown, and restores it if the path has become longer.
     fn hold(&mut self, risen: bool) {
-        // What comes much faster than it left has waited for the end of an outage, and not in a queue.
+        // Packets that come much faster than they left have waited for the end of an outage, and not in a queue.
         let waited = self.samples.last_two().is_some_and(|two| two.arrived_in < WAITED * two.left_in);
         match (self.held, self.floor.steps()) {
             (None, true) if !waited => {
@@ -447,12 +447,12 @@ impl Delay {
             // Only POLLs were lost: most data between them have arrived.
             _ if self.samples.last_two().is_some_and(|two| 2 * two.arrived > two.sent) => return false,
             RatePhase::Climb { aim: Some(aim), .. } => aim.max(self.proven.0),
-            // What lacked data has proven little.
+            // A rate that lacked data is hardly proven.
             RatePhase::Cruise { .. } => self.proven.0.max(self.held.unwrap_or(self.rate)),
             _ => self.proven.0.max(self.rate / 2.0),
         };
         self.samples.forget();
-        // What left before has waited for the end of the silence, and not in a queue.
+        // Earlier POLLs have waited for the end of the silence, and not in a queue.
         self.known = signals.now;
         self.begin_climb(signals, rate / 2.0, Some(rate), 0);
         true
@@ -537,7 +537,7 @@ impl Delay {
         }
     }
 
-    /// Returns true if a sample may be judged. What lacked data reaches far back, and no packet of it is to count twice.
+    /// Returns true if a sample may be judged. One that lacked data reaches far back, and no packet is to count twice.
     fn is_fresh(&self, sample: &PollSample) -> bool {
         sample.full() || sample.sent_from + self.floor.get().unwrap_or_default() >= self.round
     }
@@ -573,8 +573,8 @@ impl Delay {
 
     /// Notes a round trip with what seemed a queue. Returns the highest rate of the last ones if that is a part of the path.
     fn add_round(&mut self, sample: &PollSample, queue: f64) -> Option<f64> {
-        let full = self.losses.exceed_shorter(sample, queue);
-        self.floor.add_round((queue, sample.leaves()), full, self.memory.0, self.packet())
+        let lost = self.losses.exceed_shorter(sample, queue);
+        self.floor.add_round((queue, sample.leaves()), lost, self.memory.0, self.packet())
     }
 
     /// Takes what seemed a queue for a part of the path, over which half of `rate` is sent, and then all of it.

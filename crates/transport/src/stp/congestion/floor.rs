@@ -85,17 +85,17 @@ impl Floor {
         self.still.restart();
     }
 
-    /// Adds a round trip in which the queue seemed to be so many seconds and the flow sent at `rate`; `full` if it lost what the channel
-    /// does not. Returns the highest rate of the last ones, bytes per second, if that queue is a part of the path, which carries `capacity`
-    /// and on which a packet takes `packet` seconds.
+    /// Adds a round trip: the queue as it seemed, seconds, the rate at which the flow sent, bytes per second, and true if it `lost` more
+    /// than the channel does. Returns the highest rate of the last ones if that queue is a part of the path, which carries `capacity` and
+    /// on which a packet takes `packet` seconds.
     pub fn add_round(
         &mut self,
         (queue, rate): (f64, f64),
-        full: bool,
+        lost: bool,
         capacity: f64,
         packet: f64,
     ) -> Option<f64> {
-        self.still.add(queue, rate, full);
+        self.still.add(queue, rate, lost);
         self.still.is_path(self.seconds(), capacity, packet)
     }
 

@@ -35,7 +35,7 @@ impl Delay {
         self.losses.wants_shorter();
         let grain = Span::from_secs_f64(0.4 * self.floor.seconds());
         let sample = self.samples.latest(grain, Time::ZERO).or(self.samples.latest(Span::ZERO, Time::ZERO));
-        // What lacked data does not show what the path carries.
+        // A sample that lacked data does not show how much the path carries.
         let full = sample.filter(PollSample::full);
         let arrives = full.map_or(self.rate, |sample| self.carried(&sample)).min(self.rate);
         let competes = match self.phase {
