@@ -83,7 +83,7 @@ fn a_lost_request_or_reply_costs_a_timeout() {
 }
 
 /// docs/stp.md §5: what opens a connection is repeated with the data (2.2 s without), and one lost answer drops no reply of many packets
-/// (3.4 to 6.5 s). TCP takes 2.2 to 20 s.
+/// (3.5 s).
 #[test]
 fn a_lost_opening_costs_a_timeout() {
     for reply in [1000, 2000, 12_000] {

@@ -1,5 +1,5 @@
 //! STP without knowledge of the path: completion tails, load in both directions, jitter, bursts of losses, outages, rate steps, sharing,
-//! one flow alone on one path, on many, and on those that change, requests, crowds, newcomers; and promised rates that are wrong.
+//! one flow alone on one path, on many, and on those that change, requests, handovers, crowds, newcomers; and wrong promises.
 //!
 //! `cargo run --release --locked -p skyhop-sim --example stp_tails -- [TABLE] [SEEDS] [WORD]`: all tables, or one; with a word,
 //! only the rows that contain it. Differs from a sweep: the worst of the seeds counts, and is named.
@@ -709,7 +709,7 @@ fn main() {
     let table = args.first().map_or("all", String::as_str);
     let seeds = args.get(1).and_then(|n| n.parse().ok());
     let word = args.get(2).map_or("", String::as_str);
-    let tables: [Table; 20] = [
+    let tables: [Table; 21] = [
         ("tails", 20, tails),
         ("both", 1, both),
         ("jitter", 5, jitter),
@@ -727,6 +727,7 @@ fn main() {
         ("swings", 1, paths::swings),
         ("longer", 1, paths::longer),
         ("requests", 2, requests::table),
+        ("handovers", 1, requests::handovers),
         ("crowds", 8, crowds::table),
         ("newcomers", 16, crowds::newcomers),
         ("promised", 1, promised),

@@ -1,9 +1,9 @@
 //! Requests and replies, on one connection or on new ones, beside what CUBIC and BBR take: rates by round trips by sizes, over links that
-//! lose, jitter and fail.
+//! lose, jitter and fail; and with bulk data over paths that hand over.
 //!
-//! Follows docs/stp.md §5, §6.3 and §8.3. Leaves out bulk data, which the other tables have.
+//! Follows docs/stp.md §5, §6.3 and §8.3. Leaves out other bulk data, which the other tables have.
 
-use super::{BBR, CUBIC, Case, STP};
+use super::{BBR, CUBIC, Case, STP, tail, timed};
 use skyhop_results::FlowKind;
 
 const LINKS: [(&str, &str); 7] = [
@@ -24,6 +24,16 @@ const LINKS: [(&str, &str); 7] = [
 const COUNT: u64 = 200;
 /// Times the better TCP's mean time from which a row counts as slow.
 const SLOW: f64 = 1.1;
+
+/// Flows of requests up to 1 s apart, with replies of so many kB.
+fn exchanges(transport: &str, reply_kb: u64, persistent: bool) -> String {
+    format!(
+        "[[flows]]\nname = \"a\"\npath = [\"user\", \"bottleneck\", \"server\"]\ntransport = {{ {transport} }}\n\
+         traffic = {{ kind = \"request-response\", reply = {{ kind = \"fixed\", value = \"{reply_kb} kB\" }}, \
+         think = {{ kind = \"uniform\", least = \"0 s\", most = \"1 s\" }}, persistent = {persistent}, \
+         count = {COUNT} }}\n"
+    )
+}
 
 /// Mean and longest time of an exchange, seconds; infinite if not all were completed.
 fn took(case: &Case, seeds: u64) -> (f64, f64) {
@@ -61,12 +71,7 @@ pub fn table(seeds: u64, word: &str) {
                     let mut case = Case::new(mbps, rtt_ms);
                     case.extra = format!("{link}\n");
                     case.duration_s = 20_000.0;
-                    case.flows = format!(
-                        "[[flows]]\nname = \"a\"\npath = [\"user\", \"bottleneck\", \"server\"]\ntransport = {{ {transport} }}\n\
-                         traffic = {{ kind = \"request-response\", reply = {{ kind = \"fixed\", value = \"{kb} kB\" }}, \
-                         think = {{ kind = \"uniform\", least = \"0 s\", most = \"1 s\" }}, persistent = {persistent}, \
-                         count = {COUNT} }}\n"
-                    );
+                    case.flows = exchanges(transport, kb, persistent);
                     took(&case, seeds)
                 });
                 all += 1;
@@ -79,6 +84,56 @@ pub fn table(seeds: u64, word: &str) {
                 }
             }
             println!(" {label} | {slow} of {all} slow; the longest time is STP's in {worst}");
+        }
+    }
+}
+
+/// Bulk data and replies over a path that hands over each 15 s, to a round trip two fifths longer and back.
+pub fn handovers(seeds: u64, word: &str) {
+    println!(
+        "handovers: seconds of STP, CUBIC, BBR, means of {seeds} seeds, for 30 s worth of data and for a request and its reply of 200 kB, \
+            over a path that hands over each 15 s; only rows in which STP takes more than {SLOW} times the better's time"
+    );
+    let rates = [5.0, 50.0, 200.0];
+    for (mbps, rtt_ms) in rates.iter().flat_map(|mbps| [30.0, 60.0, 150.0].map(|rtt_ms| (*mbps, rtt_ms))) {
+        let (mut slow, mut all) = (0, 0);
+        for (loss, lost_s) in
+            [0.0, 0.002, 0.01].iter().flat_map(|loss| [0.05, 0.2, 0.6].map(|lost_s| (*loss, lost_s)))
+        {
+            for name in ["bulk", "replies"] {
+                let label =
+                    format!("{mbps:>3} Mbit/s {rtt_ms:>3} ms, {loss:>5} and {lost_s:>4} s lost, {name:<7}");
+                if !label.contains(word) {
+                    continue;
+                }
+                let (first, second) = (15.0 - lost_s, 30.0 - lost_s);
+                let longer = 0.7 * rtt_ms;
+                let schedule = format!(
+                    "schedule = [{{ from = \"{first} s\", to = \"15 s\", outage = \"lose\" }}, \
+                     {{ from = \"15 s\", to = \"{second} s\", delay = \"{longer} ms\" }}, \
+                     {{ from = \"{second} s\", to = \"30 s\", outage = \"lose\", delay = \"{longer} ms\" }}]\nrepeat = \"30 s\"\n"
+                );
+                let [stp, cubic, bbr] = [STP, CUBIC, BBR].map(|transport| {
+                    let mut case = Case::new(mbps, rtt_ms).loss(loss);
+                    case.queue = tail(mbps, f64::max(rtt_ms, 30.0), 1.0);
+                    case.extra += &schedule;
+                    case.duration_s = 2000.0;
+                    if name == "replies" {
+                        case.flows = exchanges(transport, 200, true);
+                        return took(&case, seeds).0;
+                    }
+                    let case = case.flow("a", transport, Some((mbps * 1e6 / 8.0 * 30.0) as u64), 0.0);
+                    (1..=seeds).map(|seed| timed(&case, seed).0).sum::<f64>() / seeds as f64
+                });
+                all += 1;
+                if stp > SLOW * cubic.min(bbr) {
+                    slow += 1;
+                    println!(" {label} | {stp:>6.2} {cubic:>6.2} {bbr:>6.2}");
+                }
+            }
+        }
+        if all > 0 {
+            println!(" {mbps:>3} Mbit/s {rtt_ms:>3} ms | {slow} of {all} slow");
         }
     }
 }
