@@ -519,6 +519,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
             in_flight: self.sender.in_flight,
             repeats: self.sender.repeats(),
             busy: self.sender.waiting() > 0 || self.sender.in_flight + feedback.acked >= window / 2,
+            held_back: self.waits_for_turn(),
         };
         if self.controller.on_feedback(&signals) {
             self.sender.stats.reductions += 1;

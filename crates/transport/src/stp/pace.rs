@@ -33,6 +33,14 @@ pub(super) struct WaitingData {
     pub copies: bool,
 }
 
+/// What is known of the path when a packet leaves.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct KnownPath {
+    pub srtt: Option<Span>,
+    /// True until a rate is known: there is none that a late host could leave unused.
+    pub starts: bool,
+}
+
 #[derive(Debug, Default)]
 pub(super) struct SendPace {
     /// Time at which the pace allows the next packet.
@@ -84,9 +92,9 @@ impl SendPace {
     }
 
     /// Records that a packet has been sent, which the next follows after `gap`, or after the interval of a spread window.
-    pub fn sent(&mut self, config: &Config, now: Time, srtt: Option<Span>, gap: Option<Span>) {
-        self.unused += self.lost(config, now, srtt);
-        let earliest = self.earliest(config, now, srtt);
+    pub fn sent(&mut self, config: &Config, now: Time, path: KnownPath, gap: Option<Span>) {
+        self.unused += self.lost(config, now, path);
+        let earliest = self.earliest(config, now, path);
         self.next_send = self.next_send.max(earliest) + gap.unwrap_or(self.interval);
     }
 
@@ -96,9 +104,9 @@ impl SendPace {
     }
 
     /// The earliest time from which the pace still counts now.
-    fn earliest(&self, config: &Config, now: Time, srtt: Option<Span>) -> Time {
+    fn earliest(&self, config: &Config, now: Time, path: KnownPath) -> Time {
         // A late timer is made up for within the limits of the path's length; time in which nothing could be sent is not.
-        let eighth = srtt.map_or(Span::ZERO, |srtt| Span::from_nanos(srtt.as_nanos() / 8));
+        let eighth = path.srtt.map_or(Span::ZERO, |srtt| Span::from_nanos(srtt.as_nanos() / 8));
         let lateness = match self.withheld {
             // Its own rate goes on while others are served.
             WithheldBy::Host => TURN_MOST,
@@ -109,16 +117,26 @@ impl SendPace {
     }
 
     /// Time that the pace has offered since the last packet and that is lost now, though the window had room.
-    pub fn lost(&self, config: &Config, now: Time, srtt: Option<Span>) -> Span {
-        if self.withheld == WithheldBy::Window {
-            return Span::ZERO;
+    fn lost(&self, config: &Config, now: Time, path: KnownPath) -> Span {
+        match self.withheld {
+            // Data that wait for a turn are not missing: what others leave of the host is all that this flow could send.
+            WithheldBy::Window | WithheldBy::Host => Span::ZERO,
+            WithheldBy::Pace if path.starts => Span::ZERO,
+            _ => self.earliest(config, now, path).since(self.next_send),
         }
-        self.earliest(config, now, srtt).since(self.next_send)
+    }
+
+    /// Time since the pace allowed a packet, if there were no data for it.
+    pub fn paused(&self, config: &Config, now: Time) -> Span {
+        match self.withheld {
+            WithheldBy::Others => now.before(config.granularity).since(self.next_send),
+            _ => Span::ZERO,
+        }
     }
 
     /// Time that the pace has offered and that was not used, until now.
-    pub fn unused(&self, config: &Config, now: Time, srtt: Option<Span>) -> Span {
-        self.unused + self.lost(config, now, srtt)
+    pub fn unused(&self, config: &Config, now: Time, path: KnownPath) -> Span {
+        self.unused + self.lost(config, now, path)
     }
 
     /// Spreads so many packets over a part of the round-trip time (HT §5.1.2), within the rates that the network allows.
@@ -151,7 +169,7 @@ mod tests {
     /// A pace whose first packet left at 100 ms, and that rested with these data.
     fn rested(waiting: WaitingData, held: bool) -> SendPace {
         let mut pace = SendPace::default();
-        pace.sent(&Config::default(), at(100), None, GAP);
+        pace.sent(&Config::default(), at(100), KnownPath::default(), GAP);
         pace.hold_back(held);
         pace.rest(&Config::default(), at(110), waiting);
         pace
@@ -161,18 +179,18 @@ mod tests {
     #[test]
     fn only_a_late_timer_is_made_up_for() {
         let config = Config::default();
-        let srtt = Some(Span::from_millis(80));
+        let path = KnownPath { srtt: Some(Span::from_millis(80)), starts: false };
         let mut pace = rested(WaitingData { sends: true, ..NONE }, false);
         assert_eq!(pace.release(&config), at(110));
-        assert_eq!(pace.lost(&config, at(150), srtt), Span::from_millis(30), "40 ms late, less an eighth");
-        pace.sent(&config, at(150), srtt, GAP);
+        assert_eq!(pace.lost(&config, at(150), path), Span::from_millis(30), "40 ms late, less an eighth");
+        pace.sent(&config, at(150), path, GAP);
         assert_eq!(pace.release(&config), at(150));
         let mut idle = rested(NONE, false);
-        assert_eq!(idle.lost(&config, at(150), srtt), Span::from_millis(40));
-        idle.sent(&config, at(150), srtt, GAP);
+        assert_eq!(idle.lost(&config, at(150), path), Span::from_millis(40));
+        idle.sent(&config, at(150), path, GAP);
         assert_eq!(idle.release(&config), at(160));
         assert_eq!(
-            idle.unused(&config, at(160), srtt),
+            idle.unused(&config, at(160), path),
             Span::from_millis(140),
             "100 ms before the first packet, and 40"
         );
@@ -182,17 +200,33 @@ mod tests {
     #[test]
     fn a_full_window_loses_no_time() {
         let pace = rested(WaitingData { lacks_room: true, ..NONE }, false);
-        assert_eq!(pace.lost(&Config::default(), at(150), None), Span::ZERO);
+        assert_eq!(pace.lost(&Config::default(), at(150), KnownPath::default()), Span::ZERO);
     }
 
     /// docs/stp.md §8.3, rule 1: copies take time of the pace, and no sample counts them.
     #[test]
     fn the_time_of_copies_is_not_used() {
         let mut pace = rested(WaitingData { sends: true, ..NONE }, false);
-        pace.sent(&Config::default(), at(110), None, GAP);
-        let before = pace.unused(&Config::default(), at(110), None);
+        pace.sent(&Config::default(), at(110), KnownPath::default(), GAP);
+        let before = pace.unused(&Config::default(), at(110), KnownPath::default());
         pace.copied(GAP);
-        assert_eq!(pace.unused(&Config::default(), at(110), None), before + Span::from_millis(10));
+        assert_eq!(pace.unused(&Config::default(), at(110), KnownPath::default()), before + Span::from_millis(10));
+    }
+
+    /// docs/stp.md §8.3, rule 1: while a host serves others, and before a rate is known, there is no lack of data.
+    #[test]
+    fn only_a_lack_of_data_is_a_pause() {
+        let config = Config::default();
+        let data = WaitingData { sends: true, ..NONE };
+        for (waiting, held, pause, lost) in [(NONE, false, 390, 390), (data, true, 0, 0), (data, false, 0, 390)]
+        {
+            let pace = rested(waiting, held);
+            let known = KnownPath::default();
+            let starts = KnownPath { starts: true, ..known };
+            assert_eq!(pace.paused(&config, at(500)), Span::from_millis(pause), "{waiting:?}");
+            assert_eq!(pace.lost(&config, at(500), known), Span::from_millis(lost), "{waiting:?}");
+            assert_eq!(pace.lost(&config, at(500), starts), Span::from_millis(pause), "{waiting:?}");
+        }
     }
 
     #[test]
@@ -201,7 +235,7 @@ mod tests {
         for waiting in [WaitingData { sends: true, ..NONE }, WaitingData { copies: true, ..NONE }] {
             let mut pace = rested(waiting, true);
             assert!(pace.waits_for_turn() && !pace.allows(&config, at(200)));
-            assert_eq!(pace.lost(&config, at(200), None), Span::ZERO);
+            assert_eq!(pace.lost(&config, at(200), KnownPath::default()), Span::ZERO);
             pace.hold_back(false);
             assert!(pace.allows(&config, at(110)) && !pace.allows(&config, at(109)));
         }
@@ -214,7 +248,7 @@ mod tests {
         let ten_packets = |config: &Config| {
             let mut pace = SendPace::default();
             pace.spread(config, at(0), 10, 0.1);
-            pace.sent(config, at(0), None, None);
+            pace.sent(config, at(0), KnownPath::default(), None);
             pace.release(config).since(at(0))
         };
         assert_eq!(ten_packets(&Config::default()), Span::from_millis(10));

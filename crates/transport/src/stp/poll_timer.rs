@@ -33,6 +33,8 @@ pub(super) struct PollSignals<'a> {
     pub lacks_credit: bool,
     /// True if packets leave at a rate.
     pub has_rate: bool,
+    /// Interval of the packets of data that wait; zero if there are none, or no rate.
+    pub gap: Span,
     /// Factor by which POLLs are more frequent than usual.
     pub eagerness: u32,
     pub polls: &'a OutstandingPolls,
@@ -140,7 +142,8 @@ impl PollTimer {
                 if !extended && signals.polls.awaited() > 2 * often as usize {
                     timeout
                 } else {
-                    part.max(config.poll_interval_min).max(POLL_INTERVAL_LEAST)
+                    // A POLL between two packets would learn nothing of the rate.
+                    part.max(config.poll_interval_min).max(POLL_INTERVAL_LEAST).max(signals.gap)
                 }
             }
             // A promised rate sends much before the first answer; the loss of a USTAT in this time must be noticed.
@@ -209,7 +212,7 @@ mod tests {
 
     fn signals(polls: &OutstandingPolls, srtt: Option<u64>, flows: bool) -> PollSignals<'_> {
         let (timeout, srtt) = (TIMEOUT, srtt.map(ms));
-        PollSignals { timeout, srtt, flows, lacks_credit: false, has_rate: false, eagerness: 1, polls }
+        PollSignals { timeout, srtt, flows, lacks_credit: false, has_rate: false, gap: Span::ZERO, eagerness: 1, polls }
     }
 
     /// docs/stp.md §6.3: the last packet is doubted after 1.5 round trips if one POLL is unanswered, and for three timeouts.

@@ -6,7 +6,7 @@
 
 use super::connection::Connection;
 use super::held::{held_by_answers, held_by_pace};
-use super::pace::WaitingData;
+use super::pace::{KnownPath, WaitingData};
 use super::poll_timer::PollSignals;
 use super::source::Source;
 use crate::limits::{Cause, HoldState};
@@ -244,7 +244,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
 
     fn poll(&mut self, now: Time, rides: bool) -> u32 {
         let follows = self.timers.poll.sent(now);
-        let unused = self.timers.pace.unused(&self.config, now, self.timers.srtt());
+        let unused = self.timers.pace.unused(&self.config, now, self.known_path());
         let stamp = self.sender.poll(now, rides, unused);
         if follows {
             self.sender.polls.last_follows();
@@ -277,16 +277,20 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
     /// has one.
     fn paced(&mut self, now: Time, bytes: usize) -> Option<Span> {
         let gap = self.controller.gap(self.sender.next, bytes as f64 + f64::from(self.config.overhead));
-        let srtt = self.timers.srtt();
-        self.timers.pace.sent(&self.config, now, srtt, gap);
+        let path = self.known_path();
+        self.timers.pace.sent(&self.config, now, path, gap);
         gap
+    }
+
+    fn known_path(&self) -> KnownPath {
+        KnownPath { srtt: self.timers.srtt(), starts: self.controller.measures_trains() }
     }
 
     /// Tells the controller, before a rate is known, that data were missing for longer than the packets of a window are apart.
     fn resume_data(&mut self, now: Time) {
         let Some(srtt) = self.timers.srtt() else { return };
         if self.controller.measures_trains()
-            && self.timers.pace.lost(&self.config, now, Some(srtt)).as_nanos() > srtt.as_nanos() / PAUSE
+            && self.timers.pace.paused(&self.config, now).as_nanos() > srtt.as_nanos() / PAUSE
         {
             self.controller.resume_data(self.sender.next);
         }
@@ -374,6 +378,9 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
                 && !self.sender.is_small(self.controller.window(), self.config.poll_threshold),
             lacks_credit,
             has_rate: self.controller.rate().is_some(),
+            gap: self.controller.rate().filter(|_| self.sender.has_new()).map_or(Span::ZERO, |rate| {
+                Span::from_secs_f64(f64::from(self.config.packet_size + self.config.overhead) / rate.max(1.0))
+            }),
             eagerness: self.controller.eagerness().max(if self.last_word() { EAGER_AT_END } else { 1 }),
             polls: &self.sender.polls,
         };

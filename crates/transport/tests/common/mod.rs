@@ -80,6 +80,11 @@ pub struct Path {
     pub events: [Vec<(Time, Event)>; 2],
     /// True if each end's application reads.
     pub reads: bool,
+    /// Time by which timers are late.
+    pub late: Span,
+    /// Interval of the turns, of one packet each, in which the initiator's host lets it send data; zero if it sends when it likes.
+    pub turns: Span,
+    turn: Time,
 }
 
 impl Path {
@@ -96,12 +101,15 @@ impl Path {
             order: 0,
             events: [Vec::new(), Vec::new()],
             reads: true,
+            late: Span::ZERO,
+            turns: Span::ZERO,
+            turn: Time::ZERO,
         }
     }
 
     fn drain(&mut self) {
         for side in 0..2 {
-            while let Some(packet) = self.ends[side].poll_transmit(self.now) {
+            while let Some(packet) = self.take(side) {
                 if let Some(at) = self.links[side].carry(self.now, packet.wire_len()) {
                     self.order += 1;
                     self.agenda.insert((at, self.order), (1 - side, packet));
@@ -114,12 +122,24 @@ impl Path {
         }
     }
 
+    fn take(&mut self, side: usize) -> Option<Packet<PayloadLength>> {
+        let held = side == 0 && self.turn > self.now;
+        self.ends[side].hold_back(held);
+        let packet = self.ends[side].poll_transmit(self.now)?;
+        if side == 0 && packet.data.is_some() {
+            self.turn = self.now + self.turns;
+        }
+        Some(packet)
+    }
+
     /// Runs until `done`, until no event is left, or until `until`; returns `done`.
     pub fn run(&mut self, until: Time, mut done: impl FnMut(&Self) -> bool) -> bool {
         self.drain();
         let mut still = 0;
         while !done(self) {
             let timers = self.ends.iter().filter_map(|end| end.poll_timeout()).min();
+            let turn = self.ends[0].waits_for_turn().then_some(self.turn);
+            let timers = timers.map(|at| at + self.late).into_iter().chain(turn).min();
             let packet = self.agenda.first_key_value().map(|(&(at, _), _)| at);
             let Some(next) = timers.into_iter().chain(packet).min() else { return false };
             if next > until {

@@ -194,6 +194,11 @@ impl Delay {
         (self.phase != RatePhase::Start).then_some(self.rate)
     }
 
+    /// The configured maximum rate, or infinity.
+    pub fn highest(&self) -> f64 {
+        self.bounds.1
+    }
+
     pub fn learning(&self) -> bool {
         match self.phase {
             RatePhase::Promised(doubt) => doubt.is_urgent(),
@@ -239,8 +244,10 @@ impl Delay {
     }
 
     fn set_rate(&mut self, rate: f64) {
-        // Two packets a round trip keep measurements coming, but over a short path they can be more than the network allows.
-        let least = 2.0 * self.mss / self.floor.seconds();
+        // Two packets a round trip keep measurements coming. Where a queue is longer than the path, that would be more than it carries.
+        let floor = self.floor.seconds();
+        let queue = self.queue(Time::ZERO).filter(|queue| *queue > floor).unwrap_or(0.0);
+        let least = 2.0 * self.mss / (floor + queue).max(self.poll_interval_min.as_secs_f64());
         self.rate = rate.max(least).clamp(self.bounds.0, self.bounds.1.max(self.bounds.0));
     }
 

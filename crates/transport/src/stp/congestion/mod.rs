@@ -47,6 +47,8 @@ pub(super) struct AnswerSignals {
     pub repeats: u64,
     /// True if data wait for the controller, false if the application has no more.
     pub busy: bool,
+    /// True if data only wait for a turn of the host, which serves others.
+    pub held_back: bool,
 }
 
 #[derive(Debug)]
@@ -91,7 +93,9 @@ impl CongestionController {
     /// trip.
     pub fn gap(&self, next: u64, bytes: f64) -> Option<Span> {
         match self {
-            Self::Delay(delay) if delay.leaves_together(next) => Some(Span::ZERO),
+            Self::Delay(delay) if delay.leaves_together(next) => {
+                Some(Span::from_secs_f64(bytes / delay.highest()))
+            }
             _ => self.rate().map(|rate| Span::from_secs_f64(bytes / rate.max(1.0))),
         }
     }

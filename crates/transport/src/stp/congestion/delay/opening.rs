@@ -26,6 +26,9 @@ const CROWDED: f64 = 0.25;
 /// Part of a train whose loss tells that a path of which nothing is known does not carry such trains.
 const NEARLY_ALL: f64 = 0.75;
 
+/// Round trips that a train at the configured maximum rate lasts, at most.
+const BOUNDED: f64 = 1.3;
+
 impl Delay {
     /// Notes that the packet of this number comes after a pause: if those before it lacked data, it begins the first train.
     pub fn resume_data(&mut self, next: u64) {
@@ -121,8 +124,11 @@ impl Delay {
     /// Sends a train of so many packets at this pace, to test `rate`.
     fn train_of(&mut self, signals: &AnswerSignals, packets: u64, rate: f64, pace: f64) {
         let floor = self.floor.seconds();
-        // The maximum rate may be less than the pace.
+        // The maximum rate may be less than the pace: then the train need not outlast a round trip by far.
         self.set_rate(pace);
+        let fills = (BOUNDED * self.rate * floor / self.mss) as u64;
+        let bounded = self.rate < pace && self.rate == self.bounds.1;
+        let packets = if bounded { packets.min(fills.max(2 * self.opening.first_packets)) } else { packets };
         let leaves_in = packets as f64 * self.mss / self.rate;
         let (first, begins) = (signals.next, signals.now);
         let train = StartTrain { first, end: first + packets, begins, leaves_in };
@@ -165,6 +171,12 @@ impl Delay {
                 // The data have ended, and much of them was lost: more at this pace would be lost as well.
                 let rate = self.opening.first_packets as f64 * self.mss / floor;
                 return self.begin_climb(signals, rate, None, STEPS.len() - 1);
+            }
+            let begun = self.samples.begun(train.first + 1).filter(|_| signals.held_back);
+            let sample = begun.and_then(|begun| self.samples.since(begun)).filter(PollSample::full);
+            if let Some(sample) = sample {
+                // The host, which serves others, has let fewer leave: at that rate the path has been tested.
+                return self.begin_climb(signals, self.carried(&sample), None, STEPS.len() - 1);
             }
             // The application had too few data for a train: the next data are another. If all of it was sent in the end, the next one is
             // twice as long, as in slow start, so that data that come little by little are not held up.

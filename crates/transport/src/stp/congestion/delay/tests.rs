@@ -37,6 +37,7 @@ fn answer(sent_ms: u64, rtt_ms: u64, sent: u64, arrived: u64) -> AnswerSignals {
         in_flight: 0,
         repeats: 0,
         busy: true,
+        held_back: false,
     }
 }
 
@@ -67,6 +68,7 @@ fn the_start_opens_the_window_by_what_arrives() {
             in_flight: 0,
             repeats: 0,
             busy: true,
+            held_back: false,
         };
         assert!(!delay.on_feedback(&signals));
         assert_eq!((delay.window(), delay.rate()), (expected, None));
