@@ -709,7 +709,7 @@ fn main() {
     let table = args.first().map_or("all", String::as_str);
     let seeds = args.get(1).and_then(|n| n.parse().ok());
     let word = args.get(2).map_or("", String::as_str);
-    let tables: [Table; 21] = [
+    let tables: [Table; 22] = [
         ("tails", 20, tails),
         ("both", 1, both),
         ("jitter", 5, jitter),
@@ -724,6 +724,7 @@ fn main() {
         ("bbr-instead", 1, bbr_instead),
         ("alone", 4, alone),
         ("paths", 1, paths::table),
+        ("narrow", 1, paths::narrow),
         ("swings", 1, paths::swings),
         ("longer", 1, paths::longer),
         ("requests", 2, requests::table),

@@ -10,6 +10,8 @@ const RTTS_MS: [f64; 16] =
 const QUEUES: [&str; 5] = ["0.25 BDP", "1 BDP", "3 BDP", "codel", "red"];
 /// Times the better TCP's time, and round trips in addition, from which a row counts as slow.
 const SLOW: (f64, f64) = (1.1, 1.0);
+/// Packets sent again, as a part of the packets needed, that are too many more than a TCP's.
+const AGAIN: f64 = 0.1;
 
 fn queue(name: &str, mbps: f64, rtt_ms: f64) -> String {
     match name {
@@ -155,6 +157,49 @@ pub fn longer(_: u64, word: &str) {
                 }
             }
             println!(" {label} | {slow} of {all} slow");
+        }
+    }
+}
+
+/// Data over links on which a packet takes longer than a small packet's round trip, or nearly: of telephones, of the return channel of
+/// terminals, of sensors.
+pub fn narrow(_: u64, word: &str) {
+    println!(
+        "narrow: seconds of STP, CUBIC, BBR alone, and packets sent over packets needed; only rows where STP takes more than {} times the \
+            better's time, {} round trip and two packets' time, or sends {} more than the one that sends less",
+        SLOW.0, SLOW.1, AGAIN
+    );
+    for packets in [3, 10, 50] {
+        for loss in [0.0, 0.03] {
+            for worth in ["20 kB", "80 kB", "10 min"] {
+                let label = format!("{packets:>2} packets, loss {loss:<4} {worth:<6}");
+                if !label.contains(word) {
+                    continue;
+                }
+                let (mut slow, mut again, mut all) = (0, 0, 0);
+                for kbps in [2.4, 9.6, 32.0, 64.0, 128.0, 256.0, 512.0] {
+                    for rtt_ms in [2.0, 10.0, 40.0, 150.0, 300.0, 600.0, 1200.0] {
+                        let kb = worth.strip_suffix(" kB").map_or(kbps * 75.0, |kb| kb.parse().expect("a number"));
+                        let runs = [STP, CUBIC, BBR].map(|kind| {
+                            let size = Some((kb * 1e3) as u64);
+                            let mut case = Case::new(kbps / 1e3, rtt_ms).loss(loss).flow("a", kind, size, 0.0);
+                            case.queue = format!("{{ kind = \"drop-tail\", limit = \"{packets} packets\" }}");
+                            case.duration_s = 30.0 * kb * 8.0 / kbps + 120.0;
+                            timed(&case, 1)
+                        });
+                        let [stp, cubic, bbr] = runs;
+                        let in_addition = SLOW.1 * rtt_ms / 1e3 + 2.0 * 12.0 / kbps;
+                        let late = stp.0 > SLOW.0 * cubic.0.min(bbr.0) + in_addition;
+                        let more = stp.1 > cubic.1.min(bbr.1) + AGAIN;
+                        (slow, again, all) = (slow + u32::from(late), again + u32::from(more), all + 1);
+                        if late || more {
+                            let numbers = runs.map(|(time, sent)| format!("{time:>7.2} {sent:>5.3}")).join("  ");
+                            println!(" {label} | {kbps:>5} kbit/s {rtt_ms:>4} ms | {numbers}");
+                        }
+                    }
+                }
+                println!(" {label} | {slow} slow, {again} send more, of {all}");
+            }
         }
     }
 }

@@ -19,6 +19,10 @@ const PAUSE: u64 = 16;
 const COPY_PART: u64 = 16;
 /// Part of a round trip that a POLL waits for a packet of data.
 const RIDE_PART: u64 = 16;
+/// Packets that wait from which on others who begin matter.
+const LOOKED_FOR: u64 = 40;
+/// Most POLLs alone while others are looked for, and how many more for each packet sent: a slow link has no room for more.
+const LOOKS: (u64, u64) = (64, 2);
 /// Factor of the POLLs' frequency when all data have been sent, since each loss that is found late delays the end of the transfer.
 const EAGER_AT_END: u32 = 3;
 /// Reports longer than this fraction of a packet are sent alone.
@@ -387,7 +391,9 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
         let interval = self.timers.poll.interval(&self.config, &signals);
         // More data are to follow, so that the rate matters; and no answer to the opening has been lost, without which others do not count.
         let lost = self.timers.poll.backoff() > 0 && !self.established();
-        let waits = lacks_credit || lacks_proof || lost || !self.sender.has_new();
+        let waits = lacks_credit || lacks_proof || lost || self.sender.waiting() < LOOKED_FOR;
+        let stats = &self.sender.stats;
+        let waits = waits || stats.polls_alone > LOOKS.0 + LOOKS.1 * stats.packets_sent;
         if waits || self.config.features == Features::PLAIN || !self.controller.looks() {
             return Some(interval);
         }

@@ -244,10 +244,11 @@ impl Delay {
     }
 
     fn set_rate(&mut self, rate: f64) {
-        // Two packets a round trip keep measurements coming. Where a queue is longer than the path, that would be more than it carries.
+        // Two packets a round trip keep measurements coming. Where a queue is longer than the path they can be more than it carries.
         let floor = self.floor.seconds();
         let queue = self.queue(Time::ZERO).filter(|queue| *queue > floor).unwrap_or(0.0);
         let least = 2.0 * self.mss / (floor + queue).max(self.poll_interval_min.as_secs_f64());
+        let least = least.min(self.share.unwrap_or(least));
         self.rate = rate.max(least).clamp(self.bounds.0, self.bounds.1.max(self.bounds.0));
     }
 

@@ -71,6 +71,13 @@ impl Delay {
             }
             train.leaves_in = sample.left_in;
         }
+        let begun = self.samples.begun(train.first + 1);
+        let most_lost =
+            |sample: &PollSample| 2 * sample.lost() > sample.sent.max(self.opening.first_packets - 1);
+        if let Some(sample) = begun.and_then(|begun| self.samples.since(begun)).filter(most_lost) {
+            // The path carries no such trains: the rate doubles from what arrived of this one.
+            return self.begin_climb(signals, sample.arrives(), None, STEPS.len() - 1);
+        }
         let result = match train.read(&self.samples) {
             // Packets that were spread over a part of a round trip say nothing of a faster path.
             TrainResult::More(rate) if train.leaves_in > SPREAD && !self.is_maximum(rate) => {
