@@ -47,6 +47,7 @@ mod stp_crowd;
 mod stp_ecn;
 mod stp_promise;
 mod stp_requests;
+mod stp_shallow;
 mod stp_today;
 mod striping;
 mod teledesic;

@@ -47,7 +47,13 @@ fn with_others(rate: u64, mbps: f64, one_way_us: u64, host: (u64, u64), before: 
     let chance = Seed(1);
     let product = mbps * one_way_us as f64 / 4.0;
     let link = |name| {
-        Link::new(mbps * 1e6, Span::from_micros(one_way_us), 30_000 + product as u64, 0.0, chance.stream(name))
+        Link::new(
+            mbps * 1e6,
+            Span::from_micros(one_way_us),
+            30_000 + product as u64,
+            0.0,
+            chance.stream(name),
+        )
     };
     let config = Config { max_rate: Rate::from_bps(rate), ..Config::default() };
     let mut path = Path::new([config.clone(), config], [link("forward"), link("back")]);

@@ -709,7 +709,7 @@ fn main() {
     let table = args.first().map_or("all", String::as_str);
     let seeds = args.get(1).and_then(|n| n.parse().ok());
     let word = args.get(2).map_or("", String::as_str);
-    let tables: [Table; 22] = [
+    let tables: [Table; 23] = [
         ("tails", 20, tails),
         ("both", 1, both),
         ("jitter", 5, jitter),
@@ -725,6 +725,7 @@ fn main() {
         ("alone", 4, alone),
         ("paths", 1, paths::table),
         ("narrow", 1, paths::narrow),
+        ("shallow", 1, paths::shallow),
         ("swings", 1, paths::swings),
         ("longer", 1, paths::longer),
         ("requests", 2, requests::table),

@@ -1,7 +1,7 @@
 //! One flow alone on many paths without losses, beside what CUBIC and BBR take there: rates by round trips by queues, long and short;
-//! rates that swing, and paths that become longer.
+//! rates that swing, paths that become longer, narrow links, and links with room for a few packets.
 //!
-//! Follows docs/stp.md §8.3, rules 5 to 8. Leaves out losses and jitter, which other tables have.
+//! Follows docs/stp.md §8.3, rules 4 to 8. Leaves out jitter and most losses, which other tables have.
 
 use super::{BBR, CUBIC, Case, STP, tail, timed};
 
@@ -179,10 +179,12 @@ pub fn narrow(_: u64, word: &str) {
                 let (mut slow, mut again, mut all) = (0, 0, 0);
                 for kbps in [2.4, 9.6, 32.0, 64.0, 128.0, 256.0, 512.0] {
                     for rtt_ms in [2.0, 10.0, 40.0, 150.0, 300.0, 600.0, 1200.0] {
-                        let kb = worth.strip_suffix(" kB").map_or(kbps * 75.0, |kb| kb.parse().expect("a number"));
+                        let kb =
+                            worth.strip_suffix(" kB").map_or(kbps * 75.0, |kb| kb.parse().expect("a number"));
                         let runs = [STP, CUBIC, BBR].map(|kind| {
                             let size = Some((kb * 1e3) as u64);
-                            let mut case = Case::new(kbps / 1e3, rtt_ms).loss(loss).flow("a", kind, size, 0.0);
+                            let mut case =
+                                Case::new(kbps / 1e3, rtt_ms).loss(loss).flow("a", kind, size, 0.0);
                             case.queue = format!("{{ kind = \"drop-tail\", limit = \"{packets} packets\" }}");
                             case.duration_s = 30.0 * kb * 8.0 / kbps + 120.0;
                             timed(&case, 1)
@@ -193,7 +195,8 @@ pub fn narrow(_: u64, word: &str) {
                         let more = stp.1 > cubic.1.min(bbr.1) + AGAIN;
                         (slow, again, all) = (slow + u32::from(late), again + u32::from(more), all + 1);
                         if late || more {
-                            let numbers = runs.map(|(time, sent)| format!("{time:>7.2} {sent:>5.3}")).join("  ");
+                            let numbers =
+                                runs.map(|(time, sent)| format!("{time:>7.2} {sent:>5.3}")).join("  ");
                             println!(" {label} | {kbps:>5} kbit/s {rtt_ms:>4} ms | {numbers}");
                         }
                     }
@@ -202,4 +205,37 @@ pub fn narrow(_: u64, word: &str) {
             }
         }
     }
+}
+
+/// Thirty seconds' worth of data over links with room for a few packets.
+pub fn shallow(_: u64, word: &str) {
+    println!(
+        "shallow: seconds of STP, CUBIC, BBR alone for 30 s worth of data, and packets sent over packets needed"
+    );
+    let (mut all, mut again) = (0.0, 0.0);
+    for mbps in [2.0, 10.0, 50.0, 200.0] {
+        for rtt_ms in [20.0, 100.0, 600.0] {
+            for packets in [2, 5, 20] {
+                for loss in [0.0, 0.02] {
+                    let label =
+                        format!("{mbps:>3} Mbit/s {rtt_ms:>3} ms, {packets:>2} packets, {loss:<4} lost");
+                    if !label.contains(word) {
+                        continue;
+                    }
+                    let runs = [STP, CUBIC, BBR].map(|kind| {
+                        let size = Some((mbps * 1e6 / 8.0 * 30.0) as u64);
+                        let mut case = Case::new(mbps, rtt_ms).loss(loss).flow("a", kind, size, 0.0);
+                        case.queue = format!("{{ kind = \"drop-tail\", limit = \"{packets} packets\" }}");
+                        case.reverse = ", loss = { kind = \"none\" }".to_owned();
+                        case.duration_s = 900.0;
+                        timed(&case, 1)
+                    });
+                    (all, again) = (all + 1.0, again + runs[0].1);
+                    let numbers = runs.map(|(time, sent)| format!("{time:>7.2} {sent:>5.3}")).join("  ");
+                    println!(" {label} | {numbers}");
+                }
+            }
+        }
+    }
+    println!(" STP sends {:.3} for each packet in the mean", again / all);
 }

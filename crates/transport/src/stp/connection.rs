@@ -517,6 +517,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
             next: self.sender.next,
             bytes: self.sender.network_bytes(),
             in_flight: self.sender.in_flight,
+            waiting: self.sender.waiting(),
             repeats: self.sender.repeats(),
             busy: self.sender.waiting() > 0 || self.sender.in_flight + feedback.acked >= window / 2,
             held_back: self.waits_for_turn(),

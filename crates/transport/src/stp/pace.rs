@@ -210,7 +210,10 @@ mod tests {
         pace.sent(&Config::default(), at(110), KnownPath::default(), GAP);
         let before = pace.unused(&Config::default(), at(110), KnownPath::default());
         pace.copied(GAP);
-        assert_eq!(pace.unused(&Config::default(), at(110), KnownPath::default()), before + Span::from_millis(10));
+        assert_eq!(
+            pace.unused(&Config::default(), at(110), KnownPath::default()),
+            before + Span::from_millis(10)
+        );
     }
 
     /// docs/stp.md §8.3, rule 1: while a host serves others, and before a rate is known, there is no lack of data.
@@ -218,7 +221,8 @@ mod tests {
     fn only_a_lack_of_data_is_a_pause() {
         let config = Config::default();
         let data = WaitingData { sends: true, ..NONE };
-        for (waiting, held, pause, lost) in [(NONE, false, 390, 390), (data, true, 0, 0), (data, false, 0, 390)]
+        for (waiting, held, pause, lost) in
+            [(NONE, false, 390, 390), (data, true, 0, 0), (data, false, 0, 390)]
         {
             let pace = rested(waiting, held);
             let known = KnownPath::default();

@@ -212,7 +212,16 @@ mod tests {
 
     fn signals(polls: &OutstandingPolls, srtt: Option<u64>, flows: bool) -> PollSignals<'_> {
         let (timeout, srtt) = (TIMEOUT, srtt.map(ms));
-        PollSignals { timeout, srtt, flows, lacks_credit: false, has_rate: false, gap: Span::ZERO, eagerness: 1, polls }
+        PollSignals {
+            timeout,
+            srtt,
+            flows,
+            lacks_credit: false,
+            has_rate: false,
+            gap: Span::ZERO,
+            eagerness: 1,
+            polls,
+        }
     }
 
     /// docs/stp.md §6.3: the last packet is doubted after 1.5 round trips if one POLL is unanswered, and for three timeouts.

@@ -14,10 +14,11 @@ mod tests;
 
 use super::super::config::Config;
 use super::AnswerSignals;
+use super::channel_test::{LASTS, RunningTest};
 use super::compete::{CubicWindow, Rival};
 use super::floor::Floor;
 use super::lookout::Lookout;
-use super::losses::LossJudge;
+use super::losses::{ENOUGH as JUDGED, LossJudge};
 use super::marks::MarkJudge;
 use super::samples::{PollSample, PollSamples};
 use super::start::{OpeningTrains, StartTrain};
@@ -32,6 +33,8 @@ const TARGET: f64 = 2.0;
 const SHORTEST: f64 = 2.0;
 /// Share of the difference from the target delay that the rate corrects in one round trip, for a queue below and above the target.
 const PULL: (f64, f64) = (0.5, 1.0);
+/// Part of what arrives that is sent after losses of the rate's own making without a queue: there is none to drain.
+const OWN_KEPT: f64 = 0.97;
 /// Factor that bounds the rate after a check found that round trips have grown because of a queue.
 const QUEUED: f64 = 0.7;
 /// Share of losses on the channel above which a loss without a queue may be due to chance.
@@ -255,6 +258,7 @@ impl Delay {
     fn cruise(&mut self, now: Time, rate: f64) {
         self.cap = f64::INFINITY;
         self.share = None;
+        self.losses.abandon_test();
         self.phase = RatePhase::Cruise { since: now };
         self.set_rate(rate);
     }
@@ -505,11 +509,24 @@ impl Delay {
         }
         let floor = self.floor.seconds();
         let rtt = signals.srtt.map_or(floor, |srtt| srtt.as_secs_f64().max(floor));
+        if let Some(test) = self.losses.test.as_ref().and_then(|test| test.running) {
+            return self.test_channel(now, test, rtt);
+        }
         let grain = Span::from_secs_f64((0.7 * floor).max(NOISE * self.samples.unrest()));
         let Some(sample) = self.samples.latest(grain, Time::ZERO) else { return };
         let (arrives, leaves) = (self.carried(&sample), sample.leaves());
         let (queue, target) = (self.queue(Time::ZERO).unwrap_or(0.0), self.target());
         let whole = now.since(self.round).as_secs_f64() >= rtt;
+        if whole && self.begins_test(now, grain) {
+            return;
+        }
+        // Where few packets are in a round trip, losses of the rate's own are judged over several.
+        let several = if self.losses.owns(now, self.rate) && sample.sent < JUDGED {
+            self.samples.latest_of(JUDGED, grain, self.round)
+        } else {
+            None
+        };
+        let sample = several.unwrap_or(sample);
         if whole && self.is_fresh(&sample) {
             self.round = now;
             if self.judge(signals, &sample, queue, target) {
@@ -550,12 +567,66 @@ impl Delay {
         sample.full() || sample.sent_from + self.floor.get().unwrap_or_default() >= self.round
     }
 
+    /// Returns true if what a sample lost may be the channel's, as it met no queue.
+    fn is_free(&mut self, now: Time, from: Time) -> bool {
+        self.empty(from) && !self.losses.owns(now, self.rate)
+    }
+
+    /// Counts what was lost without a queue since the last count; if much was lost again and again, a test begins.
+    fn begins_test(&mut self, now: Time, grain: Span) -> bool {
+        let counted = self.losses.test.as_ref().map_or(Time::ZERO, |test| test.counted);
+        let sample = self.samples.latest_of(JUDGED, grain, counted);
+        let Some((sample, last)) = sample.zip(self.samples.last()) else { return false };
+        if self.losses.test.is_none() && sample.lost() == 0 {
+            return false;
+        }
+        // What is only late would count as lost; losses beside a queue are judged with it, if there are enough packets in a round trip.
+        let judged = sample.left_in < 2.0 * grain.as_secs_f64() && !self.empty(sample.sent_from);
+        let ignored = !sample.full() || self.samples.reorders() || judged;
+        let channel = self.losses.test.get_or_insert_default();
+        channel.counted = last.sent_at;
+        if ignored {
+            channel.restart();
+            return false;
+        }
+        let test = channel.add(now, self.rate, (sample.lost() as f64, sample.sent as f64));
+        if let Some(test) = test {
+            self.set_rate(test.lower());
+        }
+        test.is_some()
+    }
+
+    /// Sends less until it is known if as much is lost.
+    fn test_channel(&mut self, now: Time, test: RunningTest, rtt: f64) {
+        let span = |times: f64| Span::from_secs_f64(times * rtt);
+        let sample = self.samples.latest_of(test.packets(), span(LASTS.0), test.since + span(1.0));
+        let sample = match sample {
+            Some(sample) if sample.full() => sample,
+            None if now.since(test.since) < span(LASTS.1) => return,
+            // Nothing is known.
+            _ => {
+                if let Some(channel) = &mut self.losses.test {
+                    channel.give_up(now);
+                }
+                return self.set_rate(test.rate);
+            }
+        };
+        let (lost, sent) = (sample.lost() as f64, sample.sent as f64);
+        if self.losses.test.as_mut().is_some_and(|channel| channel.end(now, lost, sent)) {
+            self.losses.forget();
+            self.proven = (self.rate, now);
+        } else {
+            self.set_rate(test.rate);
+        }
+    }
+
     /// Judges losses and the queue once in a round trip. Returns true if the phase has changed.
     fn judge(&mut self, signals: &AnswerSignals, sample: &PollSample, queue: f64, target: f64) -> bool {
         let now = signals.now;
         let floor = self.floor.seconds();
         let longer = self.add_round(sample, queue);
-        if self.losses.judge(now, sample, self.empty(sample.sent_from)) {
+        let free = self.is_free(now, sample.sent_from);
+        if self.losses.judge(now, sample, free) {
             self.congested(signals, sample);
             return true;
         }
@@ -604,7 +675,8 @@ impl Delay {
         if sample.full() {
             self.proven.0 = self.proven.0.min(arrives);
         }
-        let others = if sample.is_overload() {
+        let own = self.losses.owns(signals.now, self.rate) && self.empty(sample.sent_from);
+        let others = if sample.is_overload() || own {
             self.rival.overload();
             false
         } else {
@@ -615,7 +687,8 @@ impl Delay {
         } else {
             // At least the share that RFC 9438 keeps, since the arrival rate may be low for lack of data, and the queue's delay may
             // have reduced the rate already.
-            self.cruise(signals.now, (0.85 * arrives).max(0.7 * self.rate));
+            let kept = if own { OWN_KEPT } else { 0.85 };
+            self.cruise(signals.now, (kept * arrives).max(0.7 * self.rate));
         }
     }
 
@@ -623,6 +696,7 @@ impl Delay {
         let rtt = self.samples.last().map_or(0.1, |answer| answer.rtt.as_secs_f64());
         let cubic = CubicWindow::cut_to(now, rate * rtt / self.mss);
         self.rival = Rival::default();
+        self.losses.abandon_test();
         self.phase = RatePhase::Compete { cubic, look: None, deep };
         self.set_rate(1.05 * cubic.window * self.mss / rtt);
     }

@@ -6,6 +6,7 @@
 //! Leaves out the reaction to losses (`delay`).
 
 use super::by_queue::LossesByQueue;
+use super::channel_test::ChannelTest;
 use super::counted::Counted;
 use super::samples::PollSample;
 use skyhop_units::Time;
@@ -15,7 +16,7 @@ pub(super) const ENOUGH: u64 = 20;
 /// Share of losses in addition to the channel's that counts as congestion.
 const BEYOND: f64 = 0.02;
 /// Samples beside a queue, without one that had none, after which half of the channel's losses are forgotten.
-const QUEUES: u32 = 32;
+const QUEUES: u8 = 32;
 /// Lower bound of [`LossJudge::scale`].
 const LEAST_SCALE: f64 = 0.25;
 
@@ -26,11 +27,13 @@ pub(super) struct LossJudge {
     /// Packets in samples with a queue.
     queued: Counted,
     by_queue: LossesByQueue,
+    /// Since much was lost without a queue.
+    pub test: Option<Box<ChannelTest>>,
     /// True if the last sample without a queue lost more than chance explains.
     many: bool,
     /// Samples beside a queue since the last one without, and the part of the learnt losses that still counts as the channel's.
-    queues: u32,
-    trust: f64,
+    queues: u8,
+    trust: f32,
     /// Time of the last reduction for losses.
     cut: Option<Time>,
     /// Factor of the queue's target delay; losses while there is a queue lower it.
@@ -43,6 +46,7 @@ impl Default for LossJudge {
             learnt: Counted::default(),
             queued: Counted::default(),
             by_queue: LossesByQueue::default(),
+            test: None,
             many: false,
             queues: 0,
             trust: 1.0,
@@ -56,12 +60,12 @@ impl LossJudge {
     /// Share of packets that the channel loses.
     pub fn usual(&self) -> f64 {
         let Counted { lost, sent } = self.learnt;
-        if sent < 50.0 { 0.0 } else { (self.trust * lost / sent).min(0.5) }
+        if sent < 50.0 { 0.0 } else { (f64::from(self.trust) * lost / sent).min(0.5) }
     }
 
     /// Losses of the channel among `sent` packets, while little is known no fewer than one in twenty.
     fn expected(&self, sent: f64) -> f64 {
-        sent * (self.trust * self.learnt.lost + 1.0) / (self.learnt.sent + 20.0)
+        sent * (f64::from(self.trust) * self.learnt.lost + 1.0) / (self.learnt.sent + 20.0)
     }
 
     /// Most losses that chance explains if so many are expected.
@@ -108,6 +112,23 @@ impl LossJudge {
     pub fn is_too_much(&self, sample: &PollSample) -> bool {
         let (lost, sent) = (sample.lost() as f64, sample.sent as f64);
         lost / sent > self.usual() + BEYOND && self.beyond(lost, sent)
+    }
+
+    /// Forgets what was learnt of the channel: it was the rate's own.
+    pub fn forget(&mut self) {
+        (self.learnt, self.many) = (Counted::default(), false);
+    }
+
+    /// Returns true while losses without a queue are those of the rate's own making.
+    pub fn owns(&mut self, now: Time, rate: f64) -> bool {
+        self.test.as_mut().is_some_and(|test| test.owns(now, rate))
+    }
+
+    /// Ends a test without a result.
+    pub fn abandon_test(&mut self) {
+        if let Some(test) = &mut self.test {
+            test.running = None;
+        }
     }
 
     /// Counts a sample by the longest queue that it met, seconds.

@@ -6,6 +6,7 @@
 
 mod answer;
 mod by_queue;
+mod channel_test;
 mod compete;
 mod counted;
 mod delay;
@@ -43,7 +44,8 @@ pub(super) struct AnswerSignals {
     pub bytes: f64,
     /// Bytes of data in flight.
     pub in_flight: u64,
-    /// Packets that wait to be sent again.
+    /// Packets that wait, and those among them that are to be sent again.
+    pub waiting: u64,
     pub repeats: u64,
     /// True if data wait for the controller, false if the application has no more.
     pub busy: bool,

@@ -156,13 +156,18 @@ impl PollSamples {
 
     /// The shortest sample that ends with the last answer, covers at least `span` from `from` on, and has [`ENOUGH`] packets.
     pub fn latest(&self, span: Span, from: Time) -> Option<PollSample> {
+        self.latest_of(ENOUGH, span, from)
+    }
+
+    /// The same with so many packets.
+    pub fn latest_of(&self, packets: u64, span: Span, from: Time) -> Option<PollSample> {
         let last = self.answers.back()?;
         self.answers
             .iter()
             .rev()
             .skip(1)
             .take_while(|answer| answer.sent_at >= from)
-            .find(|answer| last.sent_at.since(answer.sent_at) >= span && last.sent - answer.sent >= ENOUGH)
+            .find(|answer| last.sent_at.since(answer.sent_at) >= span && last.sent - answer.sent >= packets)
             .map(|answer| self.with_late(PollSample::between(answer, last)))
     }
 

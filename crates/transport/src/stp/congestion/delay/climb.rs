@@ -21,6 +21,7 @@ const FAR: f64 = 4.0;
 
 impl Delay {
     pub(super) fn begin_climb(&mut self, signals: &AnswerSignals, rate: f64, aim: Option<f64>, step: usize) {
+        self.losses.abandon_test();
         self.set_rate(rate);
         self.phase = RatePhase::Climb { aim, since: signals.now, step };
         self.trial =
@@ -117,7 +118,8 @@ impl Delay {
         if fresh && !sample.full() {
             self.round = now;
         }
-        if fresh && self.losses.judge(now, &sample, self.empty(sample.sent_from)) {
+        let free = self.is_free(now, sample.sent_from);
+        if fresh && self.losses.judge(now, &sample, free) {
             // The increase caused the losses: the next one waits longer.
             self.climbs_wait = (2 * self.climbs_wait).clamp(4, 32);
             // Few arrive for lack of data, too.

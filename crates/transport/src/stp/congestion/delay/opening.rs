@@ -26,6 +26,8 @@ const CROWDED: f64 = 0.25;
 /// Part of a train whose loss tells that a path of which nothing is known does not carry such trains.
 const NEARLY_ALL: f64 = 0.75;
 
+/// Packets that wait from which on a train is worth its losses.
+const MUCH: u64 = 64;
 /// Round trips that a train at the configured maximum rate lasts, at most.
 const BOUNDED: f64 = 1.3;
 
@@ -72,11 +74,24 @@ impl Delay {
             train.leaves_in = sample.left_in;
         }
         let begun = self.samples.begun(train.first + 1);
-        let most_lost =
-            |sample: &PollSample| 2 * sample.lost() > sample.sent.max(self.opening.first_packets - 1);
-        if let Some(sample) = begun.and_then(|begun| self.samples.since(begun)).filter(most_lost) {
-            // The path carries no such trains: the rate doubles from what arrived of this one.
-            return self.begin_climb(signals, sample.arrives(), None, STEPS.len() - 1);
+        let most_lost = |sample: &PollSample| {
+            let most = sample.sent.max(self.opening.first_packets - 1);
+            // The first POLL may have come after packets behind it: then the counts of all that was sent tell that they have arrived.
+            2 * sample.lost().min(answer.sent.saturating_sub(answer.arrived)) > most
+        };
+        if let Some(begun) = begun
+            && let Some(sample) = self.samples.since(begun).filter(most_lost)
+        {
+            // The path carries no such trains: the next one tests what arrived of this one, once a later POLL tells that the rest is not
+            // only late. For few data that would be too much: the rate doubles.
+            if answer.sent_at >= begun + Span::from_secs_f64(LATER * self.floor.seconds()) {
+                let arrives = sample.arrives();
+                match signals.waiting > MUCH {
+                    true => self.train(signals, 2 * self.opening.first_packets, arrives, false),
+                    false => self.begin_climb(signals, arrives, None, STEPS.len() - 1),
+                }
+            }
+            return;
         }
         let result = match train.read(&self.samples) {
             // Packets that were spread over a part of a round trip say nothing of a faster path.
