@@ -162,6 +162,26 @@ fn after_silence_the_proven_rate_is_tried() {
     );
 }
 
+/// docs/stp.md §8.3, rule 9: what comes together has waited for the end of an outage; what comes as it left is looked at.
+#[test]
+fn the_end_of_an_outage_is_no_queue() {
+    let after = |apart_ms: u64| {
+        let mut delay = cruising(1e6);
+        for n in 0..30 {
+            delay.on_feedback(&answer(33 * n, 100, 20 * n, 20 * n));
+        }
+        let rate = delay.rate;
+        for n in 30..34 {
+            // Answers to POLLs that left 33 ms apart.
+            let came_ms = 2100 + apart_ms * (n - 30);
+            delay.on_feedback(&answer(33 * n, came_ms - 33 * n, 20 * n, 20 * n));
+        }
+        delay.rate / rate
+    };
+    assert_eq!(after(0), 1.0);
+    assert_eq!(after(33), 0.25);
+}
+
 /// docs/stp.md §8.3: the target delay is inversely proportional to the square root of the rate, so the only equilibrium is equal rates.
 #[test]
 fn the_target_falls_as_the_root_of_the_rate() {
