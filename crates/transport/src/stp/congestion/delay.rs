@@ -8,13 +8,13 @@
 mod climb;
 mod marked;
 mod opening;
+mod own;
 mod promise;
 #[cfg(test)]
 mod tests;
 
 use super::super::config::Config;
 use super::AnswerSignals;
-use super::channel_test::{LASTS, RunningTest};
 use super::compete::{CubicWindow, Rival};
 use super::floor::Floor;
 use super::lookout::Lookout;
@@ -565,59 +565,6 @@ impl Delay {
     /// Returns true if a sample may be judged. One that lacked data reaches far back, and no packet is to count twice.
     fn is_fresh(&self, sample: &PollSample) -> bool {
         sample.full() || sample.sent_from + self.floor.get().unwrap_or_default() >= self.round
-    }
-
-    /// Returns true if what a sample lost may be the channel's, as it met no queue.
-    fn is_free(&mut self, now: Time, from: Time) -> bool {
-        self.empty(from) && !self.losses.owns(now, self.rate)
-    }
-
-    /// Counts what was lost without a queue since the last count; if much was lost again and again, a test begins.
-    fn begins_test(&mut self, now: Time, grain: Span) -> bool {
-        let counted = self.losses.test.as_ref().map_or(Time::ZERO, |test| test.counted);
-        let sample = self.samples.latest_of(JUDGED, grain, counted);
-        let Some((sample, last)) = sample.zip(self.samples.last()) else { return false };
-        if self.losses.test.is_none() && sample.lost() == 0 {
-            return false;
-        }
-        // What is only late would count as lost; losses beside a queue are judged with it, if there are enough packets in a round trip.
-        let judged = sample.left_in < 2.0 * grain.as_secs_f64() && !self.empty(sample.sent_from);
-        let ignored = !sample.full() || self.samples.reorders() || judged;
-        let channel = self.losses.test.get_or_insert_default();
-        channel.counted = last.sent_at;
-        if ignored {
-            channel.restart();
-            return false;
-        }
-        let test = channel.add(now, self.rate, (sample.lost() as f64, sample.sent as f64));
-        if let Some(test) = test {
-            self.set_rate(test.lower());
-        }
-        test.is_some()
-    }
-
-    /// Sends less until it is known if as much is lost.
-    fn test_channel(&mut self, now: Time, test: RunningTest, rtt: f64) {
-        let span = |times: f64| Span::from_secs_f64(times * rtt);
-        let sample = self.samples.latest_of(test.packets(), span(LASTS.0), test.since + span(1.0));
-        let sample = match sample {
-            Some(sample) if sample.full() => sample,
-            None if now.since(test.since) < span(LASTS.1) => return,
-            // Nothing is known.
-            _ => {
-                if let Some(channel) = &mut self.losses.test {
-                    channel.give_up(now);
-                }
-                return self.set_rate(test.rate);
-            }
-        };
-        let (lost, sent) = (sample.lost() as f64, sample.sent as f64);
-        if self.losses.test.as_mut().is_some_and(|channel| channel.end(now, lost, sent)) {
-            self.losses.forget();
-            self.proven = (self.rate, now);
-        } else {
-            self.set_rate(test.rate);
-        }
     }
 
     /// Judges losses and the queue once in a round trip. Returns true if the phase has changed.

@@ -6,8 +6,8 @@
 //! Leaves out the reaction to losses (`delay`).
 
 use super::by_queue::LossesByQueue;
-use super::channel_test::ChannelTest;
 use super::counted::Counted;
+use super::own_losses::OwnLosses;
 use super::samples::PollSample;
 use skyhop_units::Time;
 
@@ -28,7 +28,7 @@ pub(super) struct LossJudge {
     queued: Counted,
     by_queue: LossesByQueue,
     /// Since much was lost without a queue.
-    pub test: Option<Box<ChannelTest>>,
+    pub test: Option<Box<OwnLosses>>,
     /// True if the last sample without a queue lost more than chance explains.
     many: bool,
     /// Samples beside a queue since the last one without, and the part of the learnt losses that still counts as the channel's.

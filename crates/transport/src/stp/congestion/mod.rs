@@ -6,7 +6,6 @@
 
 mod answer;
 mod by_queue;
-mod channel_test;
 mod compete;
 mod counted;
 mod delay;
@@ -16,6 +15,7 @@ mod jitter;
 mod lookout;
 mod losses;
 mod marks;
+mod own_losses;
 mod samples;
 mod start;
 mod still;

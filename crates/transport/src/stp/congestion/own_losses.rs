@@ -48,7 +48,7 @@ impl RunningTest {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct ChannelTest {
+pub(super) struct OwnLosses {
     /// Rounds in a row that lost packets, and their packets.
     rounds: u32,
     lossy: Counted,
@@ -62,7 +62,7 @@ pub(super) struct ChannelTest {
     next: Time,
 }
 
-impl ChannelTest {
+impl OwnLosses {
     /// Counts a round without a queue that lost so many of so many packets, and begins a test of `rate` if many have.
     pub fn add(&mut self, now: Time, rate: f64, (lost, sent): (f64, f64)) -> Option<RunningTest> {
         if lost < FEW * LEAST * sent {
@@ -116,8 +116,8 @@ mod tests {
     }
 
     /// A test of a rate of 1000, of which a tenth is lost.
-    fn begun() -> ChannelTest {
-        let mut channel = ChannelTest::default();
+    fn begun() -> OwnLosses {
+        let mut channel = OwnLosses::default();
         for _ in 1..ROUNDS {
             assert_eq!(channel.add(at(1), 1000.0, (10.0, 100.0)), None);
         }
@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn bursts_of_losses_are_not_tested() {
-        let mut channel = ChannelTest::default();
+        let mut channel = OwnLosses::default();
         for round in 0..10 * ROUNDS {
             let lost = if round % ROUNDS == 0 { 0.0 } else { 30.0 };
             assert_eq!(channel.add(at(1), 1000.0, (lost, 100.0)), None);
