@@ -33,7 +33,7 @@ pub(super) struct WaitingData {
     pub copies: bool,
 }
 
-/// What is known of the path when a packet leaves.
+/// The path, as far as it is known when a packet leaves.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct KnownPath {
     pub srtt: Option<Span>,

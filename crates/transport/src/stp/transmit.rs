@@ -280,10 +280,15 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
     /// Records that a packet of data of `bytes`, STP's header included, has been sent. Returns the interval that follows it, if the rate
     /// has one.
     fn paced(&mut self, now: Time, bytes: usize) -> Option<Span> {
-        let gap = self.controller.gap(self.sender.next, bytes as f64 + f64::from(self.config.overhead));
+        let gap = self.gap(bytes);
         let path = self.known_path();
         self.timers.pace.sent(&self.config, now, path, gap);
         gap
+    }
+
+    /// The interval that follows a packet of `bytes`, STP's header included; `None` if the window is spread.
+    fn gap(&self, bytes: usize) -> Option<Span> {
+        self.controller.gap(self.sender.next, bytes as f64 + f64::from(self.config.overhead))
     }
 
     fn known_path(&self) -> KnownPath {
@@ -382,9 +387,10 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
                 && !self.sender.is_small(self.controller.window(), self.config.poll_threshold),
             lacks_credit,
             has_rate: self.controller.rate().is_some(),
-            gap: self.controller.rate().filter(|_| self.sender.has_new()).map_or(Span::ZERO, |rate| {
-                Span::from_secs_f64(f64::from(self.config.packet_size + self.config.overhead) / rate.max(1.0))
-            }),
+            gap: match self.sender.has_new() {
+                true => self.gap(self.config.packet_size as usize).unwrap_or_default(),
+                false => Span::ZERO,
+            },
             eagerness: self.controller.eagerness().max(if self.last_word() { EAGER_AT_END } else { 1 }),
             polls: &self.sender.polls,
         };

@@ -521,15 +521,14 @@ impl Delay {
             return;
         }
         // Where few packets are in a round trip, losses of the rate's own are judged over several.
-        let several = if self.losses.owns(now, self.rate) && sample.sent < JUDGED {
+        let judged = if sample.sent < JUDGED && self.losses.owns(now, self.rate) {
             self.samples.latest_of(JUDGED, grain, self.round)
         } else {
-            None
+            Some(sample)
         };
-        let sample = several.unwrap_or(sample);
-        if whole && self.is_fresh(&sample) {
+        if whole && let Some(judged) = judged.filter(|judged| self.is_fresh(judged)) {
             self.round = now;
-            if self.judge(signals, &sample, queue, target) {
+            if self.judge(signals, &judged, queue, target) {
                 return;
             }
         }

@@ -21,7 +21,7 @@ impl Delay {
         if self.losses.test.is_none() && sample.lost() == 0 {
             return false;
         }
-        // What is only late would count as lost; losses beside a queue are judged with it, if there are enough packets in a round trip.
+        // Packets that are only late would count as lost. Losses beside a queue are judged with it, if a round trip has enough packets.
         let judged = sample.left_in < 2.0 * grain.as_secs_f64() && !self.empty(sample.sent_from);
         let ignored = !sample.full() || self.samples.reorders() || judged;
         let channel = self.losses.test.get_or_insert_default();
