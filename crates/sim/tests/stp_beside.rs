@@ -4,7 +4,7 @@
 //! Differs: bounds on both sides, so that a flow that takes too much fails as well.
 //! Leaves out its own kind (`stp_crowd`) and queues that mark (`stp_ecn`).
 
-use skyhop_results::RunResult;
+use skyhop_results::{FlowKind, RunResult};
 use skyhop_sim::Simulation;
 
 fn run(text: &str, seed: u64) -> RunResult {
@@ -178,5 +178,28 @@ fn a_rate_that_returns_is_used_soon() {
         println!("{rtt_ms} ms, phase {phase}: {round_trips:.1} round trips");
         let most = if rtt_ms == 40 { 6.0 } else { 6.5 };
         assert!((0.5..=most).contains(&round_trips), "{rtt_ms} ms, phase {phase}: {round_trips}");
+    }
+}
+
+/// Datagrams that nothing slows fill a path whose rate falls below theirs for 7 of 10 s. The part that is left to STP becomes smaller the
+/// less it sends, and was the bound of its least rate: it sent nothing for ever at two of 20 starts, as TCP does.
+#[test]
+fn it_goes_on_beside_datagrams_that_the_path_does_not_carry() {
+    for start in 0..20 {
+        let text = format!(
+            "duration = \"200 s\"\n[links.l]\nrate = \"550 kbit/s\"\ndelay = \"100 ms\"\nqueue = {}\n\
+             schedule = [{{ from = \"1 s\", to = \"8 s\", rate = \"200 kbit/s\" }}]\nrepeat = \"10 s\"\n\
+             reverse = {{ schedule = [] }}\n\
+             [[flows]]\nname = \"datagrams\"\npath = [\"s\", \"l\", \"u\"]\ntransport = {{ kind = \"udp\" }}\n\
+             traffic = {{ kind = \"cbr\", rate = \"300 kbit/s\", size = \"1000 B\" }}\n\
+             [[flows]]\nname = \"a\"\nstart = \"{} s\"\npath = [\"s\", \"l\", \"u\"]\n\
+             transport = {{ kind = \"stp\" }}\ntraffic = {{ kind = \"bulk\", size = \"130 kB\" }}\n",
+            drop_tail(15_000),
+            0.5 * f64::from(start),
+        );
+        let result = run(&text, 1);
+        let FlowKind::Transfer(transfer) = &result.flows[1].kind else { panic!("a transfer") };
+        let seconds = transfer.completed_s.expect("it completes");
+        assert!((2.0..45.0).contains(&seconds), "from {} s: {seconds:.1} s", 0.5 * f64::from(start));
     }
 }

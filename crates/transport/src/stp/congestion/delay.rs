@@ -251,7 +251,7 @@ impl Delay {
         let floor = self.floor.seconds();
         let queue = self.queue(Time::ZERO).filter(|queue| *queue > floor).unwrap_or(0.0);
         let least = 2.0 * self.mss / (floor + queue).max(self.poll_interval_min.as_secs_f64());
-        let least = least.min(self.share.unwrap_or(least));
+        let least = self.share.map_or(least, |share| share.clamp(least / 2.0, least));
         self.rate = rate.max(least).clamp(self.bounds.0, self.bounds.1.max(self.bounds.0));
     }
 
