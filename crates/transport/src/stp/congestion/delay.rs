@@ -391,8 +391,18 @@ impl Delay {
             RatePhase::Proof { train, .. } if train.is_short(self.floor.seconds()) => {}
             _ => self.hold(risen),
         }
-        if std::mem::take(&mut self.silent) && self.resume(signals) {
-            return false;
+        if std::mem::take(&mut self.silent) {
+            // What waited for the end of a silence met no others.
+            self.lookout.end();
+            if self.resume(signals) {
+                return false;
+            }
+            if let RatePhase::Climb { since, .. } = &mut self.phase {
+                // What left in the silence says nothing about the rate.
+                *since = now;
+                self.known = now;
+                self.trial = RateTrial { first: signals.next, lost: 0.0, ..self.trial };
+            }
         }
         self.look(signals);
         let before = self.rate;
@@ -445,6 +455,7 @@ impl Delay {
     /// Restarts after unanswered POLLs, with half of the confirmed rate for a round trip, then with all of it (RFC 9959 §4). Returns
     /// false if the phase continues as it was.
     fn resume(&mut self, signals: &AnswerSignals) -> bool {
+        let before = self.held.unwrap_or(self.rate);
         let rate = match self.phase {
             RatePhase::Start => return false,
             RatePhase::Promised(_) => {
@@ -460,8 +471,8 @@ impl Delay {
             _ if self.samples.last_two().is_some_and(|two| 2 * two.arrived > two.sent) => return false,
             RatePhase::Climb { aim: Some(aim), .. } => aim.max(self.proven.0),
             // A rate that lacked data is hardly proven.
-            RatePhase::Cruise { .. } => self.proven.0.max(self.held.unwrap_or(self.rate)),
-            _ => self.proven.0.max(self.rate / 2.0),
+            RatePhase::Cruise { .. } => self.proven.0.max(before),
+            _ => self.proven.0.max(before / 2.0),
         };
         self.samples.forget();
         // Earlier POLLs have waited for the end of the silence, and not in a queue.
