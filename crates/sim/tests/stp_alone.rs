@@ -143,7 +143,8 @@ fn a_rate_on_trial_outlives_an_outage_that_holds_packets() {
         for (phase, outage_s) in (1..24).flat_map(|phase| [(phase, 1.5), (phase, 7.0)]) {
             let at = 0.1 * rtt_ms / 1e3 * f64::from(phase) + rtt_ms / 1e3;
             let to = at + outage_s;
-            let schedule = format!("schedule = [{{ from = \"{at} s\", to = \"{to} s\", outage = \"wait\" }}]");
+            let schedule =
+                format!("schedule = [{{ from = \"{at} s\", to = \"{to} s\", outage = \"wait\" }}]");
             let over = took(mbps, rtt_ms, &queue, worth_s, &schedule) - outage_s - clean;
             assert!((-0.5..4.0).contains(&over), "{mbps} Mbit/s, {at:.2} s: {over:.2} s");
         }

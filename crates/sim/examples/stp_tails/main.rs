@@ -295,7 +295,8 @@ fn print_jitter(mbps: f64, name: &str, case: &dyn Fn(&str) -> Case, seeds: u64, 
 
 fn outages(seeds: u64, word: &str) {
     println!(
-        "outages: seconds over outage + clean, worst over phases (bar 8); packets are lost, or wait; phases {seeds}"
+        "outages: seconds over outage + clean, worst over phases (bar 8); packets are lost, or wait; queues of one and a tenth of a product; \
+         phases {seeds}"
     );
     for (mbps, rtt_ms, bytes) in [
         (100.0, 600.0, 50_000_000u64),
@@ -307,18 +308,24 @@ fn outages(seeds: u64, word: &str) {
         (100.0, 40.0, 50_000_000),
         (50.0, 10.0, 50_000_000),
     ] {
-        let clean = Case::new(mbps, rtt_ms).flow("a", STP, Some(bytes), 0.0);
-        let clean = timed(&clean, 1).0;
+        let case = |products: f64| {
+            let case = Case { queue: tail(mbps, rtt_ms, products), ..Case::new(mbps, rtt_ms) };
+            case.flow("a", STP, Some(bytes), 0.0)
+        };
+        let clean = [1.0, 0.1].map(|products| timed(&case(products), 1).0);
         let lengths = [1.0, 5.0, 12.0, 45.0, 110.0].iter();
-        for (outage, how) in lengths.flat_map(|outage| [(outage, "lose"), (outage, "wait")]) {
-            let label = format!("{mbps:>4} {rtt_ms:>4} {outage:>4} {how}");
+        let rows = lengths.flat_map(|outage| [(outage, "lose"), (outage, "wait")]);
+        for (outage, how, products, clean) in
+            rows.flat_map(|(outage, how)| [(outage, how, 1.0, clean[0]), (outage, how, 0.1, clean[1])])
+        {
+            let label = format!("{mbps:>4} {rtt_ms:>4} {products:.1} {outage:>4} {how}");
             if !label.contains(word) {
                 continue;
             }
             let mut worst = (f64::NEG_INFINITY, 0.0);
             for phase in 0..seeds {
                 let at = clean * (phase as f64 + 0.5) / seeds as f64;
-                let mut case = Case::new(mbps, rtt_ms).flow("a", STP, Some(bytes), 0.0);
+                let mut case = case(products);
                 case.extra = format!(
                     "schedule = [{{ from = \"{at} s\", to = \"{} s\", outage = \"{how}\" }}]\n",
                     at + outage
