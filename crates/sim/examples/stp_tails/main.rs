@@ -5,6 +5,7 @@
 //! only the rows that contain it. Differs from a sweep: the worst of the seeds counts, and is named.
 //! Leaves out the emulator, whose rows `bench/fidelity.py` has.
 
+mod both_ways;
 mod crowds;
 mod paths;
 mod requests;
@@ -28,6 +29,8 @@ struct Case {
     /// Keys of the link, for both directions unless `reverse` overrides them.
     extra: String,
     reverse: String,
+    /// Products of bandwidth and delay that the queue of the way back holds.
+    back: f64,
     duration_s: f64,
     flows: String,
     sample_ms: Option<u64>,
@@ -42,6 +45,7 @@ impl Case {
             queue: tail(mbps, rtt_ms, 1.0),
             extra: String::new(),
             reverse: String::new(),
+            back: 1.0,
             duration_s: 600.0,
             flows: String::new(),
             sample_ms: None,
@@ -70,7 +74,7 @@ impl Case {
         let record = self
             .sample_ms
             .map_or(String::new(), |ms| format!("record = {{ sample_interval = \"{ms} ms\" }}\n"));
-        let back = tail(self.up_mbps, self.rtt_ms, 1.0);
+        let back = tail(self.up_mbps, self.rtt_ms, self.back);
         format!(
             "duration = \"{} s\"\n{record}[links.bottleneck]\nrate = \"{} Mbit/s\"\ndelay = \"{} ms\"\nqueue = {}\n{}\
              reverse = {{ rate = \"{} Mbit/s\", queue = {back}{} }}\n{}",
@@ -295,7 +299,7 @@ fn print_jitter(mbps: f64, name: &str, case: &dyn Fn(&str) -> Case, seeds: u64, 
 
 fn outages(seeds: u64, word: &str) {
     println!(
-        "outages: seconds over outage + clean, worst over phases (bar 8); packets are lost, or wait; queues of one and a tenth of a product; \
+        "outages: seconds over outage + clean, worst over phases (bar 8); packets are lost, or wait; queues of one, a tenth of a product; \
          phases {seeds}"
     );
     for (mbps, rtt_ms, bytes) in [
@@ -617,43 +621,6 @@ fn alone(seeds: u64, word: &str) {
     }
 }
 
-/// Goodput over the last 60 % of a minute while another flow fills the reverse path, Mbit/s.
-fn both(_: u64, word: &str) {
-    println!(
-        "both: Mbit/s there and back over the last 36 s of 60, and what there is alone; the way back is filled from the beginning, \
-            or from 5 s on"
-    );
-    for (mbps, up_mbps) in [(250.0, 3.0), (100.0, 10.0), (50.0, 50.0), (10.0, 1.0)] {
-        for rtt_ms in [40.0, 600.0] {
-            let run = |back: &str, start_s: f64| {
-                let mut case = Case::new(mbps, rtt_ms).flow("f0", STP, None, 0.0);
-                if !back.is_empty() {
-                    let there = std::mem::take(&mut case.flows);
-                    case = case.flow("f1", back, None, start_s);
-                    let turned = case.flows.replace(
-                        "[\"server\", \"bottleneck\", \"user\"]",
-                        "[\"user\", \"bottleneck\", \"server\"]",
-                    );
-                    case.flows = there + &turned;
-                }
-                (case.up_mbps, case.duration_s, case.sample_ms) = (up_mbps, 60.0, Some(500));
-                let result = case.run(1);
-                (0..result.flows.len()).map(|n| rate_of(&result, n, 60.0)).collect::<Vec<f64>>()
-            };
-            for (name, back) in [("stp", STP), ("cubic", CUBIC), ("bbr", BBR)] {
-                let label = format!("{mbps:>4}/{up_mbps} {rtt_ms:>3} ms {name:<5}");
-                if !label.contains(word) {
-                    continue;
-                }
-                let alone = run("", 0.0)[0];
-                let (early, late) = (run(back, 0.0), run(back, 5.0));
-                let bad = if early[0].min(late[0]) < 0.9 * alone { "  <--" } else { "" };
-                println!("{label} | alone {alone:>5.1}; {early:>5.1?} {late:>5.1?}{bad}");
-            }
-        }
-    }
-}
-
 /// Packets sent, and those sent again, until the run ends after `duration_s`.
 fn sent_until(case: &mut Case, duration_s: f64, seed: u64) -> (f64, f64, f64) {
     case.duration_s = duration_s;
@@ -718,7 +685,7 @@ fn main() {
     let word = args.get(2).map_or("", String::as_str);
     let tables: [Table; 23] = [
         ("tails", 20, tails),
-        ("both", 1, both),
+        ("both", 1, both_ways::table),
         ("jitter", 5, jitter),
         ("passing", 10, passing),
         ("ordered", 5, ordered),

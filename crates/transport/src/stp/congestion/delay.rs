@@ -79,11 +79,11 @@ enum RatePhase {
 #[derive(Debug, Clone, Copy, Default)]
 struct RateTrial {
     rate: f64,
-    /// The first number sent at it, and the highest of those that are known to be lost.
+    /// The first number sent at it, and the packets from there to the highest that is known to be lost.
     first: u64,
-    last: u64,
+    sent: u32,
     /// Packets lost from the first one on.
-    lost: f64,
+    lost: f32,
     /// Factor over the rate before.
     factor: f64,
 }
@@ -366,7 +366,7 @@ impl Delay {
         self.opening.heard += feedback.acked;
         if let RatePhase::Proof { left, .. } = &mut self.phase {
             *left -= feedback.acked as f64;
-            self.trial.lost += feedback.lost_on_trial as f64 / self.mss;
+            self.trial.lost += (feedback.lost_on_trial as f64 / self.mss) as f32;
         }
         if self.overshoots(signals) {
             return true;
@@ -401,7 +401,7 @@ impl Delay {
                 // What left in the silence says nothing about the rate.
                 *since = now;
                 self.known = now;
-                self.trial = RateTrial { first: signals.next, lost: 0.0, ..self.trial };
+                self.trial = RateTrial { first: signals.next, sent: 0, lost: 0.0, ..self.trial };
             }
         }
         self.look(signals);

@@ -11,8 +11,11 @@ use skyhop_units::{Span, Time};
 
 /// Time for which the smallest value is used.
 const LIFE: Span = Span::from_secs(30);
-/// Largest relative drift of two clocks: the minimum grows by it until it is measured again.
-const DRIFT: f64 = 200e-6;
+/// Largest relative drift of two clocks: a time that has grown by no more is a minimum again.
+const DRIFT: f32 = 200e-6;
+/// Tenths of a millisecond over which minima show the drift, and the longest time between two of them: after a longer one, what is left
+/// of a wait would count as drift.
+const SHOWS: (u16, Span) = (40_000, Span::from_secs(1));
 /// A change beyond drift, microseconds.
 const STEP: i64 = 1000;
 
@@ -20,6 +23,10 @@ const STEP: i64 = 1000;
 pub(super) struct WayBack {
     /// The smallest time of an answer by two clocks, microseconds, and when it arrived.
     least: Option<(i64, Time)>,
+    /// Microseconds by which minima have grown that follow each other, in so many tenths of a millisecond.
+    grown: (i16, u16),
+    /// The drift that they have shown: while packets wait on the way back, nothing shows it.
+    drift: f32,
 }
 
 /// Time of an answer by two clocks; it includes their constant difference.
@@ -33,32 +40,51 @@ impl WayBack {
     pub fn add(&mut self, answer: &PollAnswer) -> i64 {
         let (now, took) = (answer.sent_at + answer.rtt, took(answer));
         let Some((least, at)) = self.least else {
-            self.least = Some((took, now));
+            self.restart(answer);
             return 0;
         };
-        if took > crept(least, at, now) && now.since(at) <= LIFE {
+        let since = now.since(at);
+        let waits = took > crept(least, since, DRIFT);
+        if waits && since <= LIFE {
             return 0;
         }
-        self.least = Some((took, now));
         let moved = took - least;
+        self.least = Some((took, now));
+        if waits || moved < -STEP || since > SHOWS.1 {
+            self.grown = (0, 0);
+        } else {
+            self.measure_drift(moved, since);
+        }
         if moved.abs() > STEP { moved } else { 0 }
+    }
+
+    fn measure_drift(&mut self, moved: i64, since: Span) {
+        let (grown, over) = self.grown;
+        // Both are small: at most 1 ms in a second.
+        self.grown = (grown.saturating_add(moved as i16), over + (since.as_nanos() / 100_000) as u16);
+        if self.grown.1 >= SHOWS.0 {
+            self.drift = (f32::from(self.grown.0) * 1e-2 / f32::from(self.grown.1)).clamp(-DRIFT, DRIFT);
+            self.grown = (0, 0);
+        }
     }
 
     /// The path has changed: times of the old return path do not apply.
     pub fn restart(&mut self, answer: &PollAnswer) {
         self.least = Some((took(answer), answer.sent_at + answer.rtt));
+        self.grown = (0, 0);
     }
 
     /// Wait of this answer on the return path.
     pub fn waited(&self, answer: &PollAnswer) -> Span {
         let Some((least, at)) = self.least else { return Span::ZERO };
-        let waited = took(answer) - crept(least, at, answer.sent_at + answer.rtt);
+        let came = answer.sent_at + answer.rtt;
+        let waited = took(answer) - crept(least, came.since(at), self.drift);
         Span::from_micros(waited.max(0) as u64).min(answer.rtt)
     }
 }
 
-fn crept(least: i64, at: Time, now: Time) -> i64 {
-    least + (now.since(at).as_secs_f64() * 1e6 * DRIFT) as i64
+fn crept(least: i64, since: Span, drift: f32) -> i64 {
+    least + (since.as_secs_f64() * 1e6 * f64::from(drift)) as i64
 }
 
 #[cfg(test)]
@@ -108,6 +134,22 @@ mod tests {
                 there.push(answer.rtt.saturating_sub(way.waited(&answer)).as_nanos() / 1_000_000);
             }
             assert!(there.iter().all(|&ms| ms == 599 || ms == 600), "{fast}: {there:?}");
+        }
+    }
+
+    /// docs/stp.md §8.3: packets that wait on the way back all the time do not appear as a queue on the way there, whether the clocks
+    /// drift or not. The minimum grew by 4 ms in these 20 s, as if they drifted by the most.
+    #[test]
+    fn a_way_back_that_is_never_idle_is_no_queue() {
+        for fast in [-100.0, -20.0, 0.0, 20.0, 100.0] {
+            let mut way = WayBack::default();
+            for n in 0..600 {
+                let waits = if n < 200 { 0 } else { 10 + n % 7 };
+                let answer = answer(50 * n, 25, 25 + waits, fast);
+                assert_eq!(way.add(&answer), 0, "{fast}");
+                let there = answer.rtt.saturating_sub(way.waited(&answer)).as_secs_f64() * 1e3;
+                assert!((there - 50.0).abs() < 0.1, "{fast}, {n}: {there:.3} ms");
+            }
         }
     }
 

@@ -70,9 +70,9 @@ impl Delay {
         if last < self.trial.first {
             return false;
         }
-        self.trial.lost += feedback.lost_on_trial as f64 / self.mss;
-        self.trial.last = self.trial.last.max(last);
-        let (lost, sent) = (self.trial.lost, (self.trial.last - self.trial.first + 1) as f64);
+        self.trial.lost += (feedback.lost_on_trial as f64 / self.mss) as f32;
+        self.trial.sent = self.trial.sent.max((last - self.trial.first + 1) as u32);
+        let (lost, sent) = (f64::from(self.trial.lost), f64::from(self.trial.sent));
         let part = (lost / sent).min(0.9);
         // If the path reorders packets, reports include packets that are only late.
         let too_much = !self.samples.reorders()

@@ -181,7 +181,7 @@ impl Delay {
         let sent = train.end.min(signals.next) - train.first;
         // A burst of losses may have been the end of one train, but not of two.
         let nothing = self.opening.trains > 1 && result == TrainResult::Unsure(None);
-        if all && nothing && self.trial.lost > NEARLY_ALL * sent.max(1) as f64 {
+        if all && nothing && f64::from(self.trial.lost) > NEARLY_ALL * sent.max(1) as f64 {
             // Nothing is known but that the path carries less: the rate doubles from these bytes in a round trip.
             return self.begin_climb(signals, sent as f64 * self.mss / floor, None, STEPS.len() - 1);
         }
@@ -208,7 +208,7 @@ impl Delay {
         // A longer train would give no better estimate once a train fills the path.
         let long = |rate: f64| packets as f64 * self.mss > rate * floor / 4.0;
         let late = train.begins + Span::from_secs_f64(train.leaves_in + floor * LATER);
-        let mut crowded = self.trial.lost > CROWDED * packets as f64;
+        let mut crowded = f64::from(self.trial.lost) > CROWDED * packets as f64;
         if all && crowded && short {
             // Reports name packets that are only late, too; a later POLL tells how many have come.
             if answer.sent_at < late {
