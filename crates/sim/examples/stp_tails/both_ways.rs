@@ -28,8 +28,8 @@ fn rates(mut case: Case, back: &str, start_s: f64) -> Vec<f64> {
 
 pub fn table(_: u64, word: &str) {
     println!(
-        "both: Mbit/s there and back over the last 36 s of 60, and what there is alone; the way back, whose queue holds so many products, is \
-            filled from the beginning, or from 5 s on; packets there are lost"
+        "both: Mbit/s there and back over the last 36 s of 60, and what there is alone; the way back, whose queue holds so many \
+            products, is filled from the beginning, or from 5 s on; packets there are lost"
     );
     let (mut rows, mut low) = (0, 0);
     for (mbps, up_mbps) in [(250.0, 3.0), (100.0, 10.0), (50.0, 50.0), (10.0, 1.0)] {
