@@ -153,6 +153,24 @@ mod tests {
         }
     }
 
+    /// docs/stp.md §8.3: a minimum that has still waited, after a long time without one, is no drift: the round trip there stays as it is.
+    #[test]
+    fn the_rest_of_a_wait_is_no_drift() {
+        let mut way = WayBack::default();
+        let waits = |n| if n < 200 { 0 } else { 10 + n % 7 };
+        for n in 0..600 {
+            way.add(&answer(50 * n, 25, 25 + waits(n), 0.0));
+        }
+        assert_eq!(way.add(&answer(30_000, 25, 25 + 2, 0.0)), 2000);
+        for n in 601..1100 {
+            let wait = if n < 660 { 2 } else { waits(n) };
+            let answer = answer(50 * n, 25, 25 + wait, 0.0);
+            assert_eq!(way.add(&answer), 0);
+            let there = answer.rtt.saturating_sub(way.waited(&answer)).as_secs_f64() * 1e3;
+            assert!((there - 52.0).abs() < 0.1, "{n}: {there:.3} ms");
+        }
+    }
+
     /// docs/stp.md §8.3: a shorter return path is accepted at once, a longer one after 30 s.
     #[test]
     fn the_least_follows_the_path() {
