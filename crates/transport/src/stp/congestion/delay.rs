@@ -392,13 +392,13 @@ impl Delay {
             _ => self.hold(risen),
         }
         if std::mem::take(&mut self.silent) {
-            // What waited for the end of a silence met no others.
+            // POLLs that waited for the end of a silence met no others.
             self.lookout.end();
             if self.resume(signals) {
                 return false;
             }
             if let RatePhase::Climb { since, .. } = &mut self.phase {
-                // What left in the silence says nothing about the rate.
+                // Packets that left in the silence say nothing about the rate.
                 *since = now;
                 self.known = now;
                 self.trial = RateTrial { first: signals.next, sent: 0, lost: 0.0, ..self.trial };
