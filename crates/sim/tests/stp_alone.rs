@@ -150,3 +150,23 @@ fn a_rate_on_trial_outlives_an_outage_that_holds_packets() {
         }
     }
 }
+
+/// What an outage loses of the first packets, or holds between them, is no rate: that of the few that came, over the time of the outage,
+/// was the next train's. Of 2 MB over 2 Mbit/s 20.4 s were missing, of 100 kB over 64 kbit/s 16.0 s.
+#[test]
+fn an_outage_during_the_first_packets_is_no_rate() {
+    for (mbps, rtt_ms, worth_s) in [(2.0, 600.0, 8.0), (0.064, 40.0, 12.5)] {
+        let queue = drop_tail(mbps, rtt_ms, 1.0);
+        let clean = took(mbps, rtt_ms, &queue, worth_s, "");
+        for (phase, how) in (0..20).flat_map(|phase| [(phase, "lose"), (phase, "wait")]) {
+            let packets_s = f64::from(phase) / 2.0 * 0.012 / mbps;
+            let at = rtt_ms / 2e3 - 0.01 + packets_s;
+            let to = at + 12.0;
+            // The way back has the outage too.
+            let schedule =
+                format!("schedule = [{{ from = \"{at} s\", to = \"{to} s\", outage = \"{how}\" }}]");
+            let over = took_over(mbps, rtt_ms, &queue, worth_s, &schedule) - 12.0 - clean;
+            assert!((-1.0..7.0).contains(&over), "{mbps} Mbit/s, {how} at {at:.3} s: {over:.2} s");
+        }
+    }
+}

@@ -397,10 +397,10 @@ impl Delay {
             if self.resume(signals) {
                 return false;
             }
+            // Packets that left in the silence say nothing about the rate.
+            self.known = now;
             if let RatePhase::Climb { since, .. } = &mut self.phase {
-                // Packets that left in the silence say nothing about the rate.
                 *since = now;
-                self.known = now;
                 self.trial = RateTrial { first: signals.next, sent: 0, lost: 0.0, ..self.trial };
             }
         }

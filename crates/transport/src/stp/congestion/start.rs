@@ -37,6 +37,8 @@ pub(super) struct OpeningTrains {
     pub saved: Option<SavedRate>,
     /// True if a queue has marked a packet since the last train that was believed.
     pub marked: bool,
+    /// True if an outage has lost most of the first packets, and others were the first train.
+    pub renewed: bool,
 }
 
 impl OpeningTrains {
@@ -52,12 +54,22 @@ impl OpeningTrains {
             trains: 0,
             saved: config.saved,
             marked: false,
+            renewed: false,
         }
     }
 
     /// True if silence has closed the window below that of the first packets, which data that come little by little are not to wait for.
     pub fn is_closed(&self) -> bool {
         self.cwnd < self.first_packets as f64 * self.mss
+    }
+
+    /// Begins anew with the packet of this number: an outage tells nothing of the path's rate. Once only, as a path with room for a few
+    /// packets loses most of each train, too.
+    pub fn renew(&mut self, next: u64) {
+        self.renewed = true;
+        self.first = next;
+        self.resumed = None;
+        self.cwnd = self.cwnd.max(self.first_packets as f64 * self.mss);
     }
 
     /// Packets of the next train and their pace, bytes per second: faster than the assumed rate of the path.
@@ -115,6 +127,14 @@ impl StartTrain {
         let packets = self.packets();
         let cut = |quarter: u64| number == self.first + packets * quarter / 4;
         number + 1 == self.end || (number < self.end && (cut(0) || cut(1) || cut(2) || cut(3)))
+    }
+
+    /// The highest rate that a part of the train shows.
+    pub fn fastest(&self, samples: &PollSamples) -> Option<f64> {
+        let parts = samples.parts(self.first + 1, self.end, Time::MAX);
+        let rates =
+            parts.filter(|part| part.arrived >= 3 && part.arrived_in >= GRAIN).map(|part| part.arrives());
+        rates.max_by(f64::total_cmp)
     }
 
     /// Determines the result of the train from the samples.

@@ -74,6 +74,7 @@ impl Delay {
             train.leaves_in = sample.left_in;
         }
         let begun = self.samples.begun(train.first + 1);
+        let over_silence = begun.is_some_and(|begun| begun < self.known);
         let most_lost = |sample: &PollSample| {
             let most = sample.sent.max(self.opening.first_packets - 1);
             // The first POLL may have come after packets behind it: then the counts of all that was sent tell that they have arrived.
@@ -87,6 +88,7 @@ impl Delay {
             if answer.sent_at >= begun + Span::from_secs_f64(LATER * self.floor.seconds()) {
                 let arrives = sample.arrives();
                 match signals.waiting > MUCH {
+                    true if over_silence && !self.opening.renewed => self.opening.renew(signals.next),
                     true => self.train(signals, 2 * self.opening.first_packets, arrives, false),
                     false => self.begin_climb(signals, arrives, None, STEPS.len() - 1),
                 }
@@ -98,6 +100,8 @@ impl Delay {
             TrainResult::More(rate) if train.leaves_in > SPREAD && !self.is_maximum(rate) => {
                 TrainResult::Unsure(None)
             }
+            // An outage makes the parts differ, and the whole train slower.
+            TrainResult::Unsure(_) if over_silence => TrainResult::Unsure(train.fastest(&self.samples)),
             result => result,
         };
         // If one part was measured, as a POLL was lost, none disagrees.
