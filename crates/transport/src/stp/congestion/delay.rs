@@ -59,6 +59,12 @@ const WIDER: (f64, f64) = (2.0, 4.0);
 /// Part of the time in which packets left, in which they come at the end of an outage.
 const WAITED: f64 = 0.1;
 
+/// Part of the round trip without a queue, and seconds beyond the time of a packet, by which successive round trips differ where slots are
+/// assigned on demand; and the factor by which the rate then falls in a round trip at most.
+const UNEVEN: f64 = 1.0 / 32.0;
+const SLOTS: f64 = 0.01;
+const FALLS: f64 = 0.9;
+
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum RatePhase {
     /// The rate is unknown: the first packets are sent together.
@@ -557,7 +563,8 @@ impl Delay {
             if queue > target {
                 self.share = Some(share);
             }
-            self.set_rate(self.drained(signals, share));
+            let least = self.least_after(&sample, rtt);
+            self.set_rate(self.drained(signals, share).max(least));
         } else if let Some(share) = self.share.take() {
             // The queue has drained: its packets left at the path's rate.
             self.set_rate(share);
@@ -570,6 +577,18 @@ impl Delay {
                 self.step_up(signals, 0);
             }
         }
+    }
+
+    /// Rate below which one sample does not lower it: slots that are assigned on demand follow what left a round trip before, and round
+    /// trips vary with them, but not by jitter alone.
+    fn least_after(&self, sample: &PollSample, rtt: f64) -> f64 {
+        let even = (UNEVEN * self.floor.seconds()).max(SLOTS + self.packet());
+        let uneven = self.samples.unrest() > even && self.is_steady();
+        let Some([before, last]) = self.samples.last_answers().filter(|_| uneven && sample.lost() == 0)
+        else {
+            return 0.0;
+        };
+        self.rate * FALLS.powf(last.sent_at.since(before.sent_at).as_secs_f64() / rtt)
     }
 
     /// Returns true if a sample may be judged. One that lacked data reaches far back, and no packet is to count twice.

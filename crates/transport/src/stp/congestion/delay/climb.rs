@@ -186,7 +186,7 @@ impl Delay {
     }
 
     /// Returns true if a longer round trip is a queue, and no jitter.
-    fn is_steady(&self) -> bool {
+    pub(super) fn is_steady(&self) -> bool {
         self.jitter() == 0.0 && !self.samples.reorders()
     }
 
