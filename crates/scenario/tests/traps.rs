@@ -248,6 +248,29 @@ fn a_promised_rate_that_the_link_does_not_have_is_told() {
 }
 
 #[test]
+fn a_rate_by_delay_over_slots_by_rate_is_told() {
+    let text = |uplink: &str, transport: &str| {
+        format!(
+            "duration = \"60 s\"\nuplinks.shared = {{ rate = \"2.048 Mbit/s\" }}\n[links.up]\nbetween = [\"terminal\", \"gateway\"]\n\
+             rate = \"2.048 Mbit/s\"\ndelay = \"250 ms\"\nuplink = {{ name = \"shared\"{uplink} }}\n\
+             [[flows]]\nname = \"upload\"\nfrom = \"terminal\"\nto = \"gateway\"\n{BULK}\ntransport = {{ kind = \"stp\"{transport} }}\n"
+        )
+    };
+    let both = ", constant = \"128 kbit/s\", rate_based = \"1 Mbit/s\"";
+    one(&text(both, ""), "flows.0.transport", &["slots", "of at most 1.128 Mbit/s"]);
+    // Without any category a terminal has both.
+    one(&text("", ""), "flows.0.transport", &["slots", "of at most 1.124 Mbit/s"]);
+    silent(&text(both, ", congestion = \"rate\", max_rate = \"1 Mbit/s\""));
+    silent(&text(", constant = \"1 Mbit/s\"", ""));
+    silent(&text(", rate_based = \"1 Mbit/s\"", ""));
+    // The way down has no slots.
+    silent(
+        &text(both, "")
+            .replace("from = \"terminal\"\nto = \"gateway\"", "from = \"gateway\"\nto = \"terminal\""),
+    );
+}
+
+#[test]
 fn twenty_sensible_scenarios_are_silent() {
     let mut cases = Vec::new();
     for (rate, delay) in [

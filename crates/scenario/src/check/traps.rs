@@ -52,7 +52,10 @@ pub fn traps(
             for leg in legs {
                 match leg.transport {
                     Transport::Tcp(tcp) => cases.push(Case { flow, leg, tcp, rate, size, connections }),
-                    Transport::Stp(stp) => broken_promise(&leg, stp, &mut out),
+                    Transport::Stp(stp) => {
+                        broken_promise(&leg, stp, &mut out);
+                        needed_promise(&leg, stp, &mut out);
+                    }
                     Transport::Udp => {}
                 }
             }
@@ -343,6 +346,24 @@ fn broken_promise(leg: &FlowLeg, stp: &Stp, out: &mut FindingList) {
             format!(
                 "max_rate of {promised} is above the rate of {name}, {rate}: the excess is dropped and sent again; write max_rate \
                     = \"{rate}\", or congestion = \"delay\""
+            )
+        },
+    );
+}
+
+/// Warns of a rate that follows delay over slots that follow the rate.
+fn needed_promise(leg: &FlowLeg, stp: &Stp, out: &mut FindingList) {
+    if !leg.asks_for_rate || stp.congestion() != Congestion::Delay {
+        return;
+    }
+    out.push(
+        || key(&leg.transport_key),
+        || {
+            let rate = leg.rate;
+            format!(
+                "slots beyond the constant assignment follow what was sent a second ago, and this transport sends less while packets wait \
+                    for them: alone it takes up to three times as long as a TCP; write congestion = \"rate\" and as max_rate what the \
+                    terminal may count on, of at most {rate}"
             )
         },
     );

@@ -147,6 +147,15 @@ impl Scenario {
         let sum: u64 = given.into_iter().flatten().map(Rate::as_bps).fold(0, u64::saturating_add);
         Rate::from_bps(sum).map_or(rate, |sum| sum.min(rate))
     }
+
+    /// Returns true if a terminal has a constant assignment, and more only after it has asked for a rate.
+    pub(crate) fn asks_for_rate(&self, on_demand: Option<&OnDemand>) -> bool {
+        let Some((uplink, own)) = on_demand.and_then(|own| Some((self.uplinks.get(&own.name)?, own))) else {
+            return false;
+        };
+        let own = own.with_defaults(uplink);
+        own.constant.is_some() && own.rate_based.is_some()
+    }
 }
 
 fn one_carrier() -> u32 {

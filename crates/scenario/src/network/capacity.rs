@@ -25,6 +25,8 @@ pub struct FlowLeg<'a> {
     pub queue: Queue,
     /// True if a link of the path loses packets.
     pub lossy: bool,
+    /// True if a link of the path has few slots until it asks for a rate: a constant assignment, and one by rate.
+    pub asks_for_rate: bool,
     /// Transport of the connection.
     pub transport: &'a Transport,
     /// IP version of the connection.
@@ -123,6 +125,7 @@ impl NetworkPlan {
                 rtt: path.rtt,
                 queue: path.queue,
                 lossy: path.lossy,
+                asks_for_rate: path.asks_for_rate,
                 transport,
                 ip: flow.ip,
                 transport_key,
@@ -168,6 +171,7 @@ struct CapacityPath {
     rtt: Span,
     queue: Queue,
     lossy: bool,
+    asks_for_rate: bool,
 }
 
 impl CapacityPath {
@@ -175,8 +179,9 @@ impl CapacityPath {
     fn and(self, next: Self) -> Self {
         let return_rate = self.return_rate.min(next.return_rate);
         let (rtt, lossy) = (self.rtt + next.rtt, self.lossy || next.lossy);
+        let asks_for_rate = self.asks_for_rate || next.asks_for_rate;
         let narrowest = if next.rate < self.rate { next } else { self };
-        Self { return_rate, rtt, lossy, ..narrowest }
+        Self { return_rate, rtt, lossy, asks_for_rate, ..narrowest }
     }
 }
 
@@ -206,9 +211,11 @@ fn over_links(
     for &(link, way) in hops {
         let (there, again) = if back { (way.opposite(), way) } else { (way, way.opposite()) };
         let (bottleneck, rate, delay, queue, lossy) = direction(link, there);
+        let uplink = scenario.links[&network.link_names[link]].uplink.as_ref();
+        let asks_for_rate = there == Direction::Forward && scenario.asks_for_rate(uplink);
         let (_, return_rate, return_delay, ..) = direction(link, again);
         let rtt = delay + return_delay;
-        let next = CapacityPath { bottleneck, rate, return_rate, rtt, queue, lossy };
+        let next = CapacityPath { bottleneck, rate, return_rate, rtt, queue, lossy, asks_for_rate };
         path = Some(match path {
             None => next,
             Some(so_far) => so_far.and(next),
@@ -244,6 +251,7 @@ fn over_fibre(scenario: &Scenario) -> Option<CapacityPath> {
         rtt: Span::ZERO,
         queue: rates.queue,
         lossy: *rates.loss != Loss::None,
+        asks_for_rate: false,
     })
 }
 
@@ -271,6 +279,7 @@ fn through_space(
     let again = [gsl(to, Direction::Forward), gsl(from, Direction::Reverse)];
     let return_rate = again.iter().chain(&isl).filter_map(|rates| rates.rate).min()?;
     let lossy = there.iter().chain(&isl).any(|rates| *rates.loss != Loss::None);
+    let asks_for_rate = scenario.asks_for_rate(there[0].uplink);
     let narrowest =
         there.into_iter().chain(isl).filter(|rates| rates.rate.is_some()).min_by_key(|rates| rates.rate)?;
     Some(CapacityPath {
@@ -280,5 +289,6 @@ fn through_space(
         rtt: Span::ZERO,
         queue: narrowest.queue,
         lossy,
+        asks_for_rate,
     })
 }
