@@ -136,10 +136,7 @@ impl OnDemand {
 impl Scenario {
     /// Largest rate at which a link of `rate` sends in an uplink's slots; `rate` itself without one.
     pub(crate) fn on_demand_rate(&self, on_demand: Option<&OnDemand>, rate: Rate) -> Rate {
-        let Some((uplink, own)) = on_demand.and_then(|own| Some((self.uplinks.get(&own.name)?, own))) else {
-            return rate;
-        };
-        let own = own.with_defaults(uplink);
+        let Some(own) = self.categories(on_demand) else { return rate };
         if own.volume_based.is_some() {
             return rate;
         }
@@ -150,11 +147,13 @@ impl Scenario {
 
     /// Returns true if a terminal has a constant assignment, and more only after it has asked for a rate.
     pub(crate) fn asks_for_rate(&self, on_demand: Option<&OnDemand>) -> bool {
-        let Some((uplink, own)) = on_demand.and_then(|own| Some((self.uplinks.get(&own.name)?, own))) else {
-            return false;
-        };
-        let own = own.with_defaults(uplink);
-        own.constant.is_some() && own.rate_based.is_some()
+        self.categories(on_demand).is_some_and(|own| own.constant.is_some() && own.rate_based.is_some())
+    }
+
+    /// The categories of a terminal, with the defaults of its uplink; `None` without one.
+    fn categories(&self, on_demand: Option<&OnDemand>) -> Option<OnDemand> {
+        let own = on_demand?;
+        Some(own.with_defaults(self.uplinks.get(&own.name)?))
     }
 }
 
