@@ -3,13 +3,15 @@
 //! Follows HT §5.3 (back off when the round trip lengthens), Swift (the tolerated queue is longer for a slower flow) and RFC 9959 §4
 //! (a saved rate is confirmed before it is used). docs/stp.md §8.3 has the rules and constants, and why they converge and are fair.
 //! Differs from BBR: the rate falls while a queue persists, and losses count if they grow with the rate.
-//! Leaves out the first trains (`opening`), increases (`climb`) and the window that competes with flows that fill the queue (`compete`).
+//! Leaves out the first trains (`opening`), increases (`climb`), silences (`silences`) and the window that competes with flows that fill
+//! the queue (`compete`).
 
 mod climb;
 mod marked;
 mod opening;
 mod own;
 mod promise;
+mod silences;
 #[cfg(test)]
 mod tests;
 
@@ -56,8 +58,6 @@ const MEMORY: Span = Span::from_secs(30);
 /// Factor by which packets leave the queue faster than they came, and by which the remembered rate exceeds the present one, if the path
 /// is taken to carry more than before.
 const WIDER: (f64, f64) = (2.0, 4.0);
-/// Part of the time in which packets left, in which they come at the end of an outage.
-const WAITED: f64 = 0.1;
 
 /// Part of the round trip without a queue, and seconds beyond the time of a packet, by which successive round trips differ where slots are
 /// assigned on demand; and the factor by which the rate then falls in a round trip at most.
@@ -269,12 +269,6 @@ impl Delay {
         self.set_rate(rate);
     }
 
-    /// Handles POLLs without an answer: the estimates are kept until answers arrive again.
-    pub fn on_silence(&mut self) {
-        self.opening.cwnd = (self.opening.cwnd / 2.0).max(2.0 * self.mss);
-        self.silent = true;
-    }
-
     /// Target delay of the queue, seconds, including jitter.
     fn target(&self) -> f64 {
         (self.fair_target() + self.allowance()).max(self.jitter())
@@ -397,18 +391,8 @@ impl Delay {
             RatePhase::Proof { train, .. } if train.is_short(self.floor.seconds()) => {}
             _ => self.hold(risen),
         }
-        if std::mem::take(&mut self.silent) {
-            // POLLs that waited for the end of a silence met no others.
-            self.lookout.end();
-            if self.resume(signals) {
-                return false;
-            }
-            // Packets that left in the silence say nothing about the rate.
-            self.known = now;
-            if let RatePhase::Climb { since, .. } = &mut self.phase {
-                *since = now;
-                self.trial = RateTrial { first: signals.next, sent: 0, lost: 0.0, ..self.trial };
-            }
+        if std::mem::take(&mut self.silent) && self.end_silence(signals) {
+            return false;
         }
         self.look(signals);
         let before = self.rate;
@@ -428,8 +412,7 @@ impl Delay {
 
     /// Reduces the rate to a quarter while the cause of a longer round trip is unknown, and restores it if the path has become longer.
     fn hold(&mut self, risen: bool) {
-        // Packets that come much faster than they left have waited for the end of an outage, and not in a queue.
-        let waited = self.samples.last_two().is_some_and(|two| two.arrived_in < WAITED * two.left_in);
+        let waited = self.have_waited();
         match (self.held, self.floor.steps()) {
             (None, true) if !waited => {
                 self.held = Some(self.rate);
@@ -456,35 +439,6 @@ impl Delay {
             }
             _ => {}
         }
-    }
-
-    /// Restarts after unanswered POLLs, with half of the confirmed rate for a round trip, then with all of it (RFC 9959 §4). Returns
-    /// false if the phase continues as it was.
-    fn resume(&mut self, signals: &AnswerSignals) -> bool {
-        let before = self.held.unwrap_or(self.rate);
-        let rate = match self.phase {
-            RatePhase::Start => return false,
-            RatePhase::Promised(_) => {
-                self.pardon(signals.now);
-                return true;
-            }
-            RatePhase::Proof { train, rate, .. } if rate.is_infinite() => {
-                self.train(signals, train.packets() / 2, rate, false);
-                return true;
-            }
-            RatePhase::Proof { rate, .. } => rate,
-            // Only POLLs were lost: most data between them have arrived.
-            _ if self.samples.last_two().is_some_and(|two| 2 * two.arrived > two.sent) => return false,
-            RatePhase::Climb { aim: Some(aim), .. } => aim.max(self.proven.0),
-            // A rate that lacked data is hardly proven.
-            RatePhase::Cruise { .. } => self.proven.0.max(before),
-            _ => self.proven.0.max(before / 2.0),
-        };
-        self.samples.forget();
-        // Earlier POLLs have waited for the end of the silence, and not in a queue.
-        self.known = signals.now;
-        self.begin_climb(signals, rate / 2.0, Some(rate), 0);
-        true
     }
 
     /// Returns true if the channel loses packets or lets them pass each other, so that a loss may be due to chance.

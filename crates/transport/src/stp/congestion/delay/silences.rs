@@ -1,0 +1,68 @@
+//! The rate by delay over silences: what is kept of it, and what packets that waited for the end of an outage say.
+//!
+//! Follows docs/stp.md §8.3 rule 9, and RFC 9959 §4 for half of a confirmed rate, and then all of it.
+//! Leaves out when POLLs count as unanswered (`poll_timer`), and the first packets after an outage (`opening`).
+
+use super::super::AnswerSignals;
+use super::{Delay, RatePhase, RateTrial};
+
+/// Part of the time in which packets left, in which they come at the end of an outage.
+const WAITED: f64 = 0.1;
+
+impl Delay {
+    /// Handles POLLs without an answer: the estimates are kept until answers arrive again.
+    pub fn on_silence(&mut self) {
+        self.opening.cwnd = (self.opening.cwnd / 2.0).max(2.0 * self.mss);
+        self.silent = true;
+    }
+
+    /// Returns true if packets came much faster than they left: they have waited for the end of an outage, and not in a queue.
+    pub(super) fn have_waited(&self) -> bool {
+        self.samples.last_two().is_some_and(|two| two.arrived_in < WAITED * two.left_in)
+    }
+
+    /// Handles the first answer after a silence. Returns true if it changes the phase.
+    pub(super) fn end_silence(&mut self, signals: &AnswerSignals) -> bool {
+        // POLLs that waited for the end of a silence met no others.
+        self.lookout.end();
+        if self.resume(signals) {
+            return true;
+        }
+        // Packets that left in the silence say nothing about the rate.
+        self.known = signals.now;
+        if let RatePhase::Climb { since, .. } = &mut self.phase {
+            *since = signals.now;
+            self.trial = RateTrial { first: signals.next, sent: 0, lost: 0.0, ..self.trial };
+        }
+        false
+    }
+
+    /// Restarts after unanswered POLLs, with half of the confirmed rate for a round trip, then with all of it (RFC 9959 §4). Returns
+    /// false if the phase continues as it was.
+    fn resume(&mut self, signals: &AnswerSignals) -> bool {
+        let before = self.held.unwrap_or(self.rate);
+        let rate = match self.phase {
+            RatePhase::Start => return false,
+            RatePhase::Promised(_) => {
+                self.pardon(signals.now);
+                return true;
+            }
+            RatePhase::Proof { train, rate, .. } if rate.is_infinite() => {
+                self.train(signals, train.packets() / 2, rate, false);
+                return true;
+            }
+            RatePhase::Proof { rate, .. } => rate,
+            // Only POLLs were lost: most data between them have arrived.
+            _ if self.samples.last_two().is_some_and(|two| 2 * two.arrived > two.sent) => return false,
+            RatePhase::Climb { aim: Some(aim), .. } => aim.max(self.proven.0),
+            // A rate that lacked data is hardly proven.
+            RatePhase::Cruise { .. } => self.proven.0.max(before),
+            _ => self.proven.0.max(before / 2.0),
+        };
+        self.samples.forget();
+        // Earlier POLLs have waited for the end of the silence, and not in a queue.
+        self.known = signals.now;
+        self.begin_climb(signals, rate / 2.0, Some(rate), 0);
+        true
+    }
+}
