@@ -7,6 +7,7 @@
 
 mod both_ways;
 mod crowds;
+mod outages;
 mod paths;
 mod requests;
 
@@ -295,54 +296,6 @@ fn print_jitter(mbps: f64, name: &str, case: &dyn Fn(&str) -> Case, seeds: u64, 
         "{label} | {:>6.2} ({:>6.2}, {}) sent {:.3}; cubic {cubic:.1} bbr {bbr:.1}{slow}",
         s.median, s.worst, s.seed, s.most_sent
     );
-}
-
-fn outages(seeds: u64, word: &str) {
-    println!(
-        "outages: seconds over outage + clean, worst over phases (bar 8); packets are lost, or wait; queues of one, a tenth of a product; \
-         phases {seeds}"
-    );
-    for (mbps, rtt_ms, bytes) in [
-        (100.0, 600.0, 50_000_000u64),
-        (250.0, 600.0, 100_000_000),
-        (10.0, 600.0, 5_000_000),
-        (2.0, 600.0, 2_000_000),
-        (3.0, 600.0, 2_000_000),
-        (60.0, 600.0, 30_000_000),
-        (100.0, 40.0, 50_000_000),
-        (50.0, 10.0, 50_000_000),
-    ] {
-        let case = |products: f64| {
-            let case = Case { queue: tail(mbps, rtt_ms, products), ..Case::new(mbps, rtt_ms) };
-            case.flow("a", STP, Some(bytes), 0.0)
-        };
-        let clean = [1.0, 0.1].map(|products| timed(&case(products), 1).0);
-        let lengths = [1.0, 5.0, 12.0, 45.0, 110.0].iter();
-        let rows = lengths.flat_map(|outage| [(outage, "lose"), (outage, "wait")]);
-        for (outage, how, products, clean) in
-            rows.flat_map(|(outage, how)| [(outage, how, 1.0, clean[0]), (outage, how, 0.1, clean[1])])
-        {
-            let label = format!("{mbps:>4} {rtt_ms:>4} {products:.1} {outage:>4} {how}");
-            if !label.contains(word) {
-                continue;
-            }
-            let mut worst = (f64::NEG_INFINITY, 0.0);
-            for phase in 0..seeds {
-                let at = clean * (phase as f64 + 0.5) / seeds as f64;
-                let mut case = case(products);
-                case.extra = format!(
-                    "schedule = [{{ from = \"{at} s\", to = \"{} s\", outage = \"{how}\" }}]\n",
-                    at + outage
-                );
-                let over = timed(&case, 1).0 - outage - clean;
-                if over > worst.0 {
-                    worst = (over, at);
-                }
-            }
-            let bad = if worst.0 > 8.0 { "  <--" } else { "" };
-            println!("{label} | clean {clean:>6.2} worst over {:>7.2} (at {:.2} s){bad}", worst.0, worst.1);
-        }
-    }
 }
 
 /// Round trips from `at` until the flow delivers nine tenths of the rate during one round trip.
@@ -683,14 +636,15 @@ fn main() {
     let table = args.first().map_or("all", String::as_str);
     let seeds = args.get(1).and_then(|n| n.parse().ok());
     let word = args.get(2).map_or("", String::as_str);
-    let tables: [Table; 23] = [
+    let tables: [Table; 24] = [
         ("tails", 20, tails),
         ("both", 1, both_ways::table),
         ("jitter", 5, jitter),
         ("passing", 10, passing),
         ("ordered", 5, ordered),
         ("bursts", 20, bursts),
-        ("outages", 8, outages),
+        ("outages", 8, outages::table),
+        ("one-way", 8, outages::one_way),
         ("steps", 16, steps),
         ("sharing", 1, sharing),
         ("late", 1, late),

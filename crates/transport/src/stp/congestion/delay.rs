@@ -394,6 +394,10 @@ impl Delay {
         if std::mem::take(&mut self.silent) && self.end_silence(signals) {
             return false;
         }
+        if self.has_outwaited(&answer) {
+            self.samples.forget();
+            return false;
+        }
         self.look(signals);
         let before = self.rate;
         if self.is_marked(now, &answer) && self.marked(signals) {

@@ -5,11 +5,13 @@
 //! arrived. Leaves out the rate afterwards (`delay`).
 
 use super::super::config::{Config, SavedRate};
-use super::samples::PollSamples;
+use super::samples::{PollSample, PollSamples};
 use skyhop_units::{Span, Time};
 
 /// Relative difference up to which parts of a train show the same rate.
 const AGREE: f64 = 0.25;
+/// Factor between the rates of two parts from which on one of them met an outage.
+const PAUSED: f64 = 4.0;
 /// Shorter samples are limited by the clock's resolution.
 const GRAIN: f64 = 20e-6;
 
@@ -129,12 +131,25 @@ impl StartTrain {
         number + 1 == self.end || (number < self.end && (cut(0) || cut(1) || cut(2) || cut(3)))
     }
 
+    /// The parts of the train of which each could show a rate.
+    fn measured<'a>(&self, samples: &'a PollSamples) -> impl Iterator<Item = PollSample> + use<'a> {
+        let parts = samples.parts(self.first + 1, self.end, Time::MAX);
+        parts.filter(|part| part.arrived >= 3 && part.arrived_in >= GRAIN)
+    }
+
     /// The highest rate that a part of the train shows.
     pub fn fastest(&self, samples: &PollSamples) -> Option<f64> {
-        let parts = samples.parts(self.first + 1, self.end, Time::MAX);
-        let rates =
-            parts.filter(|part| part.arrived >= 3 && part.arrived_in >= GRAIN).map(|part| part.arrives());
-        rates.max_by(f64::total_cmp)
+        self.measured(samples).map(|part| part.arrives()).max_by(f64::total_cmp)
+    }
+
+    /// Returns true if one part took a quarter of a round trip of `floor` seconds and came at less than a quarter of another's rate: an
+    /// outage between packets that left together, too short for a POLL to count as unanswered.
+    pub fn paused(&self, samples: &PollSamples, floor: f64) -> bool {
+        let slowest = self.measured(samples).max_by(|a, b| a.arrived_in.total_cmp(&b.arrived_in));
+        let paused = |slowest: PollSample, fastest: f64| {
+            slowest.arrived_in > floor / 4.0 && PAUSED * slowest.arrives() < fastest
+        };
+        slowest.zip(self.fastest(samples)).is_some_and(|(slowest, fastest)| paused(slowest, fastest))
     }
 
     /// Determines the result of the train from the samples.
@@ -144,7 +159,7 @@ impl StartTrain {
         let Some(begun) = samples.begun(first) else { return TrainResult::Unsure(None) };
         // Later POLLs measure the pause after the train.
         let until = begun + Span::from_secs_f64(1.5 * self.leaves_in + 0.001);
-        let spread = |sample: &super::samples::PollSample| {
+        let spread = |sample: &PollSample| {
             sample.arrived >= 3 && sample.arrived_in >= GRAIN && sample.left_in <= 0.85 * sample.arrived_in
         };
         let Some(whole) = samples.whole(first, end, until) else { return TrainResult::Unsure(None) };

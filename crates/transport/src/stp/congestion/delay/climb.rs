@@ -14,6 +14,9 @@ const GENTLE: (usize, f64) = (2, 0.015);
 /// Window in packets below which one step of an increase is enough to try the remembered rate: a sample takes a round trip there.
 const FEW: f64 = 16.0;
 
+/// Packets sent at a rate on trial from which on their losses end it, or as many as are in a round trip: a short outage loses fewer.
+const TRIED: f64 = 32.0;
+
 /// Factor up to which a rate is the same as another.
 const SAME: f64 = 1.01;
 /// Factor of the rate that trains have shown over this one from which on an increase doubles at once.
@@ -75,7 +78,8 @@ impl Delay {
         let (lost, sent) = (f64::from(self.trial.lost), f64::from(self.trial.sent));
         let part = (lost / sent).min(0.9);
         // If the path reorders packets, reports include packets that are only late.
-        let too_much = !self.samples.reorders()
+        let too_much = sent >= self.tried()
+            && !self.samples.reorders()
             && self.losses.beyond(lost, sent)
             && part > 1.0 - CARRIED + self.losses.usual();
         if too_much {
@@ -88,6 +92,11 @@ impl Delay {
             self.held = self.held.map(|held| held.min(rest));
         }
         too_much
+    }
+
+    /// Packets of the rate on trial that are enough to judge its losses. It may be lower by now, to look at a longer round trip.
+    fn tried(&self) -> f64 {
+        (self.trial.rate.max(self.rate) * self.floor.seconds() / self.mss).min(TRIED)
     }
 
     pub(super) fn climb(&mut self, signals: &AnswerSignals, aim: Option<f64>, since: Time, step: usize) {
@@ -109,6 +118,12 @@ impl Delay {
                     }
                 }
             }
+            return;
+        };
+        let Some(sample) = (match sample.lost() {
+            0 => Some(sample),
+            _ => self.samples.latest_of(self.tried() as u64, Span::from_secs_f64(grain), since),
+        }) else {
             return;
         };
         let (arrives, leaves) = (self.carried(&sample), sample.leaves());

@@ -28,6 +28,8 @@ const NEARLY_ALL: f64 = 0.75;
 
 /// Packets that wait from which on a train is worth its losses.
 const MUCH: u64 = 64;
+/// Round trips that the packets of a train would take to arrive, as those before it did, from which on the rate doubles instead.
+const LONGEST: f64 = 4.0;
 /// Round trips that a train at the configured maximum rate lasts, at most.
 const BOUNDED: f64 = 1.3;
 
@@ -84,13 +86,16 @@ impl Delay {
             && let Some(sample) = self.samples.since(begun).filter(most_lost)
         {
             // The path carries no such trains: the next one tests what arrived of this one, once a later POLL tells that the rest is not
-            // only late. For few data that would be too much: the rate doubles.
+            // only late. For few data, and for few packets in a round trip,
+            // that would be too much: the rate doubles.
             if answer.sent_at >= begun + Span::from_secs_f64(LATER * self.floor.seconds()) {
                 let arrives = sample.arrives();
+                let packets = 2 * self.opening.first_packets;
+                let long = packets as f64 * self.mss > LONGEST * arrives * self.floor.seconds();
                 match signals.waiting > MUCH {
                     true if over_silence && !self.opening.renewed => self.opening.renew(signals.next),
-                    true => self.train(signals, 2 * self.opening.first_packets, arrives, false),
-                    false => self.begin_climb(signals, arrives, None, STEPS.len() - 1),
+                    true if !long => self.train(signals, packets, arrives, false),
+                    _ => self.begin_climb(signals, arrives, None, STEPS.len() - 1),
                 }
             }
             return;
@@ -101,7 +106,9 @@ impl Delay {
                 TrainResult::Unsure(None)
             }
             // An outage makes the parts differ, and the whole train slower.
-            TrainResult::Unsure(_) if over_silence => TrainResult::Unsure(train.fastest(&self.samples)),
+            TrainResult::Unsure(_) if over_silence || train.paused(&self.samples, self.floor.seconds()) => {
+                TrainResult::Unsure(train.fastest(&self.samples))
+            }
             result => result,
         };
         // If one part was measured, as a POLL was lost, none disagrees.

@@ -4,6 +4,8 @@
 //! Leaves out when POLLs count as unanswered (`poll_timer`), and the first packets after an outage (`opening`).
 
 use super::super::AnswerSignals;
+use super::super::answer::PollAnswer;
+use super::climb::STEPS;
 use super::{Delay, RatePhase, RateTrial};
 
 /// Part of the time in which packets left, in which they come at the end of an outage.
@@ -19,6 +21,13 @@ impl Delay {
     /// Returns true if packets came much faster than they left: they have waited for the end of an outage, and not in a queue.
     pub(super) fn have_waited(&self) -> bool {
         self.samples.last_two().is_some_and(|two| two.arrived_in < WAITED * two.left_in)
+    }
+
+    /// Returns true if a POLL left in a silence and waited for its end with the packets before it, of which a full queue may have dropped
+    /// any number: it says nothing of the path. Where a queue has grown by as much, packets come at the path's rate.
+    pub(super) fn has_outwaited(&self, answer: &PollAnswer) -> bool {
+        let steady = matches!(self.phase, RatePhase::Cruise { .. } | RatePhase::Compete { .. });
+        steady && answer.sent_at < self.known && self.have_waited()
     }
 
     /// Handles the first answer after a silence. Returns true if it changes the phase.
@@ -47,11 +56,21 @@ impl Delay {
                 self.pardon(signals.now);
                 return true;
             }
-            RatePhase::Proof { train, rate, .. } if rate.is_infinite() => {
+            // Once only: a train that the path does not carry makes a silence, too, and repeats come before the next one.
+            RatePhase::Proof { train, rate, .. } if rate.is_infinite() && self.opening.trains == 1 => {
                 self.train(signals, train.packets() / 2, rate, false);
                 return true;
             }
-            RatePhase::Proof { rate, .. } => rate,
+            RatePhase::Proof { rate, .. } if rate.is_infinite() => {
+                let rate = self.opening.first_packets as f64 * self.mss / self.floor.seconds();
+                self.begin_climb(signals, rate, None, STEPS.len() - 1);
+                return true;
+            }
+            RatePhase::Proof { rate, .. } => {
+                // Trains have shown it, and a climb from below is to come back to it.
+                self.memory = (rate, signals.now);
+                rate
+            }
             // Only POLLs were lost: most data between them have arrived.
             _ if self.samples.last_two().is_some_and(|two| 2 * two.arrived > two.sent) => return false,
             RatePhase::Climb { aim: Some(aim), .. } => aim.max(self.proven.0),
