@@ -531,7 +531,8 @@ impl Delay {
             if sample.full() {
                 self.prove_rate(now, arrives.min(leaves));
             }
-            if arrives >= CARRIED * leaves && leaves >= CARRIED * self.rate && !self.trusts(now) {
+            let carried = arrives >= CARRIED * leaves || self.loses_by_chance(&sample);
+            if carried && leaves >= CARRIED * self.rate && !self.trusts(now) {
                 self.step_up(signals, 0);
             }
         }
@@ -552,6 +553,11 @@ impl Delay {
     /// Returns true if a sample may be judged. One that lacked data reaches far back, and no packet is to count twice.
     fn is_fresh(&self, sample: &PollSample) -> bool {
         sample.full() || sample.sent_from + self.floor.get().unwrap_or_default() >= self.round
+    }
+
+    /// Returns true if chance explains what a sample lost that has too few packets for its losses to be learnt.
+    fn loses_by_chance(&self, sample: &PollSample) -> bool {
+        sample.sent < JUDGED && !self.losses.beyond(sample.lost() as f64, sample.sent as f64)
     }
 
     /// Judges losses and the queue once in a round trip. Returns true if the phase has changed.

@@ -159,7 +159,8 @@ impl Delay {
         let most = aim.map_or(self.trial.factor, |_| 2.0);
         let none = self.longest_queue(sample.sent_from).is_some_and(|longest| longest < 0.25 * limit);
         let added = arrives >= self.rate * (1.0 + most) / (2.0 * most) || none;
-        if queue > limit || (!(added && arrives >= CARRIED * leaves) && leaves > CARRIED * self.rate) {
+        let carried = (added && arrives >= CARRIED * leaves) || (none && self.loses_by_chance(&sample));
+        if queue > limit || (!carried && leaves > CARRIED * self.rate) {
             self.proven = (arrives, now);
             if aim.is_some() {
                 self.memory = (arrives, now);

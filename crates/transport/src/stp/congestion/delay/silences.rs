@@ -5,9 +5,13 @@
 
 use super::super::AnswerSignals;
 use super::super::answer::PollAnswer;
+use super::super::samples::ENOUGH;
 use super::climb::STEPS;
 use super::{Delay, RatePhase, RateTrial};
 
+/// Round trips without a queue between two answered POLLs, and in the round trip of the second, within which a silence between them may be
+/// due to chance.
+const SHORT: (f64, f64) = (3.0, 1.5);
 /// Part of the time in which packets left, in which they come at the end of an outage.
 const WAITED: f64 = 0.1;
 
@@ -30,10 +34,27 @@ impl Delay {
         steady && answer.sent_at < self.known && self.have_waited()
     }
 
+    /// Returns true if a silence may have been the loss of a POLL and of the one after it: where few packets are in a round trip, that is
+    /// all there is, and the rate would be on trial anew again and again.
+    fn was_chance(&self) -> bool {
+        let sends = matches!(
+            self.phase,
+            RatePhase::Climb { .. } | RatePhase::Cruise { .. } | RatePhase::Compete { .. }
+        );
+        let floor = self.floor.seconds();
+        let short = self.samples.last_two().is_some_and(|two| two.left_in < SHORT.0 * floor);
+        // A POLL that has waited tells of an outage.
+        let rtt = self.samples.last().map_or(f64::INFINITY, |last| self.samples.rtt(last).as_secs_f64());
+        sends && short && rtt < SHORT.1 * floor && self.packets() < ENOUGH as f64
+    }
+
     /// Handles the first answer after a silence. Returns true if it changes the phase.
     pub(super) fn end_silence(&mut self, signals: &AnswerSignals) -> bool {
         // POLLs that waited for the end of a silence met no others.
         self.lookout.end();
+        if self.was_chance() {
+            return false;
+        }
         if self.resume(signals) {
             return true;
         }
