@@ -86,8 +86,7 @@ impl Delay {
             && let Some(sample) = self.samples.since(begun).filter(most_lost)
         {
             // The path carries no such trains: the next one tests what arrived of this one, once a later POLL tells that the rest is not
-            // only late. For few data, and for few packets in a round trip,
-            // that would be too much: the rate doubles.
+            // only late. For few data, and for few packets in a round trip, that would be too much: the rate doubles.
             if answer.sent_at >= begun + Span::from_secs_f64(LATER * self.floor.seconds()) {
                 let arrives = sample.arrives();
                 let packets = 2 * self.opening.first_packets;
