@@ -146,10 +146,9 @@ impl StartTrain {
     /// outage between packets that left together, too short for a POLL to count as unanswered.
     pub fn paused(&self, samples: &PollSamples, floor: f64) -> bool {
         let slowest = self.measured(samples).max_by(|a, b| a.arrived_in.total_cmp(&b.arrived_in));
-        let paused = |slowest: PollSample, fastest: f64| {
+        slowest.zip(self.fastest(samples)).is_some_and(|(slowest, fastest)| {
             slowest.arrived_in > floor / 4.0 && PAUSED * slowest.arrives() < fastest
-        };
-        slowest.zip(self.fastest(samples)).is_some_and(|(slowest, fastest)| paused(slowest, fastest))
+        })
     }
 
     /// Determines the result of the train from the samples.

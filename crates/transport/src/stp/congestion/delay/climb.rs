@@ -4,6 +4,7 @@
 //! Leaves out the trains before the first increase (`opening`) and when an increase begins (`delay`).
 
 use super::super::AnswerSignals;
+use super::super::samples::ENOUGH;
 use super::{CARRIED, Delay, NOISE, RatePhase, RateTrial};
 use skyhop_units::{Span, Time};
 
@@ -120,12 +121,8 @@ impl Delay {
             }
             return;
         };
-        let Some(sample) = (match sample.lost() {
-            0 => Some(sample),
-            _ => self.samples.latest_of(self.tried() as u64, Span::from_secs_f64(grain), since),
-        }) else {
-            return;
-        };
+        let packets = if sample.lost() > 0 { ENOUGH.max(self.tried() as u64) } else { ENOUGH };
+        let Some(sample) = self.samples.latest_of(packets, Span::from_secs_f64(grain), since) else { return };
         let (arrives, leaves) = (self.carried(&sample), sample.leaves());
         let queue = self.rising(since);
         let limit = self.climbs_below();
