@@ -18,7 +18,7 @@ mod tests;
 use super::super::config::Config;
 use super::AnswerSignals;
 use super::compete::{CubicWindow, Rival};
-use super::floor::Floor;
+use super::floor::{Floor, TellingLosses};
 use super::lookout::Lookout;
 use super::losses::{ENOUGH as JUDGED, LossJudge};
 use super::marks::MarkJudge;
@@ -377,8 +377,12 @@ impl Delay {
             None => self.floor.restart(now, answer.rtt),
         }
         let rtt = self.samples.rtt(&answer);
-        let filled = matches!(self.phase, RatePhase::Compete { .. }) && !self.varies_by_chance();
-        let risen = self.floor.add(now, answer.sent_at, rtt, &self.samples, filled);
+        let telling = match self.phase {
+            _ if self.varies_by_chance() => TellingLosses::None,
+            RatePhase::Compete { .. } => TellingLosses::Any,
+            _ => TellingLosses::Overloads,
+        };
+        let risen = self.floor.add(now, answer.sent_at, rtt, &self.samples, telling);
         if risen {
             self.samples.restart();
             self.floor.restart(now, answer.rtt);

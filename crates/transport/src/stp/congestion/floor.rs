@@ -26,6 +26,17 @@ const FILLED: (u64, f64) = (10, 1.125);
 /// Round trips after a queue was found in which a jump is attributed to that queue.
 const APART: f64 = 20.0;
 
+/// Losses beside longer round trips that tell of a full queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum TellingLosses {
+    /// Chance loses packets or lets them pass each other.
+    None,
+    /// More than chance loses, whoever fills the queue.
+    Overloads,
+    /// Other flows fill the queue, which stands.
+    Any,
+}
+
 /// Time for which `least` is used as the floor.
 fn life(least: Span) -> Span {
     LIFE.max(Span::from_nanos(least.as_nanos().saturating_mul(50)))
@@ -109,16 +120,23 @@ impl Floor {
         (self.step, self.grows, self.queued) = (None, true, Some(now));
     }
 
-    /// Adds the round trip of a POLL that was sent at `sent_at`, whose answer is the last of `samples`; `filled` if other flows fill the
-    /// queue and hardly anything is lost by chance. Returns true if the floor has risen because the path is longer.
-    pub fn add(&mut self, now: Time, sent_at: Time, rtt: Span, samples: &PollSamples, filled: bool) -> bool {
+    /// Adds the round trip of a POLL that was sent at `sent_at`, whose answer is the last of `samples`, and what losses tell meanwhile.
+    /// Returns true if the floor has risen because the path is longer.
+    pub fn add(
+        &mut self,
+        now: Time,
+        sent_at: Time,
+        rtt: Span,
+        samples: &PollSamples,
+        telling: TellingLosses,
+    ) -> bool {
         let before = self.last.replace(rtt).unwrap_or(rtt).as_secs_f64();
         let Some((least, at)) = self.least else {
             self.least = Some((rtt, now));
             return false;
         };
         self.jitter.add(samples, least.min(rtt));
-        let stands = filled && rtt.as_secs_f64() > FILLED.1 * least.as_secs_f64();
+        let stands = telling == TellingLosses::Any && rtt.as_secs_f64() > FILLED.1 * least.as_secs_f64();
         let lives = if stands { FILLED.0 } else { 1 };
         if rtt <= least || now.since(at).as_nanos() > life(least).as_nanos().saturating_mul(lives) {
             (self.least, self.step, self.grows) = (Some((rtt, now)), None, false);
@@ -144,7 +162,7 @@ impl Floor {
                 self.queued = self.grows.then_some(now).or(self.queued);
                 self.step = (!self.grows).then_some((sent_at, often + 1));
             }
-            Some((since, _)) => return self.confirm(now, since, samples, filled),
+            Some((since, _)) => return self.confirm(now, since, samples, telling),
             None => {}
         }
         false
@@ -157,7 +175,7 @@ impl Floor {
 
     /// Raises the floor if the path is longer: for half of a new round trip the round trips were even, and packets arrived at the rate
     /// at which they were sent. That is true of a full queue, too, but such a queue loses packets. Returns true if it did.
-    fn confirm(&mut self, now: Time, since: Time, samples: &PollSamples, filled: bool) -> bool {
+    fn confirm(&mut self, now: Time, since: Time, samples: &PollSamples, telling: TellingLosses) -> bool {
         let (Some(low), Some(high)) = (samples.least_rtt(since, 64), samples.most_rtt(since, 64)) else {
             return false;
         };
@@ -166,7 +184,12 @@ impl Floor {
             let even = high.saturating_sub(low).as_secs_f64() < 0.1 * low.as_secs_f64() + 0.002;
             let as_sent = sample.arrived_in < 1.1 * sample.left_in + 0.002;
             self.step = None;
-            self.grows = !(even && as_sent) || (filled && sample.lost() > 0);
+            let overflows = match telling {
+                TellingLosses::None => false,
+                TellingLosses::Overloads => sample.is_overload(),
+                TellingLosses::Any => sample.lost() > 0,
+            };
+            self.grows = !(even && as_sent) || overflows;
             if !self.grows {
                 (self.least, self.queued) = (Some((low, now)), None);
                 return true;
@@ -184,16 +207,21 @@ mod tests {
 
     /// Adds round trips of POLLs that are sent every `every` ms; returns the floor, and the number of round trips before it rose.
     fn feed(rtts: &[(u64, usize)], every: u64) -> (f64, Option<usize>) {
-        feed_beside(rtts, every, false, 1.0)
+        feed_beside(rtts, every, TellingLosses::Overloads, 1.0)
     }
 
-    /// The same if others fill the queue or not, and a part of the packets arrives.
-    fn feed_beside(rtts: &[(u64, usize)], every: u64, filled: bool, part: f64) -> (f64, Option<usize>) {
-        let (floor, risen) = fed(rtts, every, filled, part);
+    /// The same if such losses tell of a queue, and a part of the packets arrives.
+    fn feed_beside(
+        rtts: &[(u64, usize)],
+        every: u64,
+        telling: TellingLosses,
+        part: f64,
+    ) -> (f64, Option<usize>) {
+        let (floor, risen) = fed(rtts, every, telling, part);
         (floor.seconds(), risen)
     }
 
-    fn fed(rtts: &[(u64, usize)], every: u64, filled: bool, part: f64) -> (Floor, Option<usize>) {
+    fn fed(rtts: &[(u64, usize)], every: u64, telling: TellingLosses, part: f64) -> (Floor, Option<usize>) {
         let (mut floor, mut samples) = (Floor::default(), PollSamples::default());
         let (mut at, mut risen, mut count) = (0u64, None, 0);
         for &(rtt, often) in rtts {
@@ -214,7 +242,7 @@ mod tests {
                     marked: 0,
                 });
                 count += 1;
-                if floor.add(sent_at + rtt, sent_at, rtt, &samples, filled) {
+                if floor.add(sent_at + rtt, sent_at, rtt, &samples, telling) {
                     risen = Some(count);
                 }
                 at += every;
@@ -227,12 +255,16 @@ mod tests {
     #[test]
     fn a_floor_that_was_a_queue_shows_no_jitter() {
         let swings: Vec<(u64, usize)> = (0..30).flat_map(|_| [(260, 1), (275, 1)]).collect();
-        assert!(fed(&swings, 20, false, 1.0).0.jitter(0.0) > 0.015);
+        assert!(fed(&swings, 20, TellingLosses::Overloads, 1.0).0.jitter(0.0) > 0.015);
         let drains = |steps: &[u64]| [swings.clone(), steps.iter().map(|&rtt| (rtt, 1)).collect()].concat();
         for steps in [&[60][..], &[250, 240, 230, 220, 205], &[230, 245, 200]] {
-            assert_eq!(fed(&drains(steps), 20, false, 1.0).0.jitter(0.0), 0.0, "{steps:?}");
+            assert_eq!(
+                fed(&drains(steps), 20, TellingLosses::Overloads, 1.0).0.jitter(0.0),
+                0.0,
+                "{steps:?}"
+            );
         }
-        assert!(fed(&drains(&[255, 250]), 20, false, 1.0).0.jitter(0.0) > 0.015);
+        assert!(fed(&drains(&[255, 250]), 20, TellingLosses::Overloads, 1.0).0.jitter(0.0) > 0.015);
     }
 
     /// docs/stp.md §8.3 rule 2: jitter that keeps the order makes a round trip longer by up to *J*, though those before it were even.
@@ -242,7 +274,7 @@ mod tests {
             (0..16).flat_map(|_| [117, 100, 111, 118, 100, 115, 101, 109]).map(|rtt| (rtt, 1)).collect();
         let steps = |rtt: u64| {
             let rtts = [jittered.clone(), vec![(110, 20), (rtt, 1)]].concat();
-            let (floor, _) = fed(&rtts, 20, false, 1.0);
+            let (floor, _) = fed(&rtts, 20, TellingLosses::Overloads, 1.0);
             assert!(floor.jitter(0.0) > 0.045);
             floor.steps()
         };
@@ -265,14 +297,17 @@ mod tests {
     #[test]
     fn the_queue_of_others_does_not_become_a_part_of_the_path() {
         let stands = |often| [(40, 50), (45, 1), (50, 1), (56, 1), (62, 1), (68, 1), (75, 1), (80, often)];
-        assert_eq!(feed_beside(&stands(2000), 20, true, 1.0), (0.04, None));
+        assert_eq!(feed_beside(&stands(2000), 20, TellingLosses::Any, 1.0), (0.04, None));
         assert_eq!(feed(&stands(2000), 20).0, 0.08);
         let full = [(40, 50), (80, 60)];
-        assert_eq!(feed_beside(&full, 20, true, 0.97), (0.04, None));
+        assert_eq!(feed_beside(&full, 20, TellingLosses::Any, 0.97), (0.04, None));
         // A path that is longer loses nothing.
-        assert_eq!(feed_beside(&full, 20, true, 1.0).0, 0.08);
-        assert_eq!(feed_beside(&full, 20, false, 0.97).0, 0.08);
+        assert_eq!(feed_beside(&full, 20, TellingLosses::Any, 1.0).0, 0.08);
+        assert_eq!(feed_beside(&full, 20, TellingLosses::Overloads, 0.97).0, 0.08);
+        // Nor does a queue that others overload, even if this flow sees none of them yet; but a channel may lose as much.
+        assert_eq!(feed_beside(&full, 20, TellingLosses::Overloads, 0.8), (0.04, None));
+        assert_eq!(feed_beside(&full, 20, TellingLosses::None, 0.8).0, 0.08);
         // 300 s later the path is taken to be longer.
-        assert_eq!(feed_beside(&stands(16_000), 20, true, 1.0).0, 0.08);
+        assert_eq!(feed_beside(&stands(16_000), 20, TellingLosses::Any, 1.0).0, 0.08);
     }
 }
