@@ -7,6 +7,7 @@
 //! the queue (`compete`).
 
 mod climb;
+mod confirmed;
 mod marked;
 mod opening;
 mod own;
@@ -24,8 +25,9 @@ use super::losses::{ENOUGH as JUDGED, LossJudge};
 use super::marks::MarkJudge;
 use super::samples::{PollSample, PollSamples};
 use super::start::{OpeningTrains, StartTrain};
+use confirmed::ConfirmedRates;
 use promise::Doubt;
-use skyhop_units::{Span, Time};
+use skyhop_units::{Rate, Span, Time};
 
 /// Minimum share of a rate that must arrive for the rate to count as carried by the path.
 const CARRIED: f64 = 0.85;
@@ -53,8 +55,6 @@ const LITTLE: f64 = 0.6;
 const PASSES: f64 = 4.0;
 /// Bytes in flight as a multiple of the window, where a POLL goes three times a round trip.
 const LUMPS: f64 = 1.35;
-/// Time for which the highest confirmed rate is remembered.
-const MEMORY: Span = Span::from_secs(30);
 /// Factor by which packets leave the queue faster than they came, and by which the remembered rate exceeds the present one, if the path
 /// is taken to carry more than before.
 const WIDER: (f64, f64) = (2.0, 4.0);
@@ -94,6 +94,28 @@ struct RateTrial {
     factor: f64,
 }
 
+/// The configured lowest and highest rate.
+#[derive(Debug)]
+struct RateBounds {
+    lowest: f64,
+    highest: f64,
+    /// True if the path is said to carry the highest.
+    promised: bool,
+}
+
+impl RateBounds {
+    fn new(config: &Config) -> Self {
+        let bytes = |rate: Rate| rate.as_bps() as f64 / 8.0;
+        // A highest rate of zero is none, as in `CongestionController::new`.
+        let highest = config.max_rate.filter(|rate| rate.as_bps() > 0);
+        Self {
+            lowest: config.min_rate.map_or(0.0, bytes),
+            highest: highest.map_or(f64::INFINITY, bytes),
+            promised: false,
+        }
+    }
+}
+
 #[derive(Debug)]
 pub(in super::super) struct Delay {
     mss: f64,
@@ -101,14 +123,11 @@ pub(in super::super) struct Delay {
     lookout: Lookout,
     phase: RatePhase,
     rate: f64,
-    /// The highest rate that has arrived without a queue, and the time of that, called the confirmed rate.
-    proven: (f64, Time),
+    confirmed: ConfirmedRates,
     /// Maximum number of bytes in flight while the rate is not confirmed.
     cap: f64,
     /// Round trips without losses before the rate increases again.
     climbs_wait: u32,
-    /// The highest rate confirmed within [`MEMORY`], and the time of that: it is tried again if the path's rate seems to have returned.
-    memory: (f64, Time),
     /// The rate before the round trip grew by a step, while the cause of the step is unknown.
     held: Option<f64>,
     /// The rate at which packets left the persistent queue.
@@ -125,19 +144,13 @@ pub(in super::super) struct Delay {
     known: Time,
     /// True if POLLs were unanswered since the last answer.
     silent: bool,
-    /// The configured minimum and maximum rate.
-    bounds: (f64, f64),
-    /// True if the path is said to carry the maximum rate.
-    promise: bool,
+    bounds: RateBounds,
     queue_target: Span,
     poll_interval_min: Span,
 }
 
 impl Delay {
     pub fn new(config: &Config) -> Self {
-        let bytes = |rate: Option<skyhop_units::Rate>, none: f64| {
-            rate.map_or(none, |rate| rate.as_bps() as f64 / 8.0)
-        };
         let mss = f64::from(config.max_payload());
         Self {
             mss,
@@ -146,10 +159,9 @@ impl Delay {
             lookout: Lookout::new(config.saved.is_none()),
             phase: RatePhase::Start,
             rate: 0.0,
-            proven: (0.0, Time::ZERO),
+            confirmed: ConfirmedRates::default(),
             cap: f64::INFINITY,
             climbs_wait: 0,
-            memory: (0.0, Time::ZERO),
             held: None,
             share: None,
             floor: Floor::default(),
@@ -161,12 +173,7 @@ impl Delay {
             trial: RateTrial::default(),
             known: Time::ZERO,
             silent: false,
-            // A highest rate of zero is none, as in `CongestionController::new`.
-            bounds: (
-                bytes(config.min_rate, 0.0),
-                bytes(config.max_rate.filter(|rate| rate.as_bps() > 0), f64::INFINITY),
-            ),
-            promise: false,
+            bounds: RateBounds::new(config),
             queue_target: config.queue_target,
             poll_interval_min: config.poll_interval_min,
         }
@@ -205,7 +212,7 @@ impl Delay {
 
     /// The configured maximum rate, or infinity.
     pub fn highest(&self) -> f64 {
-        self.bounds.1
+        self.bounds.highest
     }
 
     pub fn learning(&self) -> bool {
@@ -232,7 +239,9 @@ impl Delay {
 
     pub fn reached(&self) -> Option<f64> {
         match self.phase {
-            RatePhase::Cruise { .. } | RatePhase::Compete { .. } => Some(self.proven.0.min(self.rate)),
+            RatePhase::Cruise { .. } | RatePhase::Compete { .. } => {
+                Some(self.confirmed.rate().min(self.rate))
+            }
             _ => None,
         }
     }
@@ -258,7 +267,7 @@ impl Delay {
         let queue = self.queue(Time::ZERO).filter(|queue| *queue > floor).unwrap_or(0.0);
         let least = 2.0 * self.mss / (floor + queue).max(self.poll_interval_min.as_secs_f64());
         let least = self.share.map_or(least, |share| share.clamp(least / 2.0, least));
-        self.rate = rate.max(least).clamp(self.bounds.0, self.bounds.1.max(self.bounds.0));
+        self.rate = rate.max(least).clamp(self.bounds.lowest, self.bounds.highest.max(self.bounds.lowest));
     }
 
     fn cruise(&mut self, now: Time, rate: f64) {
@@ -322,7 +331,7 @@ impl Delay {
 
     /// Time of one packet on the path, as far as it is known, seconds.
     fn packet(&self) -> f64 {
-        self.mss / self.rate.max(self.proven.0).max(self.mss)
+        self.mss / self.rate.max(self.confirmed.rate()).max(self.mss)
     }
 
     /// Longest delay that is no sign of a queue, seconds.
@@ -342,7 +351,7 @@ impl Delay {
     fn share_of_queue(&self, sample: &PollSample) -> Option<f64> {
         let (least, floor) = self.samples.least_rtt(sample.sent_from, 64).zip(self.floor.get())?;
         let stands = least.saturating_sub(floor).as_secs_f64() > self.little();
-        stands.then(|| self.carried(sample).max(sample.arrives_and_lost().min(self.memory.0)))
+        stands.then(|| self.carried(sample).max(sample.arrives_and_lost().min(self.confirmed.highest())))
     }
 
     /// Longest queue that POLLs sent since `from` have measured, seconds.
@@ -454,13 +463,6 @@ impl Delay {
         self.losses.usual() > LOSSY || self.samples.reorders()
     }
 
-    fn prove_rate(&mut self, now: Time, rate: f64) {
-        self.proven = (self.proven.0.max(rate), now);
-        if rate >= self.memory.0 || now.since(self.memory.1) > MEMORY {
-            self.memory = (rate, now);
-        }
-    }
-
     /// Rate at which packets arrive, corrected for the channel's losses.
     fn carried(&self, sample: &PollSample) -> f64 {
         sample.arrives() / (1.0 - self.losses.usual())
@@ -533,7 +535,7 @@ impl Delay {
         } else if settled && busy && self.rival.calm_for() >= self.climbs_wait {
             // There is no queue: the path carries the present rate, and may carry more.
             if sample.full() {
-                self.prove_rate(now, arrives.min(leaves));
+                self.confirmed.confirm(now, arrives.min(leaves));
             }
             let carried = arrives >= CARRIED * leaves || self.loses_by_chance(&sample);
             if carried && leaves >= CARRIED * self.rate && !self.trusts(now) {
@@ -597,7 +599,7 @@ impl Delay {
     /// Notes a round trip with what seemed a queue. Returns the highest rate of the last ones if that is a part of the path.
     fn add_round(&mut self, sample: &PollSample, queue: f64) -> Option<f64> {
         let lost = self.losses.exceed_shorter(sample, queue);
-        self.floor.add_round((queue, sample.leaves()), lost, self.memory.0, self.packet())
+        self.floor.add_round((queue, sample.leaves()), lost, self.confirmed.highest(), self.packet())
     }
 
     /// Takes what seemed a queue for a part of the path, over which half of `rate` is sent, and then all of it.
@@ -617,7 +619,7 @@ impl Delay {
     fn congested(&mut self, signals: &AnswerSignals, sample: &PollSample) {
         let arrives = self.carried(sample);
         if sample.full() {
-            self.proven.0 = self.proven.0.min(arrives);
+            self.confirmed.lower(arrives);
         }
         let own = self.losses.owns(signals.now, self.rate) && self.empty(sample.sent_from);
         let others = if sample.is_overload() || own {
@@ -681,7 +683,7 @@ impl Delay {
         let alone = chance && cubic.cut_at() < begun && self.empty(begun);
         // A queue that went much faster than it was fed, and without a loss, has left at a rate that the path did not have before.
         let widened = small
-            && self.memory.0 > WIDER.1 * self.rate
+            && self.confirmed.highest() > WIDER.1 * self.rate
             && sample
                 .is_some_and(|sample| sample.arrives() > WIDER.0 * sample.leaves() && sample.lost() == 0);
         if free || emptied || alone || widened {

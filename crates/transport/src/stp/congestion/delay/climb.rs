@@ -85,7 +85,7 @@ impl Delay {
             && part > 1.0 - CARRIED + self.losses.usual();
         if too_much {
             self.opening.saved = None;
-            self.proven.0 = self.proven.0.min(self.rate);
+            self.confirmed.lower(self.rate);
             // The rate may be lower by now, to look at the cause of a longer round trip. The losses tell of a queue, so the rate before is
             // not restored.
             let rest = self.trial.rate.max(self.rate) * (1.0 - part);
@@ -137,7 +137,7 @@ impl Delay {
             // Few arrive for lack of data, too.
             let least = if sample.full() { 0.0 } else { self.rate / self.trial.factor };
             let arrives = arrives.max(least).min(self.rate);
-            self.proven.0 = self.proven.0.min(arrives);
+            self.confirmed.lower(arrives);
             return self.cruise(now, 0.95 * arrives);
         }
         if fresh && self.blames_queue(now, &sample) {
@@ -158,25 +158,25 @@ impl Delay {
         let added = arrives >= self.rate * (1.0 + most) / (2.0 * most) || none;
         let carried = (added && arrives >= CARRIED * leaves) || (none && self.loses_by_chance(&sample));
         if queue > limit || (!carried && leaves > CARRIED * self.rate) {
-            self.proven = (arrives, now);
+            self.confirmed.replace(arrives);
             if aim.is_some() {
-                self.memory = (arrives, now);
+                self.confirmed.remember(now, arrives);
             }
             self.cruise(now, self.drained(signals, arrives));
-        } else if aim.is_some_and(|aim| self.rate >= 0.99 * aim.min(self.bounds.1)) {
-            self.prove_rate(now, arrives.min(self.rate));
+        } else if aim.is_some_and(|aim| self.rate >= 0.99 * aim.min(self.bounds.highest)) {
+            self.confirmed.confirm(now, arrives.min(self.rate));
             if !self.trusts(now) {
                 self.cruise(now, self.rate);
             }
         } else if (busy || aim.is_some()) && leaves >= CARRIED * self.rate {
-            self.prove_rate(now, arrives.min(self.rate));
+            self.confirmed.confirm(now, arrives.min(self.rate));
             self.climbs_wait = 0;
             self.cap = f64::INFINITY;
             if self.trusts(now) {
                 return;
             }
             let next = (step + 1).min(STEPS.len() - 1);
-            let before = self.memory.0;
+            let before = self.confirmed.highest();
             // A rate that was confirmed before the path's rate fell is tried again at once, but where packets arrive as chance has it.
             let sure = step >= 1 || !self.varies_by_chance() || self.rate * floor < FEW * self.mss;
             match aim {
@@ -205,8 +205,8 @@ impl Delay {
 
     /// Ends an increase for which there were too few data: the rate is the last that was confirmed. If none was, the increase goes on.
     fn untried(&mut self, now: Time) {
-        if self.proven.0 > 0.0 {
-            self.cruise(now, self.rate.min(self.proven.0));
+        if self.confirmed.rate() > 0.0 {
+            self.cruise(now, self.rate.min(self.confirmed.rate()));
         }
     }
 }

@@ -65,7 +65,7 @@ impl Delay {
                 self.drain(now, rate, arrives);
             }
             RatePhase::Cruise { .. } if competes => {
-                self.proven.0 = self.proven.0.min(arrives);
+                self.confirmed.lower(arrives);
                 self.rivals(now, rate, false);
             }
             RatePhase::Cruise { .. } => self.drain(now, rate, arrives),
@@ -80,7 +80,7 @@ impl Delay {
 
     /// Cruises at `rate` until the queue has gone, then at a little less than what has arrived.
     fn drain(&mut self, now: Time, rate: f64, arrives: f64) {
-        self.proven.0 = self.proven.0.min(arrives);
+        self.confirmed.lower(arrives);
         self.cruise(now, rate);
         self.share = Some(KEPT.1 * arrives);
     }

@@ -159,7 +159,7 @@ impl Delay {
         // The maximum rate may be less than the pace: then the train need not outlast a round trip by far.
         self.set_rate(pace);
         let fills = (BOUNDED * self.rate * floor / self.mss) as u64;
-        let bounded = self.rate < pace && self.rate == self.bounds.1;
+        let bounded = self.rate < pace && self.rate == self.bounds.highest;
         let packets = if bounded { packets.min(fills.max(2 * self.opening.first_packets)) } else { packets };
         let leaves_in = packets as f64 * self.mss / self.rate;
         let (first, begins) = (signals.next, signals.now);
@@ -255,7 +255,7 @@ impl Delay {
             TrainResult::Rate(rate) => self.believe(signals, packets, rate),
             // No longer train could be faster.
             TrainResult::More(rate) if self.is_maximum(rate) && !crowded => {
-                self.believe(signals, packets, self.bounds.1);
+                self.believe(signals, packets, self.bounds.highest);
             }
             // Other flows started at the same time: half of the rate that arrived.
             TrainResult::Unsure(Some(rate)) | TrainResult::More(rate) if crowded => {
@@ -296,7 +296,7 @@ impl Delay {
 
     /// True of the rate of a train that came as it was sent, if that was at the configured maximum.
     fn is_maximum(&self, rate: f64) -> bool {
-        rate >= 0.8 * self.bounds.1
+        rate >= 0.8 * self.bounds.highest
     }
 
     fn believe(&mut self, signals: &AnswerSignals, packets: u64, rate: f64) {

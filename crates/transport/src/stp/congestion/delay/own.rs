@@ -55,7 +55,7 @@ impl Delay {
         let (lost, sent) = (sample.lost() as f64, sample.sent as f64);
         if self.losses.test.as_mut().is_some_and(|channel| channel.end(now, lost, sent)) {
             self.losses.forget();
-            self.proven = (self.rate, now);
+            self.confirmed.replace(self.rate);
         } else {
             self.set_rate(test.rate);
         }

@@ -66,7 +66,7 @@ impl Delay {
             return self.give_up(signals, &sample);
         }
         if sample.full() && doubt.count == 0 && sample.leaves() >= CARRIED * self.rate {
-            self.prove_rate(signals.now, self.carried(&sample).min(sample.leaves()));
+            self.confirmed.confirm(signals.now, self.carried(&sample).min(sample.leaves()));
         }
         self.phase = RatePhase::Promised(doubt);
     }
@@ -80,7 +80,7 @@ impl Delay {
     /// Follows the delay from now on: what arrives is the path's rate.
     pub(super) fn give_up(&mut self, signals: &AnswerSignals, sample: &PollSample) {
         let arrives = self.carried(sample).min(self.rate);
-        self.proven = (arrives, signals.now);
+        self.confirmed.replace(arrives);
         self.floor.is_queued(signals.now);
         self.cruise(signals.now, self.drained(signals, arrives));
         self.share = Some(arrives);
@@ -88,9 +88,9 @@ impl Delay {
 
     /// Returns to the promise if all of it has arrived without a queue.
     pub(super) fn trusts(&mut self, now: Time) -> bool {
-        let holds = self.promise && self.rate >= KEPT * self.bounds.1;
+        let holds = self.bounds.promised && self.rate >= KEPT * self.bounds.highest;
         if holds {
-            self.cruise(now, self.bounds.1);
+            self.cruise(now, self.bounds.highest);
             self.pardon(now);
         }
         holds
@@ -103,9 +103,9 @@ impl Delay {
 
     /// A rate that begins as the promised one.
     pub(in super::super) fn begin_promised(mut self) -> Self {
-        self.promise = true;
+        self.bounds.promised = true;
         self.phase = RatePhase::Promised(Doubt::default());
-        self.rate = self.bounds.1.max(self.bounds.0);
+        self.rate = self.bounds.highest.max(self.bounds.lowest);
         self
     }
 }

@@ -89,15 +89,15 @@ impl Delay {
             }
             RatePhase::Proof { rate, .. } => {
                 // Trains have shown it, and a climb from below is to come back to it.
-                self.memory = (rate, signals.now);
+                self.confirmed.remember(signals.now, rate);
                 rate
             }
             // Only POLLs were lost: most data between them have arrived.
             _ if self.samples.last_two().is_some_and(|two| 2 * two.arrived > two.sent) => return false,
-            RatePhase::Climb { aim: Some(aim), .. } => aim.max(self.proven.0),
+            RatePhase::Climb { aim: Some(aim), .. } => aim.max(self.confirmed.rate()),
             // A rate that lacked data is hardly proven.
-            RatePhase::Cruise { .. } => self.proven.0.max(before),
-            _ => self.proven.0.max(before / 2.0),
+            RatePhase::Cruise { .. } => self.confirmed.rate().max(before),
+            _ => self.confirmed.rate().max(before / 2.0),
         };
         self.samples.forget();
         // Earlier POLLs have waited for the end of the silence, and not in a queue.

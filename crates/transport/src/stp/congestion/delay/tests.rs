@@ -45,7 +45,7 @@ fn answer(sent_ms: u64, rtt_ms: u64, sent: u64, arrived: u64) -> AnswerSignals {
 fn cruising(rate: f64) -> Delay {
     let mut delay = Delay::new(&Config::default());
     delay.rate = rate;
-    delay.proven = (rate, Time::ZERO);
+    delay.confirmed.replace(rate);
     delay.phase = RatePhase::Cruise { since: Time::ZERO };
     delay
 }
