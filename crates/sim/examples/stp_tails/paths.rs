@@ -30,29 +30,69 @@ fn queue(name: &str, mbps: f64, rtt_ms: f64) -> String {
     }
 }
 
-/// Prints seconds of STP, CUBIC and BBR if STP is slow. `extra` has keys of the link, and of its way back.
-fn is_slow(label: &str, name: &str, (mbps, rtt_ms): (f64, f64), worth_s: f64, extra: [&str; 2]) -> bool {
-    let [stp, cubic, bbr] = [STP, CUBIC, BBR].map(|kind| {
+/// MissedRows in which STP is slow, those in which it sends more than a TCP, and all.
+#[derive(Default)]
+struct MissedRows {
+    slow: u32,
+    more: u32,
+    all: u32,
+}
+
+impl MissedRows {
+    /// Compares seconds, and packets sent over packets needed, of STP, CUBIC and BBR over a path of `mbps` and `rtt_ms`, and prints a row
+    /// that misses a bar. `in_addition_s` may be added to the better TCP's time.
+    fn compare(&mut self, label: &str, path: &str, runs: [(f64, f64); 3], in_addition_s: f64) {
+        let [stp, cubic, bbr] = runs;
+        let slow = stp.0 > SLOW.0 * cubic.0.min(bbr.0) + in_addition_s;
+        let more = stp.1 > cubic.1.min(bbr.1) + AGAIN;
+        self.slow += u32::from(slow);
+        self.more += u32::from(more);
+        self.all += 1;
+        if slow || more {
+            let numbers = runs.map(|(time, sent)| format!("{time:>7.2} {sent:>5.3}")).join("  ");
+            println!(" {label} | {path} | {numbers}");
+        }
+    }
+
+    fn print(&self, label: &str) {
+        println!(" {label} | {} slow, {} send more, of {}", self.slow, self.more, self.all);
+    }
+}
+
+/// The rows that [`MissedRows::compare`] prints, if a time `in_addition` is allowed.
+fn only_rows(in_addition: &str) -> String {
+    format!(
+        "only rows where STP takes more than {} times the better's time and {} round trip{in_addition}, or sends {AGAIN} more than the one \
+            that sends less",
+        SLOW.0, SLOW.1
+    )
+}
+
+/// Compares STP, CUBIC and BBR. `extra` has keys of the link, and of its way back.
+fn compare(
+    rows: &mut MissedRows,
+    label: &str,
+    name: &str,
+    (mbps, rtt_ms): (f64, f64),
+    worth_s: f64,
+    extra: [&str; 2],
+) {
+    let runs = [STP, CUBIC, BBR].map(|kind| {
         let size = (mbps * 1e6 / 8.0 * worth_s) as u64;
         let mut case = Case::new(mbps, rtt_ms).flow("a", kind, Some(size), 0.0);
         case.queue = queue(name, mbps, rtt_ms);
         [case.extra, case.reverse] = extra.map(str::to_owned);
         case.duration_s = 40.0 * worth_s + 60.0;
-        timed(&case, 1).0
+        timed(&case, 1)
     });
-    let slow = stp > SLOW.0 * cubic.min(bbr) + SLOW.1 * rtt_ms / 1e3;
-    if slow {
-        println!(" {label} | {mbps:>5} Mbit/s {rtt_ms:>3} ms | {stp:>6.2} {cubic:>6.2} {bbr:>6.2}");
-    }
-    slow
+    rows.compare(label, &format!("{mbps:>5} Mbit/s {rtt_ms:>3} ms"), runs, SLOW.1 * rtt_ms / 1e3);
 }
 
 /// Ten seconds' worth of data, and ten round trips' worth.
 pub fn table(_: u64, word: &str) {
     println!(
-        "paths: seconds of STP, CUBIC, BBR alone for 10 s and 10 round trips worth of data; only rows where STP takes more than {} times \
-            the better's time and {} round trip",
-        SLOW.0, SLOW.1
+        "paths: seconds of STP, CUBIC, BBR alone for 10 s and 10 round trips worth of data, and packets sent over packets needed; {}",
+        only_rows("")
     );
     for name in QUEUES {
         for long in [true, false] {
@@ -60,16 +100,15 @@ pub fn table(_: u64, word: &str) {
             if !label.contains(word) {
                 continue;
             }
-            let (mut slow, mut all) = (0, 0);
+            let mut rows = MissedRows::default();
             for rate in 0..13 {
                 let mbps = (10.0 * 1.6f64.powi(rate)).round() / 10.0;
                 for rtt_ms in RTTS_MS {
                     let least_s = if long { 10.0 } else { rtt_ms / 100.0 };
-                    all += 1;
-                    slow += u32::from(is_slow(&label, name, (mbps, rtt_ms), least_s, ["", ""]));
+                    compare(&mut rows, &label, name, (mbps, rtt_ms), least_s, ["", ""]);
                 }
             }
-            println!(" {label} | {slow} of {all} slow");
+            rows.print(&label);
         }
     }
 }
@@ -77,9 +116,9 @@ pub fn table(_: u64, word: &str) {
 /// Twenty seconds' worth of data of the higher of two rates that follow each other.
 pub fn swings(_: u64, word: &str) {
     println!(
-        "swings: seconds of STP, CUBIC, BBR alone for 20 s worth of data, while the rate falls to a part of itself and rises, each for so \
-            long; only rows in which STP takes more than {} times the better's time and {} round trip",
-        SLOW.0, SLOW.1
+        "swings: seconds of STP, CUBIC, BBR alone for 20 s worth of data, and packets sent over packets needed, while the rate falls to a \
+            part of itself and rises, each for so long; {}",
+        only_rows("")
     );
     for name in &QUEUES[..4] {
         for part in [0.8, 0.5, 0.15] {
@@ -88,7 +127,7 @@ pub fn swings(_: u64, word: &str) {
                 if !label.contains(word) {
                     continue;
                 }
-                let (mut slow, mut all) = (0, 0);
+                let mut rows = MissedRows::default();
                 for mbps in [3.0, 15.0, 50.0, 150.0] {
                     for rtt_ms in [20.0, 50.0, 150.0, 600.0] {
                         let extra = format!(
@@ -96,12 +135,11 @@ pub fn swings(_: u64, word: &str) {
                             2.0 * half_s,
                             part * mbps
                         );
-                        all += 1;
                         let extra = [extra.as_str(), ", schedule = []"];
-                        slow += u32::from(is_slow(&label, name, (mbps, rtt_ms), 20.0, extra));
+                        compare(&mut rows, &label, name, (mbps, rtt_ms), 20.0, extra);
                     }
                 }
-                println!(" {label} | {slow} of {all} slow");
+                rows.print(&label);
             }
         }
     }
@@ -110,9 +148,9 @@ pub fn swings(_: u64, word: &str) {
 /// Twenty seconds' worth of data over a path whose round trip grows once, or forty over one that grows for 20 s and shrinks again.
 pub fn longer(_: u64, word: &str) {
     println!(
-        "longer: seconds of STP, CUBIC, BBR alone while the round trip grows by a part of itself, after 5 s (and 60 ms without a link), or \
-            little by little within 20 s and back; only rows in which STP takes more than {} times the better's time and {} round trip",
-        SLOW.0, SLOW.1
+        "longer: seconds of STP, CUBIC, BBR alone, and packets sent over packets needed, while the round trip grows by a part of itself, \
+            after 5 s (and 60 ms without a link), or little by little within 20 s and back; {}",
+        only_rows("")
     );
     let from_s =
         |from: f64, to: f64, what: String| format!("{{ from = \"{from} s\", to = \"{to} s\", {what} }}");
@@ -122,7 +160,7 @@ pub fn longer(_: u64, word: &str) {
             if !label.contains(word) {
                 continue;
             }
-            let (mut slow, mut all) = (0, 0);
+            let mut rows = MissedRows::default();
             for mbps in [3.0, 20.0, 150.0] {
                 for rtt_ms in [20.0, 50.0, 150.0, 600.0] {
                     let delay = |more: f64| format!("delay = \"{} ms\"", rtt_ms * (0.5 + more));
@@ -146,17 +184,11 @@ pub fn longer(_: u64, word: &str) {
                         (20.0, intervals)
                     };
                     let extra = format!("schedule = [{}]\n", intervals.join(", "));
-                    all += 1;
-                    slow += u32::from(is_slow(
-                        &label,
-                        "1 BDP",
-                        (mbps, rtt_ms),
-                        worth_s,
-                        [&extra, ", schedule = []"],
-                    ));
+                    let extra = [extra.as_str(), ", schedule = []"];
+                    compare(&mut rows, &label, "1 BDP", (mbps, rtt_ms), worth_s, extra);
                 }
             }
-            println!(" {label} | {slow} of {all} slow");
+            rows.print(&label);
         }
     }
 }
@@ -165,9 +197,8 @@ pub fn longer(_: u64, word: &str) {
 /// terminals, of sensors.
 pub fn narrow(_: u64, word: &str) {
     println!(
-        "narrow: seconds of STP, CUBIC, BBR alone, and packets sent over packets needed; only rows where STP takes more than {} times the \
-            better's time, {} round trip and two packets' time, or sends {} more than the one that sends less",
-        SLOW.0, SLOW.1, AGAIN
+        "narrow: seconds of STP, CUBIC, BBR alone, and packets sent over packets needed; {}",
+        only_rows(" and two packets' time")
     );
     for packets in [3, 10, 50] {
         for loss in [0.0, 0.03] {
@@ -176,7 +207,7 @@ pub fn narrow(_: u64, word: &str) {
                 if !label.contains(word) {
                     continue;
                 }
-                let (mut slow, mut again, mut all) = (0, 0, 0);
+                let mut rows = MissedRows::default();
                 for kbps in [2.4, 9.6, 32.0, 64.0, 128.0, 256.0, 512.0] {
                     for rtt_ms in [2.0, 10.0, 40.0, 150.0, 300.0, 600.0, 1200.0] {
                         let kb =
@@ -189,19 +220,16 @@ pub fn narrow(_: u64, word: &str) {
                             case.duration_s = 30.0 * kb * 8.0 / kbps + 120.0;
                             timed(&case, 1)
                         });
-                        let [stp, cubic, bbr] = runs;
-                        let in_addition = SLOW.1 * rtt_ms / 1e3 + 2.0 * 12.0 / kbps;
-                        let late = stp.0 > SLOW.0 * cubic.0.min(bbr.0) + in_addition;
-                        let more = stp.1 > cubic.1.min(bbr.1) + AGAIN;
-                        (slow, again, all) = (slow + u32::from(late), again + u32::from(more), all + 1);
-                        if late || more {
-                            let numbers =
-                                runs.map(|(time, sent)| format!("{time:>7.2} {sent:>5.3}")).join("  ");
-                            println!(" {label} | {kbps:>5} kbit/s {rtt_ms:>4} ms | {numbers}");
-                        }
+                        let in_addition_s = SLOW.1 * rtt_ms / 1e3 + 2.0 * 12.0 / kbps;
+                        rows.compare(
+                            &label,
+                            &format!("{kbps:>5} kbit/s {rtt_ms:>4} ms"),
+                            runs,
+                            in_addition_s,
+                        );
                     }
                 }
-                println!(" {label} | {slow} slow, {again} send more, of {all}");
+                rows.print(&label);
             }
         }
     }
