@@ -19,11 +19,12 @@ mod tests;
 use super::super::config::Config;
 use super::AnswerSignals;
 use super::compete::{CubicWindow, Rival};
-use super::floor::{Floor, TellingLosses};
+use super::floor::TellingLosses;
 use super::lookout::Lookout;
 use super::losses::{ENOUGH as JUDGED, LossJudge};
 use super::marks::MarkJudge;
-use super::samples::{PollSample, PollSamples};
+use super::measured_path::MeasuredPath;
+use super::samples::PollSample;
 use super::start::{OpeningTrains, StartTrain};
 use confirmed::ConfirmedRates;
 use promise::Doubt;
@@ -47,8 +48,6 @@ const LOSSY: f64 = 0.005;
 const ALONE: f64 = 8.0;
 /// Smallest length of a sample, as a multiple of the jitter.
 const NOISE: f64 = 8.0;
-/// Time for which round trips are compared, as a multiple of the jitter, and the same where packets pass each other.
-const COMPARED: (f64, f64) = (4.0, 16.0);
 /// Part of the largest jitter that is no sign of a queue, even if each round trip of a sample is as long.
 const LITTLE: f64 = 0.6;
 /// Longest time by which one packet passes another, as a multiple of the jitter.
@@ -132,8 +131,7 @@ pub(in super::super) struct Delay {
     held: Option<f64>,
     /// The rate at which packets left the persistent queue.
     share: Option<f64>,
-    floor: Floor,
-    samples: PollSamples,
+    path: MeasuredPath,
     losses: LossJudge,
     marks: MarkJudge,
     rival: Rival,
@@ -164,8 +162,7 @@ impl Delay {
             climbs_wait: 0,
             held: None,
             share: None,
-            floor: Floor::default(),
-            samples: PollSamples::default(),
+            path: MeasuredPath::default(),
             losses: LossJudge::default(),
             marks: MarkJudge::default(),
             rival: Rival::default(),
@@ -190,12 +187,12 @@ impl Delay {
             // A few answers arrive in a round trip, and a repair takes another round trip. On a path shorter than the interval of POLLs
             // the window must cover that interval.
             _ => {
-                let rtt = self.floor.seconds().max(self.poll_interval_min.as_secs_f64());
+                let rtt = self.path.floor.seconds().max(self.poll_interval_min.as_secs_f64());
                 // While a queue drains, the window is the rate out of the queue times the round trip through it. A smaller window would
                 // leave a gap behind the queue; a larger one would fill a path whose rate has fallen before the sender knows of it.
-                let through = self.samples.last_rtt().map_or(rtt, |rtt| rtt.as_secs_f64());
+                let through = self.path.samples.last_rtt().map_or(rtt, |rtt| rtt.as_secs_f64());
                 // An answer's wait on the return path is not a part of this queue, but the window must cover it.
-                let waited = self.samples.waited();
+                let waited = self.path.samples.waited();
                 let window = match self.share.filter(|_| self.held.is_none()) {
                     Some(share) => share * (1.7 * through.max(rtt) + waited),
                     None => self.rate * (2.5 * rtt + waited),
@@ -229,7 +226,11 @@ impl Delay {
 
     /// Longest time by which one packet passes another; zero if none has of late.
     pub fn reordering_window(&self) -> Span {
-        if self.samples.reorders() { Span::from_secs_f64(PASSES * self.samples.unrest()) } else { Span::ZERO }
+        if self.path.samples.reorders() {
+            Span::from_secs_f64(PASSES * self.path.samples.unrest())
+        } else {
+            Span::ZERO
+        }
     }
 
     /// Returns true while the rate is the promised one.
@@ -263,8 +264,8 @@ impl Delay {
 
     fn set_rate(&mut self, rate: f64) {
         // Two packets a round trip keep measurements coming. Where a queue is longer than the path they can be more than it carries.
-        let floor = self.floor.seconds();
-        let queue = self.queue(Time::ZERO).filter(|queue| *queue > floor).unwrap_or(0.0);
+        let floor = self.path.floor.seconds();
+        let queue = self.path.queue(Time::ZERO).filter(|queue| *queue > floor).unwrap_or(0.0);
         let least = 2.0 * self.mss / (floor + queue).max(self.poll_interval_min.as_secs_f64());
         let least = self.share.map_or(least, |share| share.clamp(least / 2.0, least));
         self.rate = rate.max(least).clamp(self.bounds.lowest, self.bounds.highest.max(self.bounds.lowest));
@@ -293,40 +294,28 @@ impl Delay {
         (0.5 * self.fair_target() + self.allowance()).max(self.jitter())
     }
 
-    /// Largest delay that jitter adds to each round trip where packets keep their order and follow each other closely, seconds. Where
-    /// they pass each other, the shortest round trips are those without jitter.
+    /// Largest jitter that keeps the order, at this flow's rate, seconds.
     fn jitter(&self) -> f64 {
-        if self.samples.reorders() { 0.0 } else { self.floor.jitter(self.mss / self.rate.max(self.mss)) }
+        self.path.jitter(self.mss / self.rate.max(self.mss))
     }
 
     /// Part of the target that jitter of round trips without a queue needs, seconds.
     fn allowance(&self) -> f64 {
-        1.5 * self.samples.unrest()
+        1.5 * self.path.samples.unrest()
     }
 
     /// Packets in a round trip without a queue, one at least.
     fn packets(&self) -> f64 {
-        (self.rate * self.floor.seconds() / self.mss).max(1.0)
+        (self.rate * self.path.floor.seconds() / self.mss).max(1.0)
     }
 
     /// Target delay without jitter, seconds: shorter for a faster flow, so that all flows converge to the same rate.
     fn fair_target(&self) -> f64 {
-        let floor = self.floor.seconds();
+        let floor = self.path.floor.seconds();
         let fair = (TARGET * floor / self.packets().sqrt()).min(floor / 2.0);
         // A queue shorter than two of this flow's packets cannot be kept: each packet is one.
         let least = (SHORTEST * floor / self.packets()).min(fair);
         (fair * self.losses.scale).max(least).max(0.001)
-    }
-
-    /// Queue's delay as measured by POLLs sent since `from`, seconds.
-    fn queue(&self, from: Time) -> Option<f64> {
-        let floor = self.floor.get()?;
-        let late = self.samples.last()?.sent_at;
-        // Round trips that are long by chance are no queue: the more they differ, the more of them are compared.
-        let compared = if self.samples.reorders() { COMPARED.1 } else { COMPARED.0 };
-        let span = Span::from_secs_f64((0.4 * self.floor.seconds()).max(compared * self.samples.unrest()));
-        let from = from.max(Time::from_nanos(late.as_nanos().saturating_sub(span.as_nanos())));
-        Some(self.samples.least_rtt(from, 64)?.saturating_sub(floor).as_secs_f64())
     }
 
     /// Time of one packet on the path, as far as it is known, seconds.
@@ -334,35 +323,24 @@ impl Delay {
         self.mss / self.rate.max(self.confirmed.rate()).max(self.mss)
     }
 
-    /// Longest delay that is no sign of a queue, seconds.
-    fn little(&self) -> f64 {
-        // One packet may wait for another. A queue that fills and drains causes jitter too, so only a part of the jitter is subtracted.
-        0.001 + self.packet() + self.floor.seconds() / 256.0 + 0.5 * self.samples.unrest()
-    }
-
     /// Returns true if no POLL sent since `from` has measured a queue. A delay that jitter explains is none, unless losses come with it.
     fn empty(&self, from: Time) -> bool {
         let by_jitter = |queue| queue < LITTLE * self.jitter() && !self.losses.grow_with_queue(queue);
-        self.longest_queue(from).is_some_and(|queue| queue < self.little() || by_jitter(queue))
+        self.path
+            .longest_queue(from)
+            .is_some_and(|queue| queue < self.path.little(self.packet()) || by_jitter(queue))
     }
 
     /// This flow's share of the path, if each POLL of the sample has measured a queue. The channel may have lost packets behind the queue:
     /// they count, up to the highest rate confirmed of late.
     fn share_of_queue(&self, sample: &PollSample) -> Option<f64> {
-        let (least, floor) = self.samples.least_rtt(sample.sent_from, 64).zip(self.floor.get())?;
-        let stands = least.saturating_sub(floor).as_secs_f64() > self.little();
+        let stands = self.path.shortest_queue(sample.sent_from)? > self.path.little(self.packet());
         stands.then(|| self.carried(sample).max(sample.arrives_and_lost().min(self.confirmed.highest())))
-    }
-
-    /// Longest queue that POLLs sent since `from` have measured, seconds.
-    fn longest_queue(&self, from: Time) -> Option<f64> {
-        let (most, floor) = self.samples.most_rtt(from, 64).zip(self.floor.get())?;
-        Some(most.saturating_sub(floor).as_secs_f64())
     }
 
     /// Returns true if a queue is the cause of what a sample lost, as losses come with it: that counts as a mark.
     fn blames_queue(&mut self, now: Time, sample: &PollSample) -> bool {
-        let queue = self.longest_queue(sample.sent_from).unwrap_or(0.0);
+        let queue = self.path.longest_queue(sample.sent_from).unwrap_or(0.0);
         self.losses.count_by_queue(sample, queue);
         !self.varies_by_chance() && self.losses.blames_queue(now, sample, queue)
     }
@@ -381,34 +359,25 @@ impl Delay {
             return true;
         }
         let Some(answer) = feedback.answer else { return false };
-        match self.samples.add(answer) {
-            Some(moved) => self.floor.shift(moved),
-            None => self.floor.restart(now, answer.rtt),
-        }
-        let rtt = self.samples.rtt(&answer);
         let telling = match self.phase {
             _ if self.varies_by_chance() => TellingLosses::None,
             RatePhase::Compete { .. } => TellingLosses::Any,
             _ => TellingLosses::Overloads,
         };
-        let risen = self.floor.add(now, answer.sent_at, rtt, &self.samples, telling);
-        if risen {
-            self.samples.restart();
-            self.floor.restart(now, answer.rtt);
-        }
+        let risen = self.path.add(now, answer, telling);
         match self.phase {
             RatePhase::Promised(_) if risen => self.pardon(now),
             // There is no rate yet that could be held, and the first packets wait for each other.
             RatePhase::Promised(_) | RatePhase::Start => {}
             // A short train has left before its answers.
-            RatePhase::Proof { train, .. } if train.is_short(self.floor.seconds()) => {}
+            RatePhase::Proof { train, .. } if train.is_short(self.path.floor.seconds()) => {}
             _ => self.hold(risen),
         }
         if std::mem::take(&mut self.silent) && self.end_silence(signals) {
             return false;
         }
         if self.has_outwaited(&answer) {
-            self.samples.forget();
+            self.path.samples.forget();
             return false;
         }
         self.look(signals);
@@ -429,8 +398,8 @@ impl Delay {
 
     /// Reduces the rate to a quarter while the cause of a longer round trip is unknown, and restores it if the path has become longer.
     fn hold(&mut self, risen: bool) {
-        let waited = self.have_waited();
-        match (self.held, self.floor.steps()) {
+        let waited = self.path.have_waited();
+        match (self.held, self.path.floor.steps()) {
             (None, true) if !waited => {
                 self.held = Some(self.rate);
                 self.set_rate(self.rate / 4.0);
@@ -441,17 +410,19 @@ impl Delay {
             }
             (Some(rate), false) => {
                 self.held = None;
-                let latest = self.samples.latest(Span::ZERO, Time::ZERO);
+                let latest = self.path.samples.latest(Span::ZERO, Time::ZERO);
                 if risen || waited || !latest.is_some_and(|sample| sample.full()) {
                     self.set_rate(rate);
                 } else {
                     // The cause was a queue: this flow's share of the path is the part of its rate that arrives. The samples at a quarter
                     // of the rate are dropped, since they do not show the share at the whole rate.
-                    let short =
-                        self.samples.latest(Span::from_secs_f64(0.4 * self.floor.seconds()), Time::ZERO);
+                    let short = self
+                        .path
+                        .samples
+                        .latest(Span::from_secs_f64(0.4 * self.path.floor.seconds()), Time::ZERO);
                     let part = short.map_or(0.5, |sample| sample.arrives() / sample.leaves().max(1.0));
                     self.set_rate(rate * part.clamp(0.25, QUEUED));
-                    self.samples.forget();
+                    self.path.samples.forget();
                 }
             }
             _ => {}
@@ -460,7 +431,7 @@ impl Delay {
 
     /// Returns true if the channel loses packets or lets them pass each other, so that a loss may be due to chance.
     fn varies_by_chance(&self) -> bool {
-        self.losses.usual() > LOSSY || self.samples.reorders()
+        self.losses.usual() > LOSSY || self.path.samples.reorders()
     }
 
     /// Rate at which packets arrive, corrected for the channel's losses.
@@ -470,40 +441,38 @@ impl Delay {
 
     /// Rate at which the queue reaches its target within a few round trips, if `rate` is this flow's share of the path.
     fn drained(&self, signals: &AnswerSignals, rate: f64) -> f64 {
-        let (Some(answer), Some(floor)) = (self.samples.last(), self.floor.get()) else { return rate };
+        let Some(answer) = self.path.samples.last() else { return rate };
+        let Some(last) = self.path.queue_of(answer) else { return rate };
         // Time that the bytes sent since that POLL need to leave the bottleneck, without the time that has passed.
         let left = (signals.bytes - answer.bytes).max(0.0) / rate.max(1.0);
         let coming = left - signals.now.since(answer.sent_at).as_secs_f64();
-        let seen = self
-            .queue(Time::ZERO)
-            .unwrap_or(0.0)
-            .min(self.samples.rtt(answer).saturating_sub(floor).as_secs_f64());
-        let target = if self.floor.due(signals.now) { 0.0 } else { self.target() };
-        let surplus = (target - (seen + coming).max(0.0)) / floor.as_secs_f64().max(1e-4);
+        let seen = self.path.queue(Time::ZERO).unwrap_or(0.0).min(last);
+        let target = if self.path.floor.due(signals.now) { 0.0 } else { self.target() };
+        let surplus = (target - (seen + coming).max(0.0)) / self.path.floor.seconds();
         pulled(rate, surplus)
     }
 
     fn steady(&mut self, signals: &AnswerSignals, since: Time) {
         let AnswerSignals { now, busy, .. } = *signals;
-        if self.floor.steps() {
+        if self.path.floor.steps() {
             return;
         }
-        let floor = self.floor.seconds();
+        let floor = self.path.floor.seconds();
         let rtt = signals.srtt.map_or(floor, |srtt| srtt.as_secs_f64().max(floor));
         if let Some(test) = self.losses.test.as_ref().and_then(|test| test.running) {
             return self.test_channel(now, test, rtt);
         }
-        let grain = Span::from_secs_f64((0.7 * floor).max(NOISE * self.samples.unrest()));
-        let Some(sample) = self.samples.latest(grain, Time::ZERO) else { return };
+        let grain = Span::from_secs_f64((0.7 * floor).max(NOISE * self.path.samples.unrest()));
+        let Some(sample) = self.path.samples.latest(grain, Time::ZERO) else { return };
         let (arrives, leaves) = (self.carried(&sample), sample.leaves());
-        let (queue, target) = (self.queue(Time::ZERO).unwrap_or(0.0), self.target());
+        let (queue, target) = (self.path.queue(Time::ZERO).unwrap_or(0.0), self.target());
         let whole = now.since(self.round).as_secs_f64() >= rtt;
         if whole && self.begins_test(now, grain) {
             return;
         }
         // Where few packets are in a round trip, losses of the rate's own are judged over several.
         let judged = if sample.sent < JUDGED && self.losses.owns(now, self.rate) {
-            self.samples.latest_of(JUDGED, grain, self.round)
+            self.path.samples.latest_of(JUDGED, grain, self.round)
         } else {
             Some(sample)
         };
@@ -517,8 +486,8 @@ impl Delay {
         let settled = sample.sent_from >= since;
         if !free {
             // The rate at which this flow's packets leave a queue is its share of the path.
-            let short = Span::from_secs_f64((0.4 * floor).max(NOISE * self.samples.unrest()));
-            let short = self.samples.latest(short, Time::ZERO);
+            let short = Span::from_secs_f64((0.4 * floor).max(NOISE * self.path.samples.unrest()));
+            let short = self.path.samples.latest(short, Time::ZERO);
             if !short.unwrap_or(sample).full() {
                 // All that was sent arrives: the path may carry more, and the queue is not of this rate's making.
                 return;
@@ -547,9 +516,9 @@ impl Delay {
     /// Rate below which one sample does not lower it: slots that are assigned on demand follow what left a round trip before, and round
     /// trips vary with them, but not by jitter alone.
     fn least_after(&self, sample: &PollSample, rtt: f64) -> f64 {
-        let even = (UNEVEN * self.floor.seconds()).max(SLOTS + self.packet());
-        let uneven = self.samples.unrest() > even && self.is_steady();
-        let Some([before, last]) = self.samples.last_answers().filter(|_| uneven && sample.lost() == 0)
+        let even = (UNEVEN * self.path.floor.seconds()).max(SLOTS + self.packet());
+        let uneven = self.path.samples.unrest() > even && self.is_steady();
+        let Some([before, last]) = self.path.samples.last_answers().filter(|_| uneven && sample.lost() == 0)
         else {
             return 0.0;
         };
@@ -558,7 +527,7 @@ impl Delay {
 
     /// Returns true if a sample may be judged. One that lacked data reaches far back, and no packet is to count twice.
     fn is_fresh(&self, sample: &PollSample) -> bool {
-        sample.full() || sample.sent_from + self.floor.get().unwrap_or_default() >= self.round
+        sample.full() || sample.sent_from + self.path.floor.get().unwrap_or_default() >= self.round
     }
 
     /// Returns true if chance explains what a sample lost that has too few packets for its losses to be learnt.
@@ -569,7 +538,7 @@ impl Delay {
     /// Judges losses and the queue once in a round trip. Returns true if the phase has changed.
     fn judge(&mut self, signals: &AnswerSignals, sample: &PollSample, queue: f64, target: f64) -> bool {
         let now = signals.now;
-        let floor = self.floor.seconds();
+        let floor = self.path.floor.seconds();
         let longer = self.add_round(sample, queue);
         let free = self.is_free(now, sample.sent_from);
         if self.losses.judge(now, sample, free) {
@@ -599,17 +568,17 @@ impl Delay {
     /// Notes a round trip with what seemed a queue. Returns the highest rate of the last ones if that is a part of the path.
     fn add_round(&mut self, sample: &PollSample, queue: f64) -> Option<f64> {
         let lost = self.losses.exceed_shorter(sample, queue);
-        self.floor.add_round((queue, sample.leaves()), lost, self.confirmed.highest(), self.packet())
+        self.path.floor.add_round((queue, sample.leaves()), lost, self.confirmed.highest(), self.packet())
     }
 
     /// Takes what seemed a queue for a part of the path, over which half of `rate` is sent, and then all of it.
     fn lengthen(&mut self, signals: &AnswerSignals, sample: &PollSample, rate: f64) {
-        let Some(rtt) = self.samples.least_rtt(sample.sent_from, 64) else { return };
+        if !self.path.lengthen(signals.now, sample.sent_from) {
+            return;
+        }
         // The rates of samples that lacked data are those of the application.
         let rate = if sample.full() { rate } else { rate.max(self.rate) };
         self.rival.gone();
-        self.samples.restart();
-        self.floor.restart(signals.now, rtt);
         // A share of a queue that was none is no bound of what may be in flight.
         self.share = None;
         self.begin_climb(signals, rate / 2.0, Some(rate), 0);
@@ -639,7 +608,7 @@ impl Delay {
     }
 
     fn rivals(&mut self, now: Time, rate: f64, deep: bool) {
-        let rtt = self.samples.last().map_or(0.1, |answer| answer.rtt.as_secs_f64());
+        let rtt = self.path.samples.last().map_or(0.1, |answer| answer.rtt.as_secs_f64());
         let cubic = CubicWindow::cut_to(now, rate * rtt / self.mss);
         self.rival = Rival::default();
         self.losses.abandon_test();
@@ -650,10 +619,10 @@ impl Delay {
     fn compete(&mut self, signals: &AnswerSignals) {
         let AnswerSignals { now, .. } = *signals;
         let RatePhase::Compete { mut cubic, mut look, mut deep } = self.phase else { return };
-        let floor = self.floor.seconds();
+        let floor = self.path.floor.seconds();
         let rtt = signals.srtt.map_or(floor, |srtt| srtt.as_secs_f64().max(floor));
-        let queue = self.queue(Time::ZERO).unwrap_or(0.0);
-        let sample = self.samples.latest(Span::from_secs_f64(rtt), Time::ZERO);
+        let queue = self.path.queue(Time::ZERO).unwrap_or(0.0);
+        let sample = self.path.samples.latest(Span::from_secs_f64(rtt), Time::ZERO);
         cubic.grow(now, rtt);
         let chance = self.varies_by_chance();
         if now.since(self.round).as_secs_f64() >= rtt

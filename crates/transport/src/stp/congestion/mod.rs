@@ -15,6 +15,7 @@ mod jitter;
 mod lookout;
 mod losses;
 mod marks;
+mod measured_path;
 mod own_losses;
 mod samples;
 mod start;

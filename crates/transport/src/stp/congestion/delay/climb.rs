@@ -35,7 +35,7 @@ impl Delay {
     /// Raises the rate by this step.
     pub(super) fn step_up(&mut self, signals: &AnswerSignals, step: usize) {
         // So far below what trains have shown, twice the rate hardly lengthens a queue.
-        let far = FAR * self.rate < self.lookout.shown(signals.now, self.floor.seconds());
+        let far = FAR * self.rate < self.lookout.shown(signals.now, self.path.floor.seconds());
         let step = if far { STEPS.len() - 1 } else { step };
         let factor = self.factor(step);
         self.begin_climb(signals, factor * self.rate, None, step);
@@ -46,21 +46,11 @@ impl Delay {
     /// trip: more than that overflows short queues. Where packets pass each other, so little could not be seen to arrive.
     fn factor(&self, step: usize) -> f64 {
         let most = STEPS[0] - 1.0;
-        if step >= GENTLE.0 || self.samples.reorders() {
+        if step >= GENTLE.0 || self.path.samples.reorders() {
             return STEPS[step];
         }
         let part = self.packets().sqrt().recip().clamp(GENTLE.1, most) / most;
         1.0 + part * (STEPS[step] - 1.0)
-    }
-
-    /// Queue's delay at the end of an increase, seconds: the smaller measurement of the last two POLLs, or of more if jitter is large.
-    pub(super) fn rising(&self, since: Time) -> f64 {
-        let late = self.samples.last().map_or(Time::ZERO, |last| last.sent_at);
-        let span = Span::from_secs_f64(4.0 * self.samples.unrest());
-        let from = since.max(Time::from_nanos(late.as_nanos().saturating_sub(span.as_nanos())));
-        let least = self.samples.least_rtt(since, 2).min(self.samples.least_rtt(from, 64));
-        let seen = least.zip(self.floor.get());
-        seen.map_or(0.0, |(rtt, floor)| rtt.saturating_sub(floor).as_secs_f64())
     }
 
     /// The safe retreat of RFC 9959 §4.5: a trial of a rate ends once reports of loss exceed the bound, even if POLLs were lost as well.
@@ -80,7 +70,7 @@ impl Delay {
         let part = (lost / sent).min(0.9);
         // If the path reorders packets, reports include packets that are only late.
         let too_much = sent >= self.tried()
-            && !self.samples.reorders()
+            && !self.path.samples.reorders()
             && self.losses.beyond(lost, sent)
             && part > 1.0 - CARRIED + self.losses.usual();
         if too_much {
@@ -97,21 +87,21 @@ impl Delay {
 
     /// Packets of the rate on trial that are enough to judge its losses. It may be lower by now, to look at a longer round trip.
     fn tried(&self) -> f64 {
-        (self.trial.rate.max(self.rate) * self.floor.seconds() / self.mss).min(TRIED)
+        (self.trial.rate.max(self.rate) * self.path.floor.seconds() / self.mss).min(TRIED)
     }
 
     pub(super) fn climb(&mut self, signals: &AnswerSignals, aim: Option<f64>, since: Time, step: usize) {
         let AnswerSignals { now, busy, .. } = *signals;
-        if self.floor.steps() {
+        if self.path.floor.steps() {
             return;
         }
-        let floor = self.floor.seconds();
-        let grain = (floor / 3.0).max(NOISE * self.samples.unrest());
-        let Some(sample) = self.samples.latest(Span::from_secs_f64(grain), since) else {
+        let floor = self.path.floor.seconds();
+        let grain = (floor / 3.0).max(NOISE * self.path.samples.unrest());
+        let Some(sample) = self.path.samples.latest(Span::from_secs_f64(grain), since) else {
             // The increase also ends if a queue persists before packets sent at this rate are acknowledged.
             let limit = (floor / 4.0).max(self.queue_target.as_secs_f64()).max(2.0 * self.target());
-            if self.queue(self.known).is_some_and(|queue| queue > limit) {
-                match self.samples.latest(Span::from_secs_f64(grain), Time::ZERO) {
+            if self.path.queue(self.known).is_some_and(|queue| queue > limit) {
+                match self.path.samples.latest(Span::from_secs_f64(grain), Time::ZERO) {
                     Some(sample) if !sample.full() => self.untried(now),
                     arrives => {
                         let rate = arrives.map_or(self.rate / 2.0, |sample| sample.arrives().min(self.rate));
@@ -122,9 +112,11 @@ impl Delay {
             return;
         };
         let packets = if sample.lost() > 0 { ENOUGH.max(self.tried() as u64) } else { ENOUGH };
-        let Some(sample) = self.samples.latest_of(packets, Span::from_secs_f64(grain), since) else { return };
+        let Some(sample) = self.path.samples.latest_of(packets, Span::from_secs_f64(grain), since) else {
+            return;
+        };
         let (arrives, leaves) = (self.carried(&sample), sample.leaves());
-        let queue = self.rising(since);
+        let queue = self.path.rising_queue(since);
         let limit = self.climbs_below();
         let fresh = self.is_fresh(&sample);
         if fresh && !sample.full() {
@@ -154,7 +146,7 @@ impl Delay {
         // At least half of the rate added by this step must arrive, unless there is no queue that could hold it: the shorter of two
         // queues does not show what has come since.
         let most = aim.map_or(self.trial.factor, |_| 2.0);
-        let none = self.longest_queue(sample.sent_from).is_some_and(|longest| longest < 0.25 * limit);
+        let none = self.path.longest_queue(sample.sent_from).is_some_and(|longest| longest < 0.25 * limit);
         let added = arrives >= self.rate * (1.0 + most) / (2.0 * most) || none;
         let carried = (added && arrives >= CARRIED * leaves) || (none && self.loses_by_chance(&sample));
         if queue > limit || (!carried && leaves > CARRIED * self.rate) {
@@ -200,7 +192,7 @@ impl Delay {
 
     /// Returns true if a longer round trip is a queue, and no jitter.
     pub(super) fn is_steady(&self) -> bool {
-        self.jitter() == 0.0 && !self.samples.reorders()
+        self.jitter() == 0.0 && !self.path.samples.reorders()
     }
 
     /// Ends an increase for which there were too few data: the rate is the last that was confirmed. If none was, the increase goes on.

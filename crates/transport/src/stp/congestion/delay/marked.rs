@@ -33,8 +33,9 @@ impl Delay {
     pub(super) fn marked(&mut self, signals: &AnswerSignals) -> bool {
         let now = signals.now;
         self.losses.wants_shorter();
-        let grain = Span::from_secs_f64(0.4 * self.floor.seconds());
-        let sample = self.samples.latest(grain, Time::ZERO).or(self.samples.latest(Span::ZERO, Time::ZERO));
+        let grain = Span::from_secs_f64(0.4 * self.path.floor.seconds());
+        let sample =
+            self.path.samples.latest(grain, Time::ZERO).or(self.path.samples.latest(Span::ZERO, Time::ZERO));
         // A sample that lacked data does not show how much the path carries.
         let full = sample.filter(PollSample::full);
         let arrives = full.map_or(self.rate, |sample| self.carried(&sample)).min(self.rate);

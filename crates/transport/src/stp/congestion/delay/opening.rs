@@ -49,7 +49,7 @@ impl Delay {
     }
 
     pub(super) fn start(&mut self, signals: &AnswerSignals) {
-        let Some(answer) = self.samples.last().copied() else { return };
+        let Some(answer) = self.path.samples.last().copied() else { return };
         if signals.feedback.lost > 0 {
             // RFC 9959 §4: a saved rate is used only if the first data arrive without loss.
             self.opening.saved = None;
@@ -66,7 +66,7 @@ impl Delay {
             begins: Time::ZERO,
             leaves_in: 0.0,
         };
-        if let Some(sample) = self.samples.all_of(train.first + 1, train.end) {
+        if let Some(sample) = self.path.samples.all_of(train.first + 1, train.end) {
             if !sample.full() {
                 // These packets came one by one, so those after the last pause are the train, or the next ones are to be.
                 let resumed = self.opening.resumed.take().filter(|begun| *begun > train.first);
@@ -75,7 +75,7 @@ impl Delay {
             }
             train.leaves_in = sample.left_in;
         }
-        let begun = self.samples.begun(train.first + 1);
+        let begun = self.path.samples.begun(train.first + 1);
         let over_silence = begun.is_some_and(|begun| begun < self.known);
         let most_lost = |sample: &PollSample| {
             let most = sample.sent.max(self.opening.first_packets - 1);
@@ -83,14 +83,14 @@ impl Delay {
             2 * sample.lost().min(answer.sent.saturating_sub(answer.arrived)) > most
         };
         if let Some(begun) = begun
-            && let Some(sample) = self.samples.since(begun).filter(most_lost)
+            && let Some(sample) = self.path.samples.since(begun).filter(most_lost)
         {
             // The path carries no such trains: the next one tests what arrived of this one, once a later POLL tells that the rest is not
             // only late. For few data, and for few packets in a round trip, that would be too much: the rate doubles.
-            if answer.sent_at >= begun + Span::from_secs_f64(LATER * self.floor.seconds()) {
+            if answer.sent_at >= begun + Span::from_secs_f64(LATER * self.path.floor.seconds()) {
                 let arrives = sample.arrives();
                 let packets = 2 * self.opening.first_packets;
-                let long = packets as f64 * self.mss > LONGEST * arrives * self.floor.seconds();
+                let long = packets as f64 * self.mss > LONGEST * arrives * self.path.floor.seconds();
                 match signals.waiting > MUCH {
                     true if over_silence && !self.opening.renewed => self.opening.renew(signals.next),
                     true if !long => self.train(signals, packets, arrives, false),
@@ -99,19 +99,21 @@ impl Delay {
             }
             return;
         }
-        let result = match train.read(&self.samples) {
+        let result = match train.read(&self.path.samples) {
             // Packets that were spread over a part of a round trip say nothing of a faster path.
             TrainResult::More(rate) if train.leaves_in > SPREAD && !self.is_maximum(rate) => {
                 TrainResult::Unsure(None)
             }
             // An outage makes the parts differ, and the whole train slower.
-            TrainResult::Unsure(_) if over_silence || train.paused(&self.samples, self.floor.seconds()) => {
-                TrainResult::Unsure(train.fastest(&self.samples))
+            TrainResult::Unsure(_)
+                if over_silence || train.paused(&self.path.samples, self.path.floor.seconds()) =>
+            {
+                TrainResult::Unsure(train.fastest(&self.path.samples))
             }
             result => result,
         };
         // If one part was measured, as a POLL was lost, none disagrees.
-        let single = self.samples.parts(train.first + 1, train.end, Time::MAX).count() == 1;
+        let single = self.path.samples.parts(train.first + 1, train.end, Time::MAX).count() == 1;
         let rtt = answer.rtt;
         let alike = self.opening.saved.filter(|saved| {
             rtt.as_nanos() >= saved.rtt.as_nanos() / 2 && rtt.as_nanos() <= saved.rtt.as_nanos() * 10
@@ -148,14 +150,14 @@ impl Delay {
 
     /// Sends the next train, faster than the estimated rate of the path.
     pub(super) fn train(&mut self, signals: &AnswerSignals, packets: u64, rate: f64, sure: bool) {
-        let floor = self.floor.seconds();
+        let floor = self.path.floor.seconds();
         let (packets, pace) = self.opening.next(packets, rate, floor, sure);
         self.train_of(signals, packets, rate, pace);
     }
 
     /// Sends a train of so many packets at this pace, to test `rate`.
     fn train_of(&mut self, signals: &AnswerSignals, packets: u64, rate: f64, pace: f64) {
-        let floor = self.floor.seconds();
+        let floor = self.path.floor.seconds();
         // The maximum rate may be less than the pace: then the train need not outlast a round trip by far.
         self.set_rate(pace);
         let fills = (BOUNDED * self.rate * floor / self.mss) as u64;
@@ -164,7 +166,8 @@ impl Delay {
         let leaves_in = packets as f64 * self.mss / self.rate;
         let (first, begins) = (signals.next, signals.now);
         let train = StartTrain { first, end: first + packets, begins, leaves_in };
-        let until = signals.now + Span::from_secs_f64(1.2 * floor + self.samples.waited() + 3.0 * leaves_in);
+        let until =
+            signals.now + Span::from_secs_f64(1.2 * floor + self.path.samples.waited() + 3.0 * leaves_in);
         self.trial = RateTrial { first, rate: self.rate, ..RateTrial::default() };
         self.phase = RatePhase::Proof {
             train,
@@ -176,18 +179,19 @@ impl Delay {
     }
 
     pub(super) fn prove(&mut self, signals: &AnswerSignals, train: StartTrain, rate: f64, until: Time) {
-        let Some(answer) = self.samples.last().copied() else { return };
+        let Some(answer) = self.path.samples.last().copied() else { return };
         // A queue of others delays the answers to a short train.
-        let short = train.is_short(self.floor.seconds());
-        let waited = if short { answer.sent_at + self.floor.get().unwrap_or_default() } else { signals.now };
+        let short = train.is_short(self.path.floor.seconds());
+        let waited =
+            if short { answer.sent_at + self.path.floor.get().unwrap_or_default() } else { signals.now };
         let all =
             answer.next >= train.end || (answer.next == signals.next && !signals.busy) || waited >= until;
-        let result = match train.read(&self.samples) {
+        let result = match train.read(&self.path.samples) {
             TrainResult::Rate(rate) if self.opening.marked => TrainResult::Rate(rate / 2.0),
             result => result,
         };
         let packets = train.packets();
-        let floor = self.floor.seconds();
+        let floor = self.path.floor.seconds();
         let sent = train.end.min(signals.next) - train.first;
         // A burst of losses may have been the end of one train, but not of two.
         let nothing = self.opening.trains > 1 && result == TrainResult::Unsure(None);
@@ -197,15 +201,15 @@ impl Delay {
         }
         if all
             && (signals.next < train.end
-                || self.samples.all_of(train.first + 1, train.end).is_some_and(|sample| !sample.full()))
+                || self.path.samples.all_of(train.first + 1, train.end).is_some_and(|sample| !sample.full()))
         {
             if signals.repeats >= self.opening.first_packets {
                 // The data have ended, and much of them was lost: more at this pace would be lost as well.
                 let rate = self.opening.first_packets as f64 * self.mss / floor;
                 return self.begin_climb(signals, rate, None, STEPS.len() - 1);
             }
-            let begun = self.samples.begun(train.first + 1).filter(|_| signals.held_back);
-            let sample = begun.and_then(|begun| self.samples.since(begun)).filter(PollSample::full);
+            let begun = self.path.samples.begun(train.first + 1).filter(|_| signals.held_back);
+            let sample = begun.and_then(|begun| self.path.samples.since(begun)).filter(PollSample::full);
             if let Some(sample) = sample {
                 // The host, which serves others, has let fewer leave: at that rate the path has been tested.
                 return self.begin_climb(signals, self.carried(&sample), None, STEPS.len() - 1);
@@ -224,8 +228,9 @@ impl Delay {
             if answer.sent_at < late {
                 return;
             }
-            let begun = self.samples.begun(train.first + 1);
-            let lost = begun.and_then(|begun| self.samples.since(begun)).map(|sample| sample.lost() as f64);
+            let begun = self.path.samples.begun(train.first + 1);
+            let lost =
+                begun.and_then(|begun| self.path.samples.since(begun)).map(|sample| sample.lost() as f64);
             crowded = lost.is_none_or(|lost| lost > CROWDED * packets as f64);
         }
         // A short train that came out slower than what it tests is judged by a later POLL: others may have begun.
@@ -281,13 +286,11 @@ impl Delay {
     /// The train's share of all that left the bottleneck from the beginning of the queue that it met to the last POLL, if its first or
     /// the last POLL met a queue; and whether the last one did.
     fn share_among(&self, train: &StartTrain) -> Option<(f64, bool)> {
-        let floor = self.floor.get()?;
-        let queue = |answer| self.samples.rtt(answer).saturating_sub(floor).as_secs_f64();
-        let (first, last) = (self.samples.first_of(train.first + 1)?, self.samples.last()?);
-        let little = (floor.as_secs_f64() / 32.0).max(0.004) + 4.0 * self.samples.unrest();
-        let sample = self.samples.since(first.sent_at).filter(PollSample::full)?;
-        let met = queue(first);
-        let queued = queue(last) > little;
+        let (first, last) = (self.path.samples.first_of(train.first + 1)?, self.path.samples.last()?);
+        let little = (self.path.floor.seconds() / 32.0).max(0.004) + 4.0 * self.path.samples.unrest();
+        let sample = self.path.samples.since(first.sent_at).filter(PollSample::full)?;
+        let met = self.path.queue_of(first)?;
+        let queued = self.path.queue_of(last)? > little;
         (queued || met > little).then(|| {
             let busy = sample.arrived_in + met;
             (sample.arrives() * sample.arrived_in / busy, queued)
@@ -303,7 +306,7 @@ impl Delay {
         self.opening.marked = false;
         let bytes = packets as f64 * self.mss;
         self.cap = 100.0 * bytes;
-        let floor = self.floor.seconds();
+        let floor = self.path.floor.seconds();
         if let RatePhase::Proof { train, .. } = self.phase
             && train.is_short(floor)
         {
@@ -317,7 +320,7 @@ impl Delay {
 
     /// The interval of POLLs that look for others who begin, if it is time to.
     pub fn look_interval(&self, now: Time, since: Time) -> Option<Span> {
-        self.lookout.interval(now, since, self.samples.waited())
+        self.lookout.interval(now, since, self.path.samples.waited())
     }
 
     /// True while others who begin may be seen.
@@ -327,7 +330,7 @@ impl Delay {
         }
         match self.phase {
             RatePhase::Start => true,
-            RatePhase::Proof { train, .. } => train.is_short(self.floor.seconds()),
+            RatePhase::Proof { train, .. } => train.is_short(self.path.floor.seconds()),
             RatePhase::Climb { .. } => self.lookout.has_begun(),
             _ => false,
         }
@@ -338,11 +341,11 @@ impl Delay {
         if !self.lookout.goes_on() {
             return;
         }
-        let Some([before, answer]) = self.samples.last_answers() else { return };
-        let floor = self.floor.seconds();
-        self.lookout.add(before, answer, self.samples.rtt(answer), floor);
+        let Some([before, answer]) = self.path.samples.last_answers() else { return };
+        let floor = self.path.floor.seconds();
+        self.lookout.add(before, answer, self.path.samples.rtt(answer), floor);
         // A POLL that others have passed was late without a queue.
-        if !self.looks() || self.samples.reorders() {
+        if !self.looks() || self.path.samples.reorders() {
             return self.lookout.end();
         }
         if let RatePhase::Climb { .. } = self.phase

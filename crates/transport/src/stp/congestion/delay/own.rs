@@ -16,14 +16,14 @@ impl Delay {
     /// Counts what was lost without a queue since the last count; if much was lost again and again, a test begins.
     pub(super) fn begins_test(&mut self, now: Time, grain: Span) -> bool {
         let counted = self.losses.test.as_ref().map_or(Time::ZERO, |test| test.counted);
-        let sample = self.samples.latest_of(JUDGED, grain, counted);
-        let Some((sample, last)) = sample.zip(self.samples.last()) else { return false };
+        let sample = self.path.samples.latest_of(JUDGED, grain, counted);
+        let Some((sample, last)) = sample.zip(self.path.samples.last()) else { return false };
         if self.losses.test.is_none() && sample.lost() == 0 {
             return false;
         }
         // Packets that are only late would count as lost. Losses beside a queue are judged with it, if a round trip has enough packets.
         let judged = sample.left_in < 2.0 * grain.as_secs_f64() && !self.empty(sample.sent_from);
-        let ignored = !sample.full() || self.samples.reorders() || judged;
+        let ignored = !sample.full() || self.path.samples.reorders() || judged;
         let channel = self.losses.test.get_or_insert_default();
         channel.counted = last.sent_at;
         if ignored {
@@ -40,7 +40,7 @@ impl Delay {
     /// Sends less until it is known if as much is lost.
     pub(super) fn test_channel(&mut self, now: Time, test: RunningTest, rtt: f64) {
         let span = |times: f64| Span::from_secs_f64(times * rtt);
-        let sample = self.samples.latest_of(test.packets(), span(LASTS.0), test.since + span(1.0));
+        let sample = self.path.samples.latest_of(test.packets(), span(LASTS.0), test.since + span(1.0));
         let sample = match sample {
             Some(sample) if sample.full() => sample,
             None if now.since(test.since) < span(LASTS.1) => return,

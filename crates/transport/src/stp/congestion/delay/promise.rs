@@ -46,21 +46,21 @@ impl Delay {
 
     /// Judges whether the path keeps the promise.
     pub(super) fn promised(&mut self, signals: &AnswerSignals, mut doubt: Doubt) {
-        let Some(last) = self.samples.last().copied() else { return };
-        let unrest = self.samples.unrest();
+        let Some(last) = self.path.samples.last().copied() else { return };
+        let unrest = self.path.samples.unrest();
         let grain =
-            (self.floor.seconds() / PART).max(NOISE * unrest).max(self.poll_interval_min.as_secs_f64());
-        let whole = self.samples.since(doubt.from);
+            (self.path.floor.seconds() / PART).max(NOISE * unrest).max(self.poll_interval_min.as_secs_f64());
+        let whole = self.path.samples.since(doubt.from);
         let Some(sample) = whole.filter(|whole| whole.left_in >= grain && whole.sent >= ENOUGH) else {
             return;
         };
         doubt.from = last.sent_at;
         let limit = self.climbs_below();
         let stretched = sample.arrived_in > STRETCHED * sample.left_in + 2.0 * unrest;
-        let queued = self.least_queue(sample.sent_from) > limit;
+        let queued = self.path.shortest_queue(sample.sent_from).is_some_and(|queue| queue > limit);
         // Without a queue, losses are the channel's.
         let crowded = self.losses.judge(signals.now, &sample, !queued);
-        let grows = stretched && self.rising(sample.sent_from) > limit;
+        let grows = stretched && self.path.rising_queue(sample.sent_from) > limit;
         doubt.count = if grows || crowded { doubt.count + 1 } else { 0 };
         if doubt.count >= DOUBTS {
             return self.give_up(signals, &sample);
@@ -71,17 +71,11 @@ impl Delay {
         self.phase = RatePhase::Promised(doubt);
     }
 
-    /// Smallest delay of the queue that POLLs sent since `from` have seen, seconds.
-    fn least_queue(&self, from: Time) -> f64 {
-        let seen = self.samples.least_rtt(from, usize::MAX).zip(self.floor.get());
-        seen.map_or(0.0, |(rtt, floor)| rtt.saturating_sub(floor).as_secs_f64())
-    }
-
     /// Follows the delay from now on: what arrives is the path's rate.
     pub(super) fn give_up(&mut self, signals: &AnswerSignals, sample: &PollSample) {
         let arrives = self.carried(sample).min(self.rate);
         self.confirmed.replace(arrives);
-        self.floor.is_queued(signals.now);
+        self.path.floor.is_queued(signals.now);
         self.cruise(signals.now, self.drained(signals, arrives));
         self.share = Some(arrives);
     }

@@ -12,8 +12,6 @@ use super::{Delay, RatePhase, RateTrial};
 /// Round trips without a queue between two answered POLLs, and in the round trip of the second, within which a silence between them may be
 /// due to chance.
 const SHORT: (f64, f64) = (3.0, 1.5);
-/// Part of the time in which packets left, in which they come at the end of an outage.
-const WAITED: f64 = 0.1;
 
 impl Delay {
     /// Handles POLLs without an answer: the estimates are kept until answers arrive again.
@@ -22,16 +20,11 @@ impl Delay {
         self.silent = true;
     }
 
-    /// Returns true if packets came much faster than they left: they have waited for the end of an outage, and not in a queue.
-    pub(super) fn have_waited(&self) -> bool {
-        self.samples.last_two().is_some_and(|two| two.arrived_in < WAITED * two.left_in)
-    }
-
     /// Returns true if a POLL left in a silence and waited for its end with the packets before it, of which a full queue may have dropped
     /// any number: it says nothing of the path. Where a queue has grown by as much, packets come at the path's rate.
     pub(super) fn has_outwaited(&self, answer: &PollAnswer) -> bool {
         let steady = matches!(self.phase, RatePhase::Cruise { .. } | RatePhase::Compete { .. });
-        steady && answer.sent_at < self.known && self.have_waited()
+        steady && answer.sent_at < self.known && self.path.have_waited()
     }
 
     /// Returns true if a silence may have been the loss of a POLL and of the one after it: where few packets are in a round trip, that is
@@ -41,10 +34,11 @@ impl Delay {
             self.phase,
             RatePhase::Climb { .. } | RatePhase::Cruise { .. } | RatePhase::Compete { .. }
         );
-        let floor = self.floor.seconds();
-        let short = self.samples.last_two().is_some_and(|two| two.left_in < SHORT.0 * floor);
+        let floor = self.path.floor.seconds();
+        let short = self.path.samples.last_two().is_some_and(|two| two.left_in < SHORT.0 * floor);
         // A POLL that has waited tells of an outage.
-        let rtt = self.samples.last().map_or(f64::INFINITY, |last| self.samples.rtt(last).as_secs_f64());
+        let rtt =
+            self.path.samples.last().map_or(f64::INFINITY, |last| self.path.samples.rtt(last).as_secs_f64());
         sends && short && rtt < SHORT.1 * floor && self.packets() < ENOUGH as f64
     }
 
@@ -83,7 +77,7 @@ impl Delay {
                 return true;
             }
             RatePhase::Proof { rate, .. } if rate.is_infinite() => {
-                let rate = self.opening.first_packets as f64 * self.mss / self.floor.seconds();
+                let rate = self.opening.first_packets as f64 * self.mss / self.path.floor.seconds();
                 self.begin_climb(signals, rate, None, STEPS.len() - 1);
                 return true;
             }
@@ -93,13 +87,13 @@ impl Delay {
                 rate
             }
             // Only POLLs were lost: most data between them have arrived.
-            _ if self.samples.last_two().is_some_and(|two| 2 * two.arrived > two.sent) => return false,
+            _ if self.path.samples.last_two().is_some_and(|two| 2 * two.arrived > two.sent) => return false,
             RatePhase::Climb { aim: Some(aim), .. } => aim.max(self.confirmed.rate()),
             // A rate that lacked data is hardly proven.
             RatePhase::Cruise { .. } => self.confirmed.rate().max(before),
             _ => self.confirmed.rate().max(before / 2.0),
         };
-        self.samples.forget();
+        self.path.samples.forget();
         // Earlier POLLs have waited for the end of the silence, and not in a queue.
         self.known = signals.now;
         self.begin_climb(signals, rate / 2.0, Some(rate), 0);
