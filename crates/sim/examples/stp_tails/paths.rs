@@ -30,7 +30,7 @@ fn queue(name: &str, mbps: f64, rtt_ms: f64) -> String {
     }
 }
 
-/// MissedRows in which STP is slow, those in which it sends more than a TCP, and all.
+/// Rows in which STP is slow, those in which it sends more than a TCP, and all.
 #[derive(Default)]
 struct MissedRows {
     slow: u32,
