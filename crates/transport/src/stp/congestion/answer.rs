@@ -23,3 +23,22 @@ pub(in super::super) struct PollAnswer {
     /// SDs that had arrived with a mark of a queue (CE).
     pub marked: u64,
 }
+
+#[cfg(test)]
+impl PollAnswer {
+    /// An answer without losses: before its POLL `sent` packets of 1000 bytes had left, and all of them had arrived when it did.
+    pub(in super::super) fn of(sent_at: Time, rtt: Span, sent: u64) -> Self {
+        Self {
+            sent_at,
+            rtt,
+            sent,
+            arrived: sent,
+            clock_us: (sent_at + rtt).as_nanos() / 1000,
+            late: 0,
+            next: sent,
+            unused: Span::ZERO,
+            bytes: 1000.0 * sent as f64,
+            marked: 0,
+        }
+    }
+}

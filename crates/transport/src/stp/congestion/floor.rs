@@ -227,20 +227,9 @@ mod tests {
         for &(rtt, often) in rtts {
             for _ in 0..often {
                 let (sent_at, rtt) = (Time::from_nanos(at * 1_000_000), Span::from_millis(rtt));
-                let clock_us = at * 1000 + rtt.as_nanos() / 1000;
                 let sent = at * 10;
-                samples.add(PollAnswer {
-                    sent_at,
-                    rtt,
-                    sent,
-                    arrived: (part * sent as f64) as u64,
-                    clock_us,
-                    late: 0,
-                    unused: Span::ZERO,
-                    next: sent,
-                    bytes: 1000.0 * sent as f64,
-                    marked: 0,
-                });
+                let arrived = (part * sent as f64) as u64;
+                samples.add(PollAnswer { arrived, ..PollAnswer::of(sent_at, rtt, sent) });
                 count += 1;
                 if floor.add(sent_at + rtt, sent_at, rtt, &samples, telling) {
                     risen = Some(count);

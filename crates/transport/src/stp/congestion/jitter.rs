@@ -78,18 +78,7 @@ mod tests {
         let (mut jitter, mut samples) = (FloorJitter::default(), PollSamples::default());
         for (n, rtt) in (1..).zip(rtts) {
             let (sent_at, rtt) = (Time::from_nanos(n * every * 1_000_000), Span::from_secs_f64(rtt / 1e3));
-            samples.add(PollAnswer {
-                sent_at,
-                rtt,
-                sent: 10 * n,
-                arrived: 10 * n,
-                clock_us: (sent_at + rtt).as_nanos() / 1000,
-                late: 0,
-                unused: Span::ZERO,
-                next: 10 * n,
-                bytes: 10_000.0 * n as f64,
-                marked: 0,
-            });
+            samples.add(PollAnswer::of(sent_at, rtt, 10 * n));
             jitter.add(&samples, Span::from_millis(40));
         }
         jitter.seconds(0.0) * 1e3

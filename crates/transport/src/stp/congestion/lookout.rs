@@ -202,19 +202,7 @@ mod tests {
     const FLOOR: f64 = 0.6;
 
     fn answer(sent_ms: u64, rtt_us: u64, sent: u64) -> PollAnswer {
-        let sent_at = Time::ZERO + Span::from_millis(sent_ms);
-        PollAnswer {
-            sent_at,
-            rtt: Span::from_micros(rtt_us),
-            sent,
-            arrived: sent,
-            clock_us: 1000 * sent_ms + rtt_us,
-            late: 0,
-            next: sent,
-            unused: Span::ZERO,
-            bytes: 1228.0 * sent as f64,
-            marked: 0,
-        }
+        PollAnswer::of(Time::ZERO + Span::from_millis(sent_ms), Span::from_micros(rtt_us), sent)
     }
 
     /// The share of a train of 120 packets that leaves at 600 ms and keeps 250 Mbit/s busy for 4.7 ms, if POLLs 10 ms apart meet queues of

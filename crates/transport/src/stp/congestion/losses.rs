@@ -210,16 +210,8 @@ mod tests {
     fn sample(sent: u64, lost: u64) -> PollSample {
         let mut samples = PollSamples::default();
         let answer = |at: u64, sent, arrived| PollAnswer {
-            sent_at: Time::from_nanos(at),
-            rtt: Span::from_millis(100),
-            sent,
             arrived,
-            clock_us: at / 1000,
-            late: 0,
-            unused: Span::ZERO,
-            next: sent,
-            bytes: 1000.0 * sent as f64,
-            marked: 0,
+            ..PollAnswer::of(Time::from_nanos(at), Span::from_millis(100), sent)
         };
         samples.add(answer(0, 0, 0));
         samples.add(answer(1_000_000_000, sent, sent - lost));

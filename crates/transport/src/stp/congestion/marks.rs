@@ -86,18 +86,8 @@ mod tests {
     use skyhop_units::Span;
 
     fn answer(sent_ms: u64, arrived: u64, marked: u64) -> PollAnswer {
-        PollAnswer {
-            sent_at: Time::from_nanos(sent_ms * 1_000_000),
-            rtt: Span::from_millis(100),
-            sent: arrived,
-            arrived,
-            clock_us: sent_ms * 1000,
-            late: 0,
-            next: arrived,
-            unused: Span::ZERO,
-            bytes: 1000.0 * arrived as f64,
-            marked,
-        }
+        let sent_at = Time::from_nanos(sent_ms * 1_000_000);
+        PollAnswer { marked, ..PollAnswer::of(sent_at, Span::from_millis(100), arrived) }
     }
 
     fn judge(marks: &mut MarkJudge, answer: &PollAnswer, free: bool) -> bool {

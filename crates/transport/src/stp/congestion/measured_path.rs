@@ -9,8 +9,8 @@ use super::floor::{Floor, TellingLosses};
 use super::samples::PollSamples;
 use skyhop_units::{Span, Time};
 
-/// Part of the round trip without a queue for which round trips are compared.
-const LATELY: f64 = 0.4;
+/// Part of the round trip without a queue for which round trips, and what arrives, show the path as it is now.
+pub(super) const LATELY: f64 = 0.4;
 /// Time for which they are compared, as a multiple of the jitter, and the same where packets pass each other.
 const COMPARED: (f64, f64) = (4.0, 16.0);
 /// Part of the time in which packets left, in which they come at the end of an outage.
@@ -111,22 +111,7 @@ mod tests {
         let mut path = MeasuredPath::default();
         for (n, &rtt) in (0u64..).zip(rtts_ms) {
             let (sent_at, rtt) = (Time::from_nanos(n * 20_000_000), Span::from_millis(rtt));
-            path.add(
-                sent_at + rtt,
-                PollAnswer {
-                    sent_at,
-                    rtt,
-                    sent: 10 * n,
-                    arrived: 10 * n,
-                    clock_us: (sent_at + rtt).as_nanos() / 1000,
-                    late: 0,
-                    unused: Span::ZERO,
-                    next: 10 * n,
-                    bytes: 10_000.0 * n as f64,
-                    marked: 0,
-                },
-                TellingLosses::Overloads,
-            );
+            path.add(sent_at + rtt, PollAnswer::of(sent_at, rtt, 10 * n), TellingLosses::Overloads);
         }
         path
     }

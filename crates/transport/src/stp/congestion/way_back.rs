@@ -95,18 +95,9 @@ mod tests {
     /// millionths.
     fn answer(sent_ms: u64, there: u64, back: u64, fast: f64) -> PollAnswer {
         let came_ms = sent_ms + there;
-        PollAnswer {
-            sent_at: Time::from_nanos(sent_ms * 1_000_000),
-            rtt: Span::from_millis(there + back),
-            sent: 0,
-            arrived: 0,
-            clock_us: 3_600_000_000 + (came_ms as f64 * 1000.0 * (1.0 + fast * 1e-6)) as u64,
-            late: 0,
-            unused: Span::ZERO,
-            next: 0,
-            bytes: 0.0,
-            marked: 0,
-        }
+        let sent_at = Time::from_nanos(sent_ms * 1_000_000);
+        let clock_us = 3_600_000_000 + (came_ms as f64 * 1000.0 * (1.0 + fast * 1e-6)) as u64;
+        PollAnswer { clock_us, ..PollAnswer::of(sent_at, Span::from_millis(there + back), 0) }
     }
 
     /// docs/stp.md §8.3: a wait on the return path is distinguished from one on the forward path, whatever the clocks show.

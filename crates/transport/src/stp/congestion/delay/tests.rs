@@ -13,18 +13,7 @@ fn ms(n: u64) -> Time {
 
 /// An answer to a POLL that was sent at `sent_ms`, when so many packets had been sent and had arrived.
 fn answer(sent_ms: u64, rtt_ms: u64, sent: u64, arrived: u64) -> AnswerSignals {
-    let answer = PollAnswer {
-        sent_at: ms(sent_ms),
-        rtt: Span::from_millis(rtt_ms),
-        sent,
-        arrived,
-        clock_us: (sent_ms + rtt_ms) * 1000,
-        late: 0,
-        unused: Span::ZERO,
-        next: sent,
-        bytes: 1000.0 * sent as f64,
-        marked: 0,
-    };
+    let answer = PollAnswer { arrived, ..PollAnswer::of(ms(sent_ms), Span::from_millis(rtt_ms), sent) };
     let feedback = Feedback { answer: Some(answer), ..Feedback::default() };
     let srtt = Some(Span::from_millis(600));
     AnswerSignals {
