@@ -23,7 +23,7 @@ use super::floor::TellingLosses;
 use super::lookout::Lookout;
 use super::losses::{ENOUGH as JUDGED, LossJudge};
 use super::marks::MarkJudge;
-use super::measured_path::MeasuredPath;
+use super::measured_path::{LATELY, MeasuredPath};
 use super::samples::PollSample;
 use super::start::{OpeningTrains, StartTrain};
 use confirmed::ConfirmedRates;
@@ -419,7 +419,7 @@ impl Delay {
                     let short = self
                         .path
                         .samples
-                        .latest(Span::from_secs_f64(0.4 * self.path.floor.seconds()), Time::ZERO);
+                        .latest(Span::from_secs_f64(LATELY * self.path.floor.seconds()), Time::ZERO);
                     let part = short.map_or(0.5, |sample| sample.arrives() / sample.leaves().max(1.0));
                     self.set_rate(rate * part.clamp(0.25, QUEUED));
                     self.path.samples.forget();
@@ -486,7 +486,7 @@ impl Delay {
         let settled = sample.sent_from >= since;
         if !free {
             // The rate at which this flow's packets leave a queue is its share of the path.
-            let short = Span::from_secs_f64((0.4 * floor).max(NOISE * self.path.samples.unrest()));
+            let short = Span::from_secs_f64((LATELY * floor).max(NOISE * self.path.samples.unrest()));
             let short = self.path.samples.latest(short, Time::ZERO);
             if !short.unwrap_or(sample).full() {
                 // All that was sent arrives: the path may carry more, and the queue is not of this rate's making.

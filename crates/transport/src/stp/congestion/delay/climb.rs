@@ -111,10 +111,13 @@ impl Delay {
             }
             return;
         };
-        let packets = if sample.lost() > 0 { ENOUGH.max(self.tried() as u64) } else { ENOUGH };
-        let Some(sample) = self.path.samples.latest_of(packets, Span::from_secs_f64(grain), since) else {
-            return;
+        let judged = if sample.lost() > 0 {
+            let packets = ENOUGH.max(self.tried() as u64);
+            self.path.samples.latest_of(packets, Span::from_secs_f64(grain), since)
+        } else {
+            Some(sample)
         };
+        let Some(sample) = judged else { return };
         let (arrives, leaves) = (self.carried(&sample), sample.leaves());
         let queue = self.path.rising_queue(since);
         let limit = self.climbs_below();

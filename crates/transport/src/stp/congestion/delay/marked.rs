@@ -6,6 +6,7 @@
 
 use super::super::AnswerSignals;
 use super::super::answer::PollAnswer;
+use super::super::measured_path::LATELY;
 use super::super::samples::PollSample;
 use super::{Delay, RatePhase};
 use skyhop_units::{Span, Time};
@@ -33,7 +34,7 @@ impl Delay {
     pub(super) fn marked(&mut self, signals: &AnswerSignals) -> bool {
         let now = signals.now;
         self.losses.wants_shorter();
-        let grain = Span::from_secs_f64(0.4 * self.path.floor.seconds());
+        let grain = Span::from_secs_f64(LATELY * self.path.floor.seconds());
         let sample =
             self.path.samples.latest(grain, Time::ZERO).or(self.path.samples.latest(Span::ZERO, Time::ZERO));
         // A sample that lacked data does not show how much the path carries.
