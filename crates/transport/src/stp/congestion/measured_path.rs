@@ -41,8 +41,10 @@ impl MeasuredPath {
     /// Takes the smallest round trip of POLLs sent since `from` for that of a longer path. Returns false if there is none.
     pub fn lengthen(&mut self, now: Time, from: Time) -> bool {
         let Some(rtt) = self.samples.least_rtt(from, 64) else { return false };
+        // The way back begins anew with the last answer, whose wait is then a part of each round trip.
+        let waited = Span::from_secs_f64(self.samples.waited());
         self.samples.restart();
-        self.floor.restart(now, rtt);
+        self.floor.restart(now, rtt + waited);
         true
     }
 
@@ -127,6 +129,23 @@ mod tests {
         assert_eq!(ms(Some(path.rising_queue(Time::ZERO))), Some(16.0));
         assert_eq!(ms(path.samples.last().and_then(|last| path.queue_of(last))), Some(20.0));
         assert_eq!(MeasuredPath::default().queue(Time::ZERO), None);
+    }
+
+    #[test]
+    fn a_path_that_is_longer_both_ways_has_no_queue() {
+        let mut path = after(&[100, 100, 100]);
+        // By 10 ms each way.
+        for n in 3..20 {
+            let (sent_at, rtt) = (Time::from_nanos(n * 20_000_000), Span::from_millis(120));
+            let mut answer = PollAnswer::of(sent_at, rtt, 10 * n);
+            answer.clock_us -= 10_000;
+            path.add(sent_at + rtt, answer, TellingLosses::Overloads);
+        }
+        let ms = |seconds: f64| (seconds * 1e3).round();
+        assert_eq!((ms(path.floor.seconds()), ms(path.samples.waited())), (100.0, 10.0));
+        assert!(path.lengthen(Time::from_nanos(400_000_000), Time::from_nanos(100_000_000)));
+        assert_eq!((ms(path.floor.seconds()), ms(path.samples.waited())), (120.0, 0.0));
+        assert_eq!(path.queue(Time::ZERO).map(ms), Some(0.0));
     }
 
     #[test]
