@@ -43,14 +43,17 @@ impl Delay {
     }
 
     /// Factor of a step. In a round trip the first adds no more to a full path than half of the queue's target, 1/sqrt(w) of a round
-    /// trip: more than that overflows short queues. Where packets pass each other, so little could not be seen to arrive.
-    fn factor(&self, step: usize) -> f64 {
+    /// trip: more than that overflows short queues. Where packets pass each other, so little could not be seen to arrive. Where few
+    /// packets are in a round trip, a step adds what Reno adds while it is judged.
+    pub(super) fn factor(&self, step: usize) -> f64 {
+        let packets = self.packets();
+        let reno = (1.0 + ENOUGH as f64 / (packets * packets)).min(STEPS[STEPS.len() - 1]);
         let most = STEPS[0] - 1.0;
         if step >= GENTLE.0 || self.path.samples.reorders() {
-            return STEPS[step];
+            return STEPS[step].max(reno);
         }
-        let part = self.packets().sqrt().recip().clamp(GENTLE.1, most) / most;
-        1.0 + part * (STEPS[step] - 1.0)
+        let part = packets.sqrt().recip().clamp(GENTLE.1, most) / most;
+        (1.0 + part * (STEPS[step] - 1.0)).max(reno)
     }
 
     /// The safe retreat of RFC 9959 §4.5: a trial of a rate ends once reports of loss exceed the bound, even if POLLs were lost as well.

@@ -39,6 +39,24 @@ fn cruising(rate: f64) -> Delay {
     delay
 }
 
+/// docs/stp.md §8.3 rule 6: eight packets are judged, and Reno adds one in each of the round trips that they take.
+#[test]
+fn where_few_packets_are_in_a_round_trip_a_step_adds_what_reno_adds() {
+    let factor = |packets: f64, step| {
+        let mut delay = cruising(1.0);
+        let rtt = Span::from_millis(100);
+        delay.path.add(ms(100), PollAnswer::of(ms(0), rtt, 1), TellingLosses::Overloads);
+        delay.rate = packets * delay.mss / 0.1;
+        delay.factor(step)
+    };
+    assert_eq!(factor(2.0, 0), 2.0);
+    assert_eq!(factor(4.0, 0), 1.5);
+    assert_eq!(factor(4.0, 2), 1.6);
+    // From here on the step by itself is larger.
+    assert_eq!(factor(9.0, 0), 1.1);
+    assert!((factor(400.0, 0) - 1.05).abs() < 1e-9);
+}
+
 /// docs/stp.md §8.3: until the rate is known, the window grows by each acknowledged byte.
 #[test]
 fn the_start_opens_the_window_by_what_arrives() {
