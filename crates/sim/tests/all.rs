@@ -45,6 +45,7 @@ mod stp_bad_seeds;
 mod stp_beside;
 mod stp_crowd;
 mod stp_ecn;
+mod stp_moves;
 mod stp_promise;
 mod stp_requests;
 mod stp_shallow;

@@ -18,6 +18,11 @@ impl Counted {
         counted.iter().fold(Self::default(), add)
     }
 
+    /// Part of the packets that is lost. While little is known it is one in twenty.
+    pub fn part(self) -> f64 {
+        (self.lost + 1.0) / (self.sent + 20.0)
+    }
+
     /// Returns true if so many were lost that the path's rate has fallen, or it had an outage. They came together, so that their number
     /// says nothing of chance or of others, who fill a queue little by little.
     pub fn is_overload(&self) -> bool {

@@ -65,7 +65,8 @@ impl LossJudge {
 
     /// Losses of the channel among `sent` packets, while little is known no fewer than one in twenty.
     fn expected(&self, sent: f64) -> f64 {
-        sent * (f64::from(self.trust) * self.learnt.lost + 1.0) / (self.learnt.sent + 20.0)
+        let lost = f64::from(self.trust) * self.learnt.lost;
+        sent * Counted { lost, ..self.learnt }.part()
     }
 
     /// Most losses that chance explains if so many are expected.

@@ -41,7 +41,7 @@ impl StillQueue {
     }
 
     /// Returns the highest rate, if it changed so much that a queue would have, over a path that carries `capacity` bytes per second and
-    /// whose round trip is `floor` seconds, one packet taking `packet`.
+    /// whose round trips differ by `packet` seconds whatever happens, and are `floor` seconds without a queue.
     pub fn is_path(&self, floor: f64, capacity: f64, packet: f64) -> Option<f64> {
         let RateRounds { kept, len: ROUNDS } = **self.0.as_ref()? else { return None };
         let range = |of: fn(&(f64, f64)) -> f64| {
@@ -62,7 +62,7 @@ impl StillQueue {
 mod tests {
     use super::*;
 
-    /// The rate that is found over a path of 50 ms and 1 MB/s, whose packets take 0.1 ms.
+    /// The rate that is found over a path of 50 ms and 1 MB/s, by whose packets round trips differ by 0.1 ms.
     fn found(rounds: &[(f64, f64)]) -> Option<f64> {
         let mut still = StillQueue::default();
         rounds.iter().for_each(|(queue, rate)| still.add(*queue, *rate, false));
