@@ -267,6 +267,24 @@ fn bursts(seeds: u64, word: &str) {
 }
 
 /// Prints the seconds of ten seconds' worth of data by STP, CUBIC and BBR over a path with these keys.
+/// Paths that become a little shorter and longer, both ways.
+fn moves(seeds: u64, word: &str) {
+    println!(
+        "moves: 12 % and 5 % shorter, and 2 % longer; median (worst, seed) seconds of 10 s worth of data, {seeds} seeds; cubic and bbr \
+            of three"
+    );
+    for (mbps, rtt_ms) in [(8.0, 100.0), (20.0, 60.0), (50.0, 300.0), (140.0, 600.0)] {
+        for loss in [0.0, 0.01, 0.05] {
+            let delay = |from: u32, to: u32, part: f64| {
+                format!("{{ from = \"{from} s\", to = \"{to} s\", delay = \"{} ms\" }}", part * rtt_ms / 2.0)
+            };
+            let moves = [delay(1, 2, 0.88), delay(2, 6, 0.95), delay(6, 4000, 1.02)].join(", ");
+            let label = format!("{mbps:>4} Mbit/s {rtt_ms:>4} ms {loss:>4} lost");
+            print_beside(mbps, rtt_ms, loss, &format!("schedule = [{moves}]\n"), &label, seeds, word);
+        }
+    }
+}
+
 fn print_beside(mbps: f64, rtt_ms: f64, loss: f64, extra: &str, label: &str, seeds: u64, word: &str) {
     if !label.contains(word) {
         return;
@@ -636,13 +654,14 @@ fn main() {
     let table = args.first().map_or("all", String::as_str);
     let seeds = args.get(1).and_then(|n| n.parse().ok());
     let word = args.get(2).map_or("", String::as_str);
-    let tables: [Table; 24] = [
+    let tables: [Table; 25] = [
         ("tails", 20, tails),
         ("both", 1, both_ways::table),
         ("jitter", 5, jitter),
         ("passing", 10, passing),
         ("ordered", 5, ordered),
         ("bursts", 20, bursts),
+        ("moves", 20, moves),
         ("outages", 8, outages::table),
         ("one-way", 8, outages::one_way),
         ("steps", 16, steps),
