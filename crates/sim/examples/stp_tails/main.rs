@@ -266,7 +266,6 @@ fn bursts(seeds: u64, word: &str) {
     }
 }
 
-/// Prints the seconds of ten seconds' worth of data by STP, CUBIC and BBR over a path with these keys.
 /// Paths that become a little shorter and longer, both ways.
 fn moves(seeds: u64, word: &str) {
     println!(
@@ -285,6 +284,7 @@ fn moves(seeds: u64, word: &str) {
     }
 }
 
+/// Prints the seconds of ten seconds' worth of data by STP, CUBIC and BBR over a path with these keys.
 fn print_beside(mbps: f64, rtt_ms: f64, loss: f64, extra: &str, label: &str, seeds: u64, word: &str) {
     if !label.contains(word) {
         return;

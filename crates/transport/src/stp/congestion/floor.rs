@@ -98,16 +98,16 @@ impl Floor {
 
     /// Adds a round trip: the queue as it seemed, seconds, the rate at which the flow sent, bytes per second, and true if it `lost` more
     /// than the channel does. Returns the highest rate of the last ones if that queue is a part of the path, which carries `capacity` and
-    /// on which a packet takes `packet` seconds.
+    /// whose round trips differ by `grain` seconds whatever happens.
     pub fn add_round(
         &mut self,
         (queue, rate): (f64, f64),
         lost: bool,
         capacity: f64,
-        packet: f64,
+        grain: f64,
     ) -> Option<f64> {
         self.still.add(queue, rate, lost);
-        self.still.is_path(self.seconds(), capacity, packet)
+        self.still.is_path(self.seconds(), capacity, grain)
     }
 
     /// Returns true if the round trip has grown by a step whose cause is unknown.

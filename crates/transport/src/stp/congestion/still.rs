@@ -41,8 +41,8 @@ impl StillQueue {
     }
 
     /// Returns the highest rate, if it changed so much that a queue would have, over a path that carries `capacity` bytes per second and
-    /// whose round trips differ by `packet` seconds whatever happens, and are `floor` seconds without a queue.
-    pub fn is_path(&self, floor: f64, capacity: f64, packet: f64) -> Option<f64> {
+    /// whose round trips differ by `grain` seconds whatever happens, and are `floor` seconds without a queue.
+    pub fn is_path(&self, floor: f64, capacity: f64, grain: f64) -> Option<f64> {
         let RateRounds { kept, len: ROUNDS } = **self.0.as_ref()? else { return None };
         let range = |of: fn(&(f64, f64)) -> f64| {
             kept.iter()
@@ -51,7 +51,7 @@ impl StillQueue {
         };
         let (shortest, longest) = range(|round| round.0);
         let (least, most) = range(|round| round.1);
-        let seen = longest - shortest + packet + GRAIN;
+        let seen = longest - shortest + grain + GRAIN;
         let expected = floor * (most - least) / capacity.max(most);
         let still = shortest > STILL.0 * seen && expected > STILL.1 * seen;
         still.then_some(most)
