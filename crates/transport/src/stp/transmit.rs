@@ -404,7 +404,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
             return Some(interval);
         }
         let since = self.sender.polls.unanswered_since();
-        let looks = since.and_then(|since| self.controller.look_interval(now, since));
+        let looks = since.and_then(|since| self.controller.look_interval(now, since, self.sender.unsent()));
         Some(looks.map_or(interval, |looks| looks.min(interval)))
     }
 

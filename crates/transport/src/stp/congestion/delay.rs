@@ -58,8 +58,8 @@ const LUMPS: f64 = 1.35;
 /// is taken to carry more than before.
 const WIDER: (f64, f64) = (2.0, 4.0);
 
-/// Part of a packet's time by which round trips differ, whatever the path. Beside others a queue moves slowly, and seems a longer path.
-const DIFFER: f64 = 0.5;
+/// Packets in whose time round trips differ, whatever the path: alone, and beside others, whose slow queue seems a longer path.
+const DIFFER: (f64, f64) = (0.5, 2.0);
 /// Part of the round trip without a queue, and seconds beyond the time of a packet, by which successive round trips differ where slots are
 /// assigned on demand; and the factor by which the rate then falls in a round trip at most.
 const UNEVEN: f64 = 1.0 / 32.0;
@@ -570,12 +570,12 @@ impl Delay {
     /// Notes a round trip with what seemed a queue. Returns the highest rate of the last ones if that is a part of the path.
     fn add_round(&mut self, sample: &PollSample, queue: f64) -> Option<f64> {
         let lost = self.losses.exceed_shorter(sample, queue);
-        let part = if matches!(self.phase, RatePhase::Compete { .. }) { 1.0 } else { DIFFER };
+        let packets = if matches!(self.phase, RatePhase::Compete { .. }) { DIFFER.1 } else { DIFFER.0 };
         self.path.floor.add_round(
             (queue, sample.leaves()),
             lost,
             self.confirmed.highest(),
-            part * self.packet(),
+            packets * self.packet(),
         )
     }
 

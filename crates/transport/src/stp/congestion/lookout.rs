@@ -12,6 +12,8 @@ use skyhop_units::{Span, Time};
 /// second that answers wait on the way back.
 const INTERVAL: (Span, Span) = (Span::from_millis(7), Span::from_millis(14));
 const WAITED: f64 = 10.0;
+/// Packets that wait from which on so many POLLs are worth their answers: some 70 in half a second.
+const WORTHWHILE: f64 = 700.0;
 /// Time without an answer after which they begin, and end: shorter paths need none, and without an answer nothing is learnt.
 const BEGINS: Span = Span::from_millis(100);
 const ENDS: Span = Span::from_secs(1);
@@ -78,12 +80,13 @@ impl Lookout {
     }
 
     /// The interval of POLLs while others may be seen; `since` is the departure of the oldest POLL without an answer, `waited` the last
-    /// answer's wait on the way back, seconds.
-    pub fn interval(&self, now: Time, since: Time, waited: f64) -> Option<Span> {
+    /// answer's wait on the way back, seconds, and `packets` wait.
+    pub fn interval(&self, now: Time, since: Time, waited: f64, packets: f64) -> Option<Span> {
         let waits = now.since(since);
         let unanswered = self.look.as_ref().is_none_or(|look| look.met.is_empty());
         let interval = if unanswered { INTERVAL.0 } else { INTERVAL.1 };
-        let often = Span::from_secs_f64(interval.as_secs_f64() * (1.0 + WAITED * waited));
+        let rarely = (WORTHWHILE / packets.max(1.0)).max(1.0);
+        let often = Span::from_secs_f64(interval.as_secs_f64() * (1.0 + WAITED * waited) * rarely);
         (!self.over && waits < ENDS).then(|| if waits < BEGINS { BEGINS } else { often })
     }
 
@@ -258,11 +261,24 @@ mod tests {
     }
 
     #[test]
+    fn few_packets_are_worth_few_polls() {
+        let interval = |waited, packets| {
+            let now = Time::ZERO + Span::from_millis(200);
+            Lookout::new(true).interval(now, Time::ZERO, waited, packets).map(|span| span.as_nanos() / 1000)
+        };
+        assert_eq!(
+            [2000.0, 700.0, 70.0].map(|packets| interval(0.0, packets)),
+            [Some(7000), Some(7000), Some(70_000)]
+        );
+        assert_eq!(interval(0.1, 350.0), Some(28_000));
+    }
+
+    #[test]
     fn shorter_paths_have_no_look() {
         let mut lookout = Lookout::new(true);
-        assert!(lookout.interval(Time::ZERO + BEGINS, Time::ZERO, 0.0).is_some());
+        assert!(lookout.interval(Time::ZERO + BEGINS, Time::ZERO, 0.0, 1e3).is_some());
         let one = answer(0, 40_000, 10);
         lookout.add(&one, &answer(10, 40_000, 10), one.rtt, 0.04);
-        assert_eq!(lookout.interval(Time::ZERO + BEGINS, Time::ZERO, 0.0), None);
+        assert_eq!(lookout.interval(Time::ZERO + BEGINS, Time::ZERO, 0.0, 1e3), None);
     }
 }

@@ -130,10 +130,10 @@ impl CongestionController {
         matches!(self, Self::Delay(delay) if delay.looks())
     }
 
-    /// The interval of these POLLs, if it is time for them; `since` is the departure of the oldest without an answer.
-    pub fn look_interval(&self, now: Time, since: Time) -> Option<Span> {
+    /// The interval of these POLLs, if it is time for them, while `bytes` wait; `since` is the departure of the oldest without an answer.
+    pub fn look_interval(&self, now: Time, since: Time, bytes: u64) -> Option<Span> {
         match self {
-            Self::Delay(delay) => delay.look_interval(now, since),
+            Self::Delay(delay) => delay.look_interval(now, since, bytes),
             _ => None,
         }
     }

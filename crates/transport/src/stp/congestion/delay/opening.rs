@@ -318,9 +318,9 @@ impl Delay {
         self.begin_climb(signals, rate, Some(rate), 0);
     }
 
-    /// The interval of POLLs that look for others who begin, if it is time to.
-    pub fn look_interval(&self, now: Time, since: Time) -> Option<Span> {
-        self.lookout.interval(now, since, self.path.samples.waited())
+    /// The interval of POLLs that look for others who begin, if it is time to, while `bytes` wait.
+    pub fn look_interval(&self, now: Time, since: Time, bytes: u64) -> Option<Span> {
+        self.lookout.interval(now, since, self.path.samples.waited(), bytes as f64 / self.mss)
     }
 
     /// True while others who begin may be seen.
