@@ -33,6 +33,23 @@ fn took_over(mbps: f64, rtt_ms: f64, queue: &str, worth_s: f64, link: &str) -> f
     transfer.completed_s.expect("it completes")
 }
 
+/// docs/stp.md §8.3 rule 2: what left before a long train met the queue of the first ten packets, which lasts for 3 s here. Taken for that
+/// of the train, it took a quarter of the rate that these packets had shown for the whole train: 33 s.
+#[test]
+fn the_queue_of_the_first_packets_takes_no_rate_from_a_train() {
+    for (kbps, rtt_ms) in [(9.6, 600.0), (32.0, 300.0), (32.0, 1200.0), (64.0, 600.0)] {
+        let worth_s = 80.0 * 8.0 / kbps;
+        let queue = "{ kind = \"drop-tail\", limit = \"75 kB\" }";
+        let seconds = took(kbps / 1e3, rtt_ms, queue, worth_s, "");
+        println!("{kbps} kbit/s, {rtt_ms} ms: {seconds:.1} s of {worth_s:.1}");
+        let beyond = seconds - worth_s;
+        assert!(
+            (0.5 * rtt_ms / 1e3..0.08 * worth_s + 2.0 * rtt_ms / 1e3).contains(&beyond),
+            "{kbps}, {rtt_ms}: {seconds:.1} s"
+        );
+    }
+}
+
 /// Round trips that a transfer of `seconds` of the path's rate takes beyond that time. The queue is CoDel's, or holds `products` of
 /// bandwidth and delay.
 fn beyond(mbps: f64, rtt_ms: f64, products: Option<f64>, seconds: f64) -> f64 {

@@ -85,6 +85,42 @@ fn a_crowd_whose_starts_are_spread_sees_itself() {
     assert!(mean <= 0.04 && good * 10 >= all * 8, "{good} of {all}, mean {mean}");
 }
 
+/// Seconds until the last of 16 transfers of 90 kB, which begin within a second, is complete, and bytes that came back at a fiftieth of the
+/// rate.
+fn short_transfers(mbps: u32, rtt_ms: u32, seed: u64) -> (f64, u64) {
+    let flow = |n: u32| {
+        let start = (f64::from(n) * 0.618_034 + seed as f64 * 0.414_214 * f64::from(n * n + 1)).fract();
+        format!(
+            "[[flows]]\nname = \"f{n}\"\npath = [\"server\", \"bottleneck\", \"user\"]\ntransport = {{ kind = \"stp\" }}\n\
+             start = \"{start:.6} s\"\ntraffic = {{ kind = \"bulk\", size = \"90 kB\" }}\n"
+        )
+    };
+    let text = format!(
+        "duration = \"100 s\"\n[links.bottleneck]\nrate = \"{mbps} Mbit/s\"\ndelay = \"{} ms\"\n\
+         queue = {{ kind = \"drop-tail\", limit = \"{} B\" }}\nreverse = {{ rate = \"{} kbit/s\" }}\n{}",
+        rtt_ms / 2,
+        mbps * 125 * rtt_ms,
+        mbps * 20,
+        (0..16).map(flow).collect::<String>()
+    );
+    let (end_s, result) = finish(&text, seed + 1);
+    (end_s, result.links[0].reverse.bytes)
+}
+
+/// docs/stp.md §6.3 and §8.3, rule 5: POLLs that looked for others, and those at the end of the data, filled a thin way back with answers,
+/// for which flows waited seconds while they asked for more: 30.8, 4.4 and 7.1 s, and 207, 103 and 166 kB (CUBIC has 47 there).
+#[test]
+fn short_transfers_leave_room_on_a_thin_way_back() {
+    for (mbps, rtt_ms, bounds) in [(3, 270, 4.0..10.0), (10, 270, 1.4..2.5), (10, 600, 1.8..3.2)] {
+        let runs: Vec<(f64, u64)> = (0..6).map(|seed| short_transfers(mbps, rtt_ms, seed)).collect();
+        let seconds = runs.iter().map(|run| run.0).sum::<f64>() / 6.0;
+        let back = runs.iter().map(|run| run.1).sum::<u64>() / 6;
+        println!("{mbps} Mbit/s, {rtt_ms} ms: {seconds:.2} s, {back} B");
+        assert!(bounds.contains(&seconds), "{mbps}, {rtt_ms}: {seconds:.2} s");
+        assert!((10_000..60_000).contains(&back), "{mbps}, {rtt_ms}: {back} B");
+    }
+}
+
 /// docs/stp.md §8.3, rule 5: the queue that a flow at the rate of the path leaves standing is no train. While it counted as many trains, a
 /// newcomer began with a 32nd of its share, and 15 MB took 20 s for 7.
 #[test]

@@ -102,6 +102,52 @@ pub fn newcomers(phases: u64, word: &str) {
     }
 }
 
+/// Short transfers that begin within a second, over a way back of a fiftieth of the rate: when the last is complete, and what came back.
+pub fn thin(seeds: u64, word: &str) {
+    println!(
+        "thin: transfers of 90 kB with starts within 1 s, a fiftieth of the rate back, queue of one product, {seeds} seeds: mean (worst) \
+            seconds of the last, kB back"
+    );
+    let kinds = [("stp", STP), ("cubic", CUBIC), ("bbr", BBR)];
+    let (mut rows, mut slow) = (0, 0);
+    for mbps in [3.0, 10.0, 30.0] {
+        for rtt_ms in [100.0, 270.0, 600.0] {
+            for count in [4u32, 8, 16, 32] {
+                let label = format!("{mbps} Mbit/s {rtt_ms} ms x {count}");
+                if !label.contains(word) {
+                    continue;
+                }
+                let mut line = format!("{label:24}");
+                let mut means = Vec::new();
+                for (name, kind) in kinds {
+                    let (mut times, mut back) = (Worst::default(), Worst::default());
+                    for seed in 0..seeds {
+                        let mut case = Case::new(mbps, rtt_ms);
+                        case.up_mbps = mbps / 50.0;
+                        for n in 0..count {
+                            case = case.flow(&format!("f{n}"), kind, Some(90_000), crowd_start(n, 1.0, seed));
+                        }
+                        let result = case.run(seed + 1);
+                        let ends = (0..count).map(|n| {
+                            let seconds = transfer(&result, n as usize).completed_s.unwrap_or(f64::INFINITY);
+                            crowd_start(n, 1.0, seed) + seconds
+                        });
+                        times.add(ends.fold(0.0, f64::max));
+                        back.add(result.links[0].reverse.bytes as f64 / 1e3);
+                    }
+                    means.push(times.mean());
+                    line += &format!("  {name} {times} {back}");
+                }
+                rows += 1;
+                let is_slow = means[0] > 1.1 * means[1].min(means[2]) + rtt_ms / 1e3;
+                slow += u32::from(is_slow);
+                println!("{line}{}", if is_slow { "  <--" } else { "" });
+            }
+        }
+    }
+    println!("{slow} of {rows} slower than 1.1 times the better TCP and a round trip");
+}
+
 /// The mean and the worst of some numbers.
 #[derive(Default)]
 struct Worst {
@@ -114,10 +160,14 @@ impl Worst {
     fn add(&mut self, number: f64) {
         (self.sum, self.count, self.worst) = (self.sum + number, self.count + 1, self.worst.max(number));
     }
+
+    fn mean(&self) -> f64 {
+        self.sum / f64::from(self.count.max(1))
+    }
 }
 
 impl std::fmt::Display for Worst {
     fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
-        write!(f, "{:.2} ({:.2})", self.sum / f64::from(self.count.max(1)), self.worst)
+        write!(f, "{:.2} ({:.2})", self.mean(), self.worst)
     }
 }

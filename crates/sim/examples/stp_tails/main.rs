@@ -654,7 +654,7 @@ fn main() {
     let table = args.first().map_or("all", String::as_str);
     let seeds = args.get(1).and_then(|n| n.parse().ok());
     let word = args.get(2).map_or("", String::as_str);
-    let tables: [Table; 25] = [
+    let tables: [Table; 26] = [
         ("tails", 20, tails),
         ("both", 1, both_ways::table),
         ("jitter", 5, jitter),
@@ -679,6 +679,7 @@ fn main() {
         ("handovers", 1, requests::handovers),
         ("crowds", 8, crowds::table),
         ("newcomers", 16, crowds::newcomers),
+        ("thin", 8, crowds::thin),
         ("promised", 1, promised),
     ];
     for (name, usual, run) in tables {

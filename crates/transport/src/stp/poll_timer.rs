@@ -20,9 +20,11 @@ const PROBES: (u32, u64) = (2, 4);
 const MISSING: u64 = 2;
 /// Timeouts in sequence that others follow: a longer silence is no matter of chance.
 const PROBED: u32 = 3;
+/// Part of the time that answers wait on the way back after which another is asked for: more would only make them wait.
+const WAITED: f64 = 2.0 / 3.0;
 
 /// The state of a sending half that waits for an answer.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub(super) struct PollSignals<'a> {
     /// Timeout of the next POLL's answer.
     pub timeout: Span,
@@ -35,6 +37,8 @@ pub(super) struct PollSignals<'a> {
     pub has_rate: bool,
     /// Interval of the packets of data that wait; zero if there are none, or no rate.
     pub gap: Span,
+    /// The last answer's wait on the way back.
+    pub waited: Span,
     /// Factor by which POLLs are more frequent than usual.
     pub eagerness: u32,
     pub polls: &'a OutstandingPolls,
@@ -142,8 +146,10 @@ impl PollTimer {
                 if !extended && signals.polls.awaited() > 2 * often as usize {
                     timeout
                 } else {
+                    let waited = Span::from_secs_f64(WAITED * signals.waited.as_secs_f64());
                     // A POLL between two packets would learn nothing of the rate.
-                    part.max(config.poll_interval_min).max(POLL_INTERVAL_LEAST).max(signals.gap)
+                    let least = config.poll_interval_min.max(POLL_INTERVAL_LEAST);
+                    part.max(least).max(waited).max(signals.gap)
                 }
             }
             // A promised rate sends much before the first answer; the loss of a USTAT in this time must be noticed.
@@ -219,6 +225,7 @@ mod tests {
             lacks_credit: false,
             has_rate: false,
             gap: Span::ZERO,
+            waited: Span::ZERO,
             eagerness: 1,
             polls,
         }
@@ -257,6 +264,9 @@ mod tests {
         assert_eq!(timer.interval(&config, &signals(&many, Some(9), true)), ms(10));
         let eager = PollSignals { eagerness: 3, ..signals(&many, Some(900), true) };
         assert_eq!(timer.interval(&config, &eager), ms(100));
+        // Answers that wait on the way back are not to wait for more of them.
+        assert_eq!(timer.interval(&config, &PollSignals { waited: ms(60), ..eager }), ms(100));
+        assert_eq!(timer.interval(&config, &PollSignals { waited: ms(600), ..eager }), ms(400));
         assert_eq!(timer.interval(&plain, &signals(&few, Some(600), true)), ms(200));
         assert_eq!(timer.interval(&plain, &signals(&many, Some(600), true)), TIMEOUT);
     }

@@ -393,6 +393,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
             },
             eagerness: self.controller.eagerness().max(if self.last_word() { EAGER_AT_END } else { 1 }),
             polls: &self.sender.polls,
+            waited: self.controller.waited(),
         };
         let interval = self.timers.poll.interval(&self.config, &signals);
         // More data are to follow, so that the rate matters; and no answer to the opening has been lost, without which others do not count.

@@ -26,6 +26,7 @@ use super::marks::MarkJudge;
 use super::measured_path::{LATELY, MeasuredPath};
 use super::samples::PollSample;
 use super::start::{OpeningTrains, StartTrain};
+use super::still::RateRound;
 use confirmed::ConfirmedRates;
 use promise::Doubt;
 use skyhop_units::{Rate, Span, Time};
@@ -214,6 +215,11 @@ impl Delay {
         self.bounds.highest
     }
 
+    /// The last answer's wait on the way back, seconds.
+    pub fn waited(&self) -> f64 {
+        self.path.samples.waited()
+    }
+
     pub fn learning(&self) -> bool {
         match self.phase {
             RatePhase::Promised(doubt) => doubt.is_urgent(),
@@ -371,8 +377,9 @@ impl Delay {
             RatePhase::Promised(_) if risen => self.pardon(now),
             // There is no rate yet that could be held, and the first packets wait for each other.
             RatePhase::Promised(_) | RatePhase::Start => {}
-            // A short train has left before its answers.
-            RatePhase::Proof { train, .. } if train.is_short(self.path.floor.seconds()) => {}
+            // A short train has left before its answers, and what left before a long one met the first packets' queue.
+            RatePhase::Proof { train, .. }
+                if train.is_short(self.path.floor.seconds()) || answer.sent_at < train.begins => {}
             _ => self.hold(risen),
         }
         if std::mem::take(&mut self.silent) && self.end_silence(signals) {
@@ -485,6 +492,10 @@ impl Delay {
             }
         }
         let free = queue < self.begins_below();
+        if free && self.share.is_none() {
+            // The least rate is higher since a queue has gone, or the path is shorter.
+            self.set_rate(self.rate);
+        }
         let settled = sample.sent_from >= since;
         if !free {
             // The rate at which this flow's packets leave a queue is its share of the path.
@@ -571,12 +582,9 @@ impl Delay {
     fn add_round(&mut self, sample: &PollSample, queue: f64) -> Option<f64> {
         let lost = self.losses.exceed_shorter(sample, queue);
         let packets = if matches!(self.phase, RatePhase::Compete { .. }) { DIFFER.1 } else { DIFFER.0 };
-        self.path.floor.add_round(
-            (queue, sample.leaves()),
-            lost,
-            self.confirmed.highest(),
-            packets * self.packet(),
-        )
+        let round = RateRound { queue, back: self.path.samples.waited(), rate: sample.leaves() };
+        let grain = packets * self.packet();
+        self.path.floor.add_round(round, lost, self.confirmed.highest(), grain)
     }
 
     /// Takes what seemed a queue for a part of the path, over which half of `rate` is sent, and then all of it.

@@ -8,7 +8,7 @@
 
 use super::jitter::FloorJitter;
 use super::samples::PollSamples;
-use super::still::StillQueue;
+use super::still::{RateRound, StillQueue};
 use skyhop_units::{Span, Time};
 
 /// Minimum time for which the smallest round trip is used.
@@ -96,17 +96,10 @@ impl Floor {
         self.still.restart();
     }
 
-    /// Adds a round trip: the queue as it seemed, seconds, the rate at which the flow sent, bytes per second, and true if it `lost` more
-    /// than the channel does. Returns the highest rate of the last ones if that queue is a part of the path, which carries `capacity` and
-    /// whose round trips differ by `grain` seconds whatever happens.
-    pub fn add_round(
-        &mut self,
-        (queue, rate): (f64, f64),
-        lost: bool,
-        capacity: f64,
-        grain: f64,
-    ) -> Option<f64> {
-        self.still.add(queue, rate, lost);
+    /// Adds a round trip, and true if it `lost` more than the channel does. Returns the highest rate of the last ones if what seemed a
+    /// queue is a part of the path, which carries `capacity` and whose round trips differ by `grain` seconds whatever happens.
+    pub fn add_round(&mut self, round: RateRound, lost: bool, capacity: f64, grain: f64) -> Option<f64> {
+        self.still.add(round, lost);
         self.still.is_path(self.seconds(), capacity, grain)
     }
 

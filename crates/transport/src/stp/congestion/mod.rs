@@ -125,6 +125,14 @@ impl CongestionController {
         }
     }
 
+    /// The last answer's wait on the way back, where that is measured.
+    pub fn waited(&self) -> Span {
+        match self {
+            Self::Delay(delay) => Span::from_secs_f64(delay.waited()),
+            _ => Span::ZERO,
+        }
+    }
+
     /// Returns true while POLLs look for others who begin.
     pub fn looks(&self) -> bool {
         matches!(self, Self::Delay(delay) if delay.looks())

@@ -1,6 +1,6 @@
 //! Round trips that stay long while the rate changes: the path has become longer by less than a step that is looked at.
 //!
-//! Follows docs/stp.md §8.3 rule 2: a queue follows the rate of those that fill it.
+//! Follows docs/stp.md §8.3 rule 2: a queue follows the rate of those that fill it, and a path becomes longer both ways.
 //! Differs from a look (`floor`): the rate is not lowered for it, since it has changed already.
 //! Leaves out the rate after that (`delay`).
 
@@ -10,11 +10,31 @@ const ROUNDS: usize = 4;
 const STILL: (f64, f64) = (4.0, 8.0);
 /// Resolution of a round trip, seconds.
 const GRAIN: f64 = 1e-4;
+/// Shortest delay each way that both ways may have become longer by, seconds; and by what these differ at most: seconds, and a part of the
+/// delay, of which so many seconds count.
+const BOTH: f64 = 0.002;
+const DIFFER: (f64, f64, f64) = (0.0005, 1.0 / 16.0, 0.002);
 
-/// Delay of the queue, seconds, and rate at which packets were sent, bytes per second, in the last round trips.
+/// A round trip: the delay that seemed a queue, and what its answer seemed to wait on the way back, seconds, and the rate at which packets
+/// were sent, bytes per second.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct RateRound {
+    pub queue: f64,
+    pub back: f64,
+    pub rate: f64,
+}
+
+impl RateRound {
+    /// Returns true if both ways may have become longer by the same: two queues are seldom as long as each other.
+    fn is_longer_both_ways(&self) -> bool {
+        let differs = DIFFER.0 + (DIFFER.1 * self.queue).min(DIFFER.2);
+        self.queue > BOTH && (self.queue - self.back).abs() < differs
+    }
+}
+
 #[derive(Debug, Default)]
 struct RateRounds {
-    kept: [(f64, f64); ROUNDS],
+    kept: [RateRound; ROUNDS],
     len: usize,
 }
 
@@ -24,7 +44,7 @@ pub(super) struct StillQueue(Option<Box<RateRounds>>);
 
 impl StillQueue {
     /// Adds a round trip. What was lost may have filled a queue, so that rates before it say nothing.
-    pub fn add(&mut self, queue: f64, rate: f64, lost: bool) {
+    pub fn add(&mut self, round: RateRound, lost: bool) {
         let RateRounds { kept, len } = &mut **self.0.get_or_insert_default();
         if lost {
             *len = 0;
@@ -32,7 +52,7 @@ impl StillQueue {
             kept.rotate_left(1);
             *len -= 1;
         }
-        kept[*len] = (queue, rate);
+        kept[*len] = round;
         *len += 1;
     }
 
@@ -41,20 +61,21 @@ impl StillQueue {
     }
 
     /// Returns the highest rate, if it changed so much that a queue would have, over a path that carries `capacity` bytes per second and
-    /// whose round trips differ by `grain` seconds whatever happens, and are `floor` seconds without a queue.
+    /// whose round trips differ by `grain` seconds whatever happens, and are `floor` seconds without a queue; or if the way back has become
+    /// longer by as much.
     pub fn is_path(&self, floor: f64, capacity: f64, grain: f64) -> Option<f64> {
         let RateRounds { kept, len: ROUNDS } = **self.0.as_ref()? else { return None };
-        let range = |of: fn(&(f64, f64)) -> f64| {
+        let range = |of: fn(&RateRound) -> f64| {
             kept.iter()
                 .map(of)
                 .fold((f64::INFINITY, 0.0_f64), |(least, most), one| (least.min(one), most.max(one)))
         };
-        let (shortest, longest) = range(|round| round.0);
-        let (least, most) = range(|round| round.1);
+        let (shortest, longest) = range(|round| round.queue);
+        let (least, most) = range(|round| round.rate);
         let seen = longest - shortest + grain + GRAIN;
         let expected = floor * (most - least) / capacity.max(most);
         let still = shortest > STILL.0 * seen && expected > STILL.1 * seen;
-        still.then_some(most)
+        (still || kept.iter().all(RateRound::is_longer_both_ways)).then_some(most)
     }
 }
 
@@ -65,7 +86,7 @@ mod tests {
     /// The rate that is found over a path of 50 ms and 1 MB/s, by whose packets round trips differ by 0.1 ms.
     fn found(rounds: &[(f64, f64)]) -> Option<f64> {
         let mut still = StillQueue::default();
-        rounds.iter().for_each(|(queue, rate)| still.add(*queue, *rate, false));
+        rounds.iter().for_each(|&(queue, rate)| still.add(RateRound { queue, back: 0.0, rate }, false));
         still.is_path(0.05, 1e6, 1e-4)
     }
 
@@ -85,14 +106,33 @@ mod tests {
         assert_eq!(found(&[(0.02, 1e6), (0.005, 1e6), (0.005, 8e5), (0.005, 6e5), (0.005, 3e5)]), Some(1e6));
     }
 
+    /// Of a path whose packets take so long that the rate says nothing.
+    #[test]
+    fn a_path_that_is_longer_by_as_much_both_ways_has_no_queue() {
+        let found = |rounds: &[(f64, f64)]| {
+            let mut still = StillQueue::default();
+            rounds.iter().for_each(|&(queue, back)| still.add(RateRound { queue, back, rate: 1e4 }, false));
+            still.is_path(0.2, 1e6, 0.015)
+        };
+        assert_eq!(
+            found(&[(0.0348, 0.0348), (0.0362, 0.0348), (0.0348, 0.0348), (0.0349, 0.0348)]),
+            Some(1e4)
+        );
+        // Three may be chance, and one that differs is enough; very little is no path.
+        assert_eq!(found(&[(0.0348, 0.0348); 3]), None);
+        assert_eq!(found(&[(0.0348, 0.0348), (0.0375, 0.0348), (0.0348, 0.0348), (0.0349, 0.0348)]), None);
+        assert_eq!(found(&[(0.0348, 0.0348), (0.0348, 0.032), (0.0348, 0.0348), (0.0349, 0.0348)]), None);
+        assert_eq!(found(&[(0.0019, 0.0019); 4]), None);
+    }
+
     #[test]
     fn round_trips_before_a_loss_do_not_count() {
         let mut still = StillQueue::default();
         for (rate, lost) in [(1e6, false), (6e5, false), (3e5, true), (3e5, false), (3e5, false)] {
-            still.add(0.005, rate, lost);
+            still.add(RateRound { queue: 0.005, back: 0.0, rate }, lost);
         }
         assert_eq!(still.is_path(0.05, 1e6, 1e-4), None);
-        still.add(0.005, 8e5, false);
+        still.add(RateRound { queue: 0.005, back: 0.0, rate: 8e5 }, false);
         assert_eq!(still.is_path(0.05, 1e6, 1e-4), Some(8e5));
     }
 }

@@ -101,6 +101,10 @@ impl Delay {
         let floor = self.path.floor.seconds();
         let grain = (floor / 3.0).max(NOISE * self.path.samples.unrest());
         let Some(sample) = self.path.samples.latest(Span::from_secs_f64(grain), since) else {
+            let doubles = aim.is_none() && step + 1 == STEPS.len();
+            if doubles && self.doubles_on(Span::from_secs_f64(grain), since) {
+                return self.begin_climb(signals, STEPS[step] * self.rate, None, step);
+            }
             // The increase also ends if a queue persists before packets sent at this rate are acknowledged.
             let limit = (floor / 4.0).max(self.queue_target.as_secs_f64()).max(2.0 * self.target());
             if self.path.queue(self.known).is_some_and(|queue| queue > limit) {
@@ -194,6 +198,17 @@ impl Delay {
                 None => self.step_up(signals, next),
             }
         }
+    }
+
+    /// Returns true if all packets of a round trip have arrived without a queue, fewer than a sample has: what doubles goes on, as in slow
+    /// start.
+    fn doubles_on(&self, grain: Span, since: Time) -> bool {
+        let packets = (self.packets().ceil() as u64).max(2);
+        let Some(sample) = self.path.samples.latest_of(packets, grain, since) else { return false };
+        let empty = || {
+            self.path.longest_queue(sample.sent_from).is_some_and(|queue| queue < 0.25 * self.climbs_below())
+        };
+        sample.full() && sample.lost() == 0 && empty()
     }
 
     /// Returns true if a longer round trip is a queue, and no jitter.
