@@ -146,7 +146,8 @@ impl PollTimer {
                 if !extended && signals.polls.awaited() > 2 * often as usize {
                     timeout
                 } else {
-                    let waited = Span::from_secs_f64(WAITED * signals.waited.as_secs_f64());
+                    // One answer may be late because a host was.
+                    let waited = Span::from_secs_f64(WAITED * signals.waited.as_secs_f64()).min(srtt);
                     // A POLL between two packets would learn nothing of the rate.
                     let least = config.poll_interval_min.max(POLL_INTERVAL_LEAST);
                     part.max(least).max(waited).max(signals.gap)
@@ -267,6 +268,7 @@ mod tests {
         // Answers that wait on the way back are not to wait for more of them.
         assert_eq!(timer.interval(&config, &PollSignals { waited: ms(60), ..eager }), ms(100));
         assert_eq!(timer.interval(&config, &PollSignals { waited: ms(600), ..eager }), ms(400));
+        assert_eq!(timer.interval(&config, &PollSignals { waited: ms(9000), ..eager }), ms(900));
         assert_eq!(timer.interval(&plain, &signals(&few, Some(600), true)), ms(200));
         assert_eq!(timer.interval(&plain, &signals(&many, Some(600), true)), TIMEOUT);
     }

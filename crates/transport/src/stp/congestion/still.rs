@@ -13,7 +13,7 @@ const GRAIN: f64 = 1e-4;
 /// Shortest delay each way that both ways may have become longer by, seconds; and by what these differ at most: seconds, and a part of the
 /// delay, of which so many seconds count.
 const BOTH: f64 = 0.002;
-const DIFFER: (f64, f64, f64) = (0.0005, 1.0 / 16.0, 0.002);
+const ALIKE: (f64, f64, f64) = (0.0005, 1.0 / 16.0, 0.002);
 
 /// A round trip: the delay that seemed a queue, and what its answer seemed to wait on the way back, seconds, and the rate at which packets
 /// were sent, bytes per second.
@@ -27,7 +27,7 @@ pub(super) struct RateRound {
 impl RateRound {
     /// Returns true if both ways may have become longer by the same: two queues are seldom as long as each other.
     fn is_longer_both_ways(&self) -> bool {
-        let differs = DIFFER.0 + (DIFFER.1 * self.queue).min(DIFFER.2);
+        let differs = ALIKE.0 + (ALIKE.1 * self.queue).min(ALIKE.2);
         self.queue > BOTH && (self.queue - self.back).abs() < differs
     }
 }

@@ -57,6 +57,26 @@ fn where_few_packets_are_in_a_round_trip_a_step_adds_what_reno_adds() {
     assert!((factor(400.0, 0) - 1.05).abs() < 1e-9);
 }
 
+/// docs/stp.md §8.3 rule 6: with two packets in a round trip, two that have come without loss and queue are enough for the next doubling.
+#[test]
+fn a_doubling_goes_on_after_a_round_trip_of_few_packets() {
+    let grown = |lost: u64, rtt_ms: u64, step: usize| {
+        let mut delay = cruising(1.0);
+        delay.path.add(ms(100), PollAnswer::of(ms(0), Span::from_millis(100), 1), TellingLosses::Overloads);
+        let rate = 2.0 * delay.mss / 0.1;
+        delay.begin_climb(&answer(100, 100, 1, 1), rate, None, step);
+        delay.on_feedback(&answer(210, 100, 2, 2));
+        delay.on_feedback(&answer(260, 100, 3, 3 - lost));
+        delay.on_feedback(&answer(310, rtt_ms, 4, 4 - lost));
+        delay.rate / rate
+    };
+    assert_eq!(grown(0, 100, 3), 2.0);
+    assert_eq!(grown(1, 100, 3), 1.0);
+    assert_eq!(grown(0, 118, 3), 1.0);
+    // Other steps need eight packets.
+    assert_eq!(grown(0, 100, 0), 1.0);
+}
+
 /// docs/stp.md §8.3: until the rate is known, the window grows by each acknowledged byte.
 #[test]
 fn the_start_opens_the_window_by_what_arrives() {
