@@ -21,7 +21,7 @@ const MISSING: u64 = 2;
 /// Timeouts in sequence that others follow: a longer silence is no matter of chance.
 const PROBED: u32 = 3;
 /// Part of the time that answers wait on the way back after which another is asked for: more would only make them wait.
-const WAITED: f64 = 2.0 / 3.0;
+const WAITED: (u64, u64) = (2, 3);
 
 /// The state of a sending half that waits for an answer.
 #[derive(Debug, Clone, Copy)]
@@ -147,7 +147,7 @@ impl PollTimer {
                     timeout
                 } else {
                     // One answer may be late because a host was.
-                    let waited = Span::from_secs_f64(WAITED * signals.waited.as_secs_f64()).min(srtt);
+                    let waited = Span::from_nanos(signals.waited.as_nanos() * WAITED.0 / WAITED.1).min(srtt);
                     // A POLL between two packets would learn nothing of the rate.
                     let least = config.poll_interval_min.max(POLL_INTERVAL_LEAST);
                     part.max(least).max(waited).max(signals.gap)

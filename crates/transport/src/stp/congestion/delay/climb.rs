@@ -4,7 +4,7 @@
 //! Leaves out the trains before the first increase (`opening`) and when an increase begins (`delay`).
 
 use super::super::AnswerSignals;
-use super::super::samples::ENOUGH;
+use super::super::samples::{ENOUGH, PollSample};
 use super::{CARRIED, Delay, NOISE, RatePhase, RateTrial};
 use skyhop_units::{Span, Time};
 
@@ -156,7 +156,7 @@ impl Delay {
         // At least half of the rate added by this step must arrive, unless there is no queue that could hold it: the shorter of two
         // queues does not show what has come since.
         let most = aim.map_or(self.trial.factor, |_| 2.0);
-        let none = self.path.longest_queue(sample.sent_from).is_some_and(|longest| longest < 0.25 * limit);
+        let none = self.shows_none(&sample);
         let added = arrives >= self.rate * (1.0 + most) / (2.0 * most) || none;
         let carried = (added && arrives >= CARRIED * leaves) || (none && self.loses_by_chance(&sample));
         if queue > limit || (!carried && leaves > CARRIED * self.rate) {
@@ -205,10 +205,13 @@ impl Delay {
     fn doubles_on(&self, grain: Span, since: Time) -> bool {
         let packets = (self.packets().ceil() as u64).max(2);
         let Some(sample) = self.path.samples.latest_of(packets, grain, since) else { return false };
-        let empty = || {
-            self.path.longest_queue(sample.sent_from).is_some_and(|queue| queue < 0.25 * self.climbs_below())
-        };
-        sample.full() && sample.lost() == 0 && empty()
+        sample.full() && sample.lost() == 0 && self.shows_none(&sample)
+    }
+
+    /// Returns true if no POLL of the sample has met a quarter of the queue at which an increase ends.
+    fn shows_none(&self, sample: &PollSample) -> bool {
+        let longest = self.path.longest_queue(sample.sent_from);
+        longest.is_some_and(|longest| longest < 0.25 * self.climbs_below())
     }
 
     /// Returns true if a longer round trip is a queue, and no jitter.
