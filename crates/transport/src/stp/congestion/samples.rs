@@ -16,6 +16,8 @@ pub(super) const ENOUGH: u64 = 8;
 const UNUSED: f64 = 0.15;
 /// Number of round trips from which jitter is computed.
 const UNREST: usize = 16;
+/// Answers in which the usual jitter follows the median by a factor of *e*.
+const SLOWLY: f32 = 64.0;
 /// Maximum number of stored answers.
 const MOST: usize = 64;
 
@@ -86,8 +88,8 @@ pub(super) struct PollSamples {
     way_back: WayBack,
     /// Number of answers since packets passed each other, up to [`MOST`].
     passed: Option<u8>,
-    /// Jitter before answers were last dropped, seconds.
-    unrest_before: f32,
+    /// Median jitter, smoothed where packets pass each other, seconds.
+    usual_unrest: f32,
     /// Of the last answer, the round trip without its wait on the return path, and that wait, seconds: each packet asks for them.
     last: Option<(Span, f64)>,
 }
@@ -112,6 +114,12 @@ impl PollSamples {
         }
         self.answers.push_back(answer);
         self.look_at_last();
+        if let Some(median) = self.median_unrest() {
+            let usual = self.usual_unrest;
+            let median = median as f32;
+            let smooth = usual > 0.0 && self.reorders();
+            self.usual_unrest = if smooth { usual + (median - usual) / SLOWLY } else { median };
+        }
         fits.then_some(moved)
     }
 
@@ -146,7 +154,7 @@ impl PollSamples {
 
     /// Drops all answers but the last.
     pub fn forget(&mut self) {
-        self.unrest_before = self.unrest() as f32;
+        self.usual_unrest = self.unrest() as f32;
         self.answers.drain(..self.answers.len().saturating_sub(1));
     }
 
@@ -272,12 +280,16 @@ impl PollSamples {
     }
 
     /// Jitter of successive round trips without their linear trend, seconds: the median of the last few, so that one jump does not count.
-    /// Where packets pass each other, that of the answers before until there are enough.
+    /// Where packets pass each other, no less than the usual one: a median of few that is too small by chance makes late packets lost.
     pub fn unrest(&self) -> f64 {
-        let before = if self.reorders() { f64::from(self.unrest_before) } else { 0.0 };
+        let median = self.median_unrest().unwrap_or(0.0);
+        if self.reorders() { median.max(self.usual_unrest.into()) } else { median }
+    }
+
+    fn median_unrest(&self) -> Option<f64> {
         let mut late = self.answers.iter().rev().map(|answer| self.rtt(answer).as_secs_f64());
         let (mut differ, mut count) = ([0.0; UNREST], 0);
-        let (Some(mut one), Some(mut two)) = (late.next(), late.next()) else { return before };
+        let (mut one, mut two) = (late.next()?, late.next()?);
         for (three, differs) in late.zip(&mut differ) {
             *differs = (one - 2.0 * two + three).abs() / 2.0;
             (one, two) = (two, three);
@@ -285,6 +297,37 @@ impl PollSamples {
         }
         let differ = &mut differ[..count];
         differ.sort_unstable_by(f64::total_cmp);
-        if count < 3 { before } else { differ[count / 2] }
+        (count >= 3).then(|| differ[count / 2])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Adds an answer to the `n`th POLL, of so many ms; a packet was late if `passes`.
+    fn add(samples: &mut PollSamples, n: u64, rtt_ms: u64, passes: bool) {
+        let (sent_at, rtt) = (Time::from_nanos(10_000_000 * n), Span::from_millis(rtt_ms));
+        let late = samples.last().map_or(0, |last| last.late) + u64::from(passes);
+        samples.add(PollAnswer { late, ..PollAnswer::of(sent_at, rtt, 10 * n) });
+    }
+
+    /// docs/stp.md §8.3 rule 1: packets that pass each other are late by as much after a few round trips that were even by chance.
+    #[test]
+    fn jitter_that_lets_packets_pass_is_not_forgotten_by_chance() {
+        for passes in [true, false] {
+            let mut samples = PollSamples::default();
+            // Round trips differ by 10 ms from their trend, and then by 1 ms.
+            (0..200).for_each(|n| add(&mut samples, n, 40 + 10 * (n % 2), passes));
+            (200..220).for_each(|n| add(&mut samples, n, 45 + n % 2, passes));
+            let ms = samples.unrest() * 1e3;
+            assert!(if passes { (7.0..9.0).contains(&ms) } else { (0.9..1.1).contains(&ms) }, "{ms}");
+            samples.forget();
+            let ms = samples.unrest() * 1e3;
+            assert!(if passes { (7.0..9.0).contains(&ms) } else { ms == 0.0 }, "{ms}");
+            // A path without it is one after a while.
+            (220..500).for_each(|n| add(&mut samples, n, 45 + n % 2, passes));
+            assert!((0.9..1.3).contains(&(samples.unrest() * 1e3)), "{}", samples.unrest());
+        }
     }
 }
