@@ -115,8 +115,7 @@ impl PollSamples {
         self.answers.push_back(answer);
         self.look_at_last();
         if let Some(median) = self.median_unrest() {
-            let usual = self.usual_unrest;
-            let median = median as f32;
+            let (usual, median) = (self.usual_unrest, median as f32);
             let smooth = usual > 0.0 && self.reorders();
             self.usual_unrest = if smooth { usual + (median - usual) / SLOWLY } else { median };
         }
