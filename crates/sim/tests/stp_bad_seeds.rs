@@ -93,7 +93,7 @@ const PASSING: [(f64, f64, f64, f64, f64, f64); 7] = [
     (250.0, 600.0, 20.0, 0.01, 15.0, 0.1),
     (250.0, 300.0, 20.0, 0.0, 8.5, 0.1),
     (100.0, 40.0, 5.0, 0.01, 5.2, 0.05),
-    (100.0, 40.0, 20.0, 0.0, 7.0, 0.08),
+    (100.0, 40.0, 20.0, 0.0, 6.4, 0.08),
 ];
 
 /// docs/stp.md §6.2: packets that jitter lets pass each other are neither losses nor sent again.
@@ -104,6 +104,7 @@ fn packets_that_pass_each_other_are_not_losses() {
             "jitter = {{ kind = \"uniform\", most = \"{jitter_ms} ms\", reorders = true }}\n\
              loss = {{ kind = \"packets\", probability = {loss} }}"
         );
+        let mut sum = 0.0;
         for seed in 9001..9011 {
             let (took, again) = transfer(mbps, rtt_ms, 4.0, &extra, seed);
             println!(
@@ -114,7 +115,14 @@ fn packets_that_pass_each_other_are_not_losses() {
                 again <= most_again,
                 "{mbps} Mbit/s, {rtt_ms} ms, jitter {jitter_ms} ms, seed {seed}: {again}"
             );
+            sum += again;
         }
+        // One climb that overshoots loses up to a queue; in the mean little more is sent again than the channel loses.
+        let mean = sum / 10.0;
+        assert!(
+            (0.9 * loss..0.025).contains(&mean),
+            "{mbps} Mbit/s, {rtt_ms} ms, jitter {jitter_ms} ms: {mean} in the mean"
+        );
     }
 }
 
