@@ -29,6 +29,7 @@ mod stp_adversary;
 mod stp_allowance;
 mod stp_crowds;
 mod stp_demand;
+mod stp_hazards;
 mod stp_leaving;
 mod stp_marks;
 mod stp_pairs;

@@ -14,9 +14,9 @@ use skyhop_wire::stp::{HEADER_LEN, Stat};
 const TRIES: u8 = 3;
 /// Accuracy of the search, bytes.
 const STEP: u32 = 20;
-/// Number of successive reports that large packets are missing again and none has arrived, which mean that the MTU has decreased; if
-/// some had arrived before.
-const MISSES: u8 = 3;
+/// Number of successive reports that large packets are missing again and none has arrived, which mean that the MTU has decreased, if
+/// some had arrived before; and the number if they are missing for the first time, as datagrams are sent once.
+const MISSES: (u8, u8) = (3, 6);
 /// Packet size that nearly every path carries (RFC 8899 §5.1.2), and the smallest size tried below it.
 const BASE: u32 = 1200;
 const LEAST: u32 = 272;
@@ -39,7 +39,8 @@ pub(super) struct Mtu {
     tries: u8,
     /// True if a size has been ruled out.
     ruled: bool,
-    /// Number of successive reports that packets of so many bytes are missing again, and none as large has arrived.
+    /// Number of successive reports that packets of so many bytes are missing, and none as large has arrived; two for each report that
+    /// they are missing again.
     misses: u8,
     missed: usize,
     /// Largest number of bytes that has arrived in a packet.
@@ -126,16 +127,18 @@ impl Mtu {
     /// Handles a list's report on large packets. Returns true if smaller ones are to be sent from now on.
     pub fn on_feedback(&mut self, now: Time, largest: &Largest) -> bool {
         self.arrived = self.arrived.max(largest.arrived);
-        if largest.missed_again > largest.arrived {
-            self.misses = self.misses.saturating_add(1);
-            self.missed = largest.missed_again;
+        let again = largest.missed_again > largest.arrived;
+        if again || largest.missed_once > largest.arrived {
+            self.misses = self.misses.saturating_add(if again { MISSES.1 / MISSES.0 } else { 1 });
+            self.missed = if again { largest.missed_again } else { largest.missed_once };
         } else if largest.arrived >= self.missed {
             self.misses = 0;
         }
         let failed = (self.missed + HEADER_LEN) as u32;
         // The first size is only assumed to pass: one list is enough if nothing as large has ever arrived.
         let known = self.missed <= self.arrived;
-        if self.misses < if known { MISSES } else { 1 } || failed <= LEAST {
+        let enough = self.misses >= MISSES.1 || (again && !known);
+        if !enough || failed <= LEAST {
             return false;
         }
         let size = match known {
@@ -219,8 +222,8 @@ mod tests {
     #[test]
     fn a_path_may_be_narrow_from_the_start() {
         let mut mtu = Mtu::new(&Config { base_size: 1252, packet_size: 1472, ..Config::default() });
-        assert!(!mtu.on_feedback(Time::ZERO, &Largest { arrived: 0, missed_again: 0 }));
-        assert!(mtu.on_feedback(Time::ZERO, &Largest { arrived: 300, missed_again: 1240 }));
+        assert!(!mtu.on_feedback(Time::ZERO, &Largest::default()));
+        assert!(mtu.on_feedback(Time::ZERO, &Largest { arrived: 300, missed_again: 1240, missed_once: 0 }));
         assert_eq!(mtu.size, LEAST);
         let size = found(&mut mtu, Time::ZERO, 1000);
         assert!((980..=1000).contains(&size), "{size}");
@@ -231,7 +234,7 @@ mod tests {
     fn the_first_size_is_confirmed_by_a_probe() {
         for (path, most) in [(1472, 1472), (1300, 1300), (1252, 1252), (1251, 1251), (600, 600)] {
             let mut mtu = Mtu::new(&Config { base_size: 1252, packet_size: 1472, ..Config::default() });
-            mtu.on_feedback(Time::ZERO, &Largest { arrived: 1240, missed_again: 0 });
+            mtu.on_feedback(Time::ZERO, &Largest { arrived: 1240, ..Largest::default() });
             assert_eq!((mtu.size, mtu.whole(true), mtu.whole(false)), (1252, LEAST as usize, LEAST as usize));
             let size = found(&mut mtu, Time::ZERO, path);
             assert!((most - STEP..=most).contains(&size), "{size} of {path}");
@@ -248,8 +251,10 @@ mod tests {
     fn a_path_becomes_narrower_and_wide_again() {
         let mut mtu = Mtu::new(&Config { base_size: 1252, packet_size: 1472, ..Config::default() });
         assert_eq!(found(&mut mtu, Time::ZERO, 1472), 1472);
-        let (missed, arrives) =
-            (Largest { arrived: 300, missed_again: 1460 }, Largest { arrived: 1460, missed_again: 0 });
+        let (missed, arrives) = (
+            Largest { arrived: 300, missed_again: 1460, missed_once: 0 },
+            Largest { arrived: 1460, ..Largest::default() },
+        );
         let at = |s| Time::ZERO + Span::from_secs(s);
         // A large packet that arrives in between is evidence against a smaller MTU.
         for list in [arrives, missed, missed, arrives, missed, missed] {

@@ -9,6 +9,8 @@ use std::collections::VecDeque;
 
 /// Largest number of POLLs kept; older ones can no longer be answered.
 const MOST: usize = 256;
+/// Number of awaited POLLs from which on the last packet of what was written carries none: the timer's POLL is to find room.
+const MANY: usize = MOST / 2;
 
 /// The data sent before a POLL.
 #[derive(Debug, Clone, Copy)]
@@ -119,6 +121,11 @@ impl OutstandingPolls {
     /// Sending time of the oldest POLL that is awaited.
     pub fn unanswered_since(&self) -> Option<Time> {
         self.displaced.or_else(|| self.polls.iter().find(|poll| poll.is_awaited()).map(|poll| poll.sent_at))
+    }
+
+    /// Returns true if so many POLLs are awaited that more of them would displace those before their answers come.
+    pub fn are_many(&self) -> bool {
+        self.awaited() >= MANY
     }
 
     /// Number of POLLs that are awaited.

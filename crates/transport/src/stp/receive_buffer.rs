@@ -56,9 +56,9 @@ impl<P: Contents> ReceiveBuffer<P> {
         }
     }
 
-    /// The number before which the application has read all packets, if they are in order.
+    /// The number before which the application has read all packets; packets that are not put in order have been passed on.
     pub fn unread(&self) -> u64 {
-        self.next - self.ready.pieces() as u64
+        if self.ordered { self.next - self.ready.pieces() as u64 } else { self.next }
     }
 
     /// Bytes in order that the application has not read.

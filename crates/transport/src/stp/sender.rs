@@ -513,8 +513,13 @@ impl<P: Contents, S: Source<P>> PathSender<P, S> {
         feedback.lost += data.len() as u64;
         let on_trial = slot.sent == 1 && number >= self.trial;
         feedback.lost_on_trial += if on_trial { data.len() as u64 } else { 0 };
-        if slot.sent > 1 && data.len() <= self.max_payload {
-            feedback.largest.missed_again = feedback.largest.missed_again.max(data.len());
+        let largest = &mut feedback.largest;
+        if data.len() > self.max_payload {
+            // It left before packets became smaller.
+        } else if slot.sent > 1 {
+            largest.missed_again = largest.missed_again.max(data.len());
+        } else if !self.source.repeats(data) {
+            largest.missed_once = largest.missed_once.max(data.len());
         }
         feedback.lost_number = feedback.lost_number.max(Some(number));
         self.retransmit.insert(number);

@@ -24,6 +24,10 @@ pub trait Source<P: Contents> {
     fn take(&mut self, room: usize) -> Option<P>;
     /// Contents for a retransmission, of at most `room` bytes if they can be split.
     fn again(&mut self, contents: P, room: usize) -> P;
+    /// Returns true if all of these contents are sent again when they are lost.
+    fn repeats(&self, _contents: &P) -> bool {
+        true
+    }
     /// Handles the arrival of a packet with these contents.
     fn arrived(&mut self, contents: P);
     /// Drops all data that have not been sent.

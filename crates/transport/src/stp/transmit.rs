@@ -341,8 +341,8 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
         let (next, first) = (self.sender.next, self.opening.first);
         let asks =
             self.config.features != Features::PLAIN && (next == first || self.controller.asks(next, first));
-        let window = self.controller.window();
-        self.timers.poll.wanted || asks || self.sender.would_be_last(room, window, self.config.poll_threshold)
+        let last = self.sender.would_be_last(room, self.controller.window(), self.config.poll_threshold);
+        self.timers.poll.wanted || asks || (last && !self.sender.polls.are_many())
     }
 
     /// Returns true if a POLL must be sent alone.

@@ -35,4 +35,6 @@ pub(in super::super) struct Largest {
     pub arrived: usize,
     /// Size of the largest retransmitted packet that is missing again.
     pub missed_again: usize,
+    /// Size of the largest packet that is missing, and whose contents are not all sent again.
+    pub missed_once: usize,
 }

@@ -274,11 +274,17 @@ impl<P: Payload> Incoming<P> {
         }
     }
 
-    /// Accounts for a reset stream, once its last byte is known.
+    /// Returns true if this end has reset a stream, and the peer has not ended it yet.
+    pub fn is_broken(&self, id: u64) -> bool {
+        self.broken.contains_key(&id)
+    }
+
+    /// Accounts for a reset stream, once its last byte is known: another may be opened in its place.
     fn resolve(&mut self, id: u64, end: u64) -> bool {
         let Some(high) = self.broken.remove(&id) else { return false };
         let rest = end.saturating_sub(high);
         (self.seen, self.all.used) = (self.seen + rest, self.all.used + rest);
+        self.release(id);
         true
     }
 

@@ -16,7 +16,7 @@ mod reassembly;
 mod rounds;
 mod sending;
 
-use super::config::{Config, Congestion};
+use super::config::Config;
 use super::connection::Connection;
 use super::events::Event;
 use super::opening::Ends;
@@ -35,6 +35,9 @@ use std::collections::{BTreeSet, VecDeque};
 
 /// Smallest packet for an association: the least payload of docs/stp.md §15.1, a header and a POLL.
 const LEAST_PACKET: u32 = 256 + HEADER_LEN as u32 + 4;
+
+/// Frames that may wait to be sent before all data, beyond one for each stream, before packets that would cause more are refused.
+const URGENT: u64 = 1024;
 
 /// Events for the application.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -113,12 +116,9 @@ impl<P: Payload> Trunk<P> {
         config.window = config.window.max(LEAST_WINDOW);
         let budgets = budgets.at_least();
         let packet = config.max_payload() as usize;
-        // As with SDs: with a promised rate, the sender does not wait a round trip for the peer's budgets.
-        let promised = config.congestion == Congestion::Rate && config.max_rate.is_some();
-        let assumed = if promised { (budgets, config.window) } else { (Budgets::LEAST, LEAST_WINDOW) };
         let own = u64::from(!initiator);
         let incoming = Incoming::new(&budgets, config.window, 1 - own);
-        let mut outgoing = Outgoing::new(&budgets, assumed, packet);
+        let mut outgoing = Outgoing::new(&budgets, packet);
         incoming.budgets(&budgets).into_iter().for_each(|frame| outgoing.tell(frame));
         Self {
             path: Connection::new(config, ends, first, initiator, outgoing),
@@ -336,7 +336,10 @@ impl<P: Payload> Trunk<P> {
         if self.live.remove(&id) {
             let frame = Frame::Reset { id, reason: reason.number().max(1), end: end.unwrap_or(0) };
             self.path.source_mut().tell(frame);
-            self.incoming.release(id);
+            // Until the peer has ended it too, it counts as open.
+            if !self.incoming.is_broken(id) {
+                self.incoming.release(id);
+            }
             self.tell_credit(id);
         }
         self.finish();
@@ -431,13 +434,17 @@ impl<P: Payload> Trunk<P> {
     fn handle_parts(&mut self, now: Time, packet: &Packet<Frames<P>>, data: Option<Frames<P>>, field: Ecn) {
         self.incoming.advance(now);
         let came = data.is_some();
-        let data = data.filter(|frames| self.incoming.takes(frames));
+        // A peer that takes no answers gets no more of them to wait.
+        let data = data.filter(|frames| {
+            self.incoming.takes(frames) && self.path.source().urgent() as u64 <= self.budgets.streams + URGENT
+        });
         // A POLL in a refused packet then asks for packets before it.
         self.stats.refused += u64::from(came && data.is_none());
         self.path.handle_parts(now, packet, data, field);
         while let Some(frames) = self.path.take() {
             frames.0.into_iter().for_each(|frame| self.receive(frame));
         }
+        self.path.source_mut().give_each();
         // The peer now has less credit, so that a smaller increase is worth announcing: nothing else may cause the announcement
         // later.
         for frame in self.incoming.shared_credit() {
@@ -454,7 +461,8 @@ impl<P: Payload> Trunk<P> {
 
     /// The next packet to send; `None` when there are no more.
     pub fn poll_transmit(&mut self, now: Time) -> Option<Packet<Frames<P>>> {
-        self.path.source_mut().datagrams.expire(now);
+        let payload = self.path.max_payload();
+        self.path.source_mut().begin(now, payload);
         self.finish();
         let packet = self.path.poll_transmit(now);
         self.collect();
@@ -621,10 +629,16 @@ impl<P: Payload> Trunk<P> {
         }
     }
 
-    /// Handles the peer's end: it has no stream left and opens none, so a stream just opened by this end finds no peer.
+    /// Handles the peer's end: it has no stream left and opens none, so a stream just opened by this end finds no peer. One that has ended
+    /// in both directions stays until it is read.
     fn peer_ends(&mut self) {
-        for id in std::mem::take(&mut self.live) {
+        for id in self.live.clone() {
+            let ended = self.path.source().stream(id).is_none_or(|stream| stream.ending.is_sent());
             self.path.source_mut().forget(id);
+            if ended && self.incoming.stream(id).is_some_and(|stream| stream.finished) {
+                continue;
+            }
+            self.live.remove(&id);
             self.incoming.break_off(id);
             self.events.push_back(TrunkEvent::Reset(id, Reason::Refused));
         }

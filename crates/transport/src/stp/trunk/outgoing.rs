@@ -5,15 +5,19 @@
 //! Leaves out arriving packets (`incoming`) and the application (`Trunk`).
 
 use super::super::source::Source;
-use super::budgets::Budgets;
+use super::budgets::{Budgets, LEAST_WINDOW};
 use super::datagrams::{Departures, QUEUE_MOST};
 use super::packing::Packing;
 use super::rounds::{Left, Member, StreamRounds};
 use super::sending::{Ending, StreamSending};
+use skyhop_units::Time;
 use skyhop_wire::stp::{
     Class, Frame, Frames, Payload, VERSION_STREAMS, datagram_header, number_len, stream_header,
 };
 use std::collections::{BTreeMap, VecDeque};
+
+/// Places of streams that were reset, beyond twice those of others, from which on they leave the round before their turn.
+const SPARE: usize = 64;
 
 /// Frames that are sent before all that wait for a turn.
 #[derive(Debug)]
@@ -42,7 +46,9 @@ struct Credit {
     all: u64,
     /// New bytes of all streams that have been sent.
     sent: u64,
+    /// For each stream, and what the present ones have been given of it.
     each: u64,
+    given: u64,
     streams: u64,
     /// True if opening a stream failed for want of credit.
     wanted: bool,
@@ -53,39 +59,57 @@ pub struct Outgoing<P> {
     streams: BTreeMap<u64, StreamSending<P>>,
     rounds: StreamRounds,
     first: VecDeque<Urgent<P>>,
-    /// Approximate size of the frames in `first`, bytes.
+    /// Approximate size of the frames in `first`, bytes, and the number of streams there that have gone.
     first_bytes: u64,
+    first_gone: usize,
     /// Unsent bytes that the peer accepts, summed over streams.
     ready: u64,
     credit: Credit,
     pub(super) datagrams: Departures<P>,
     progress: VecDeque<SendingProgress>,
     packet: usize,
+    /// Largest payload of a packet with nothing beside its data.
+    payload: usize,
     /// Data bytes sent again under another number.
     pub(super) split: u64,
     closed: bool,
 }
 
 impl<P: Payload> Outgoing<P> {
-    /// `assumed` are the peer's budgets until it announces more: for single streams, and for all together.
-    pub(super) fn new(budgets: &Budgets, (assumed, all): (Budgets, u64), packet: usize) -> Self {
+    /// The sending side of an end with these budgets. Those of the peer are the least until it announces more.
+    pub(super) fn new(budgets: &Budgets, packet: usize) -> Self {
+        let least = Budgets::LEAST;
         Self {
             streams: BTreeMap::new(),
             rounds: StreamRounds::default(),
             first: VecDeque::new(),
             first_bytes: 0,
+            first_gone: 0,
             ready: 0,
-            credit: Credit { all, each: assumed.first_window, streams: assumed.streams, ..Credit::default() },
+            credit: Credit {
+                all: LEAST_WINDOW,
+                each: least.first_window,
+                streams: least.streams,
+                ..Credit::default()
+            },
             datagrams: Departures::new(
                 budgets.datagram_window.min(QUEUE_MOST),
                 budgets.datagram_delay,
-                assumed.datagram_window,
+                least.datagram_window,
             ),
             progress: VecDeque::new(),
             packet,
+            payload: packet,
             split: 0,
             closed: false,
         }
+    }
+
+    /// Begins to choose the contents of a packet of at most `payload` bytes: late datagrams are dropped.
+    pub(super) fn begin(&mut self, now: Time, payload: usize) {
+        self.payload = payload;
+        self.datagrams.expire(now);
+        self.datagrams_wait();
     }
 
     /// Number of streams that this end may open in all.
@@ -108,13 +132,18 @@ impl<P: Payload> Outgoing<P> {
         self.streams.get(&id)
     }
 
+    /// Number of frames and streams that are sent before all data.
+    pub(super) fn urgent(&self) -> usize {
+        self.first.len() - self.first_gone
+    }
+
     /// Bytes of all streams that have not been sent.
     pub(super) fn unsent(&self) -> u64 {
         self.streams.values().map(StreamSending::unsent).sum()
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.streams.is_empty() && self.first.is_empty()
+        self.streams.is_empty() && self.first_bytes == 0
     }
 
     pub(super) fn write(&mut self, id: u64, data: P) {
@@ -151,6 +180,8 @@ impl<P: Payload> Outgoing<P> {
             stream.forget_unsent();
         }
         self.end(id);
+        // It may have been closed before.
+        self.settle(id);
     }
 
     /// Removes a stream that was reset. Returns the number of bytes sent.
@@ -158,11 +189,30 @@ impl<P: Payload> Outgoing<P> {
         let stream = self.streams.remove(&id)?;
         self.ready -= stream.counted;
         if stream.queued {
-            self.first.retain(|first| !matches!(first, Urgent::Stream(other) if *other == id));
             self.first_bytes -= 1;
+            self.first_gone += 1;
         }
-        self.rounds.leave(Member::Stream(id), &stream.turn);
+        self.tidy();
         Some(stream.next)
+    }
+
+    /// Removes the places of streams that have gone, once there are many: otherwise they are found empty at their turn, as a search for
+    /// each of many streams would take long.
+    fn tidy(&mut self) {
+        let streams = &self.streams;
+        if self.rounds.len() > 2 * streams.len() + SPARE {
+            self.rounds.retain(|member| match member {
+                Member::Stream(id) => streams.contains_key(id),
+                Member::Datagrams => true,
+            });
+        }
+        if self.first_gone > self.first.len() / 2 + SPARE {
+            self.first.retain(|first| match first {
+                Urgent::Frame(_) => true,
+                Urgent::Stream(id) => streams.contains_key(id),
+            });
+            self.first_gone = 0;
+        }
     }
 
     /// Closes the association for sending: nothing may be sent after its END.
@@ -213,16 +263,7 @@ impl<P: Payload> Outgoing<P> {
                     self.settle(id);
                 }
             }
-            Frame::CreditEach { limit } => {
-                self.credit.each = self.credit.each.max(limit);
-                let ids: Vec<u64> = self.streams.keys().copied().collect();
-                for id in ids {
-                    if let Some(stream) = self.streams.get_mut(&id) {
-                        stream.limit = stream.limit.max(limit);
-                    }
-                    self.settle(id);
-                }
-            }
+            Frame::CreditEach { limit } => self.credit.each = self.credit.each.max(limit),
             Frame::CreditAll { limit } => self.credit.all = self.credit.all.max(limit),
             Frame::CreditStreams { limit } => {
                 let more = limit > self.credit.streams;
@@ -236,6 +277,21 @@ impl<P: Payload> Outgoing<P> {
                 self.datagrams_wait();
             }
             _ => {}
+        }
+    }
+
+    /// Gives each stream the credit that all have, once for all frames of a packet.
+    pub(super) fn give_each(&mut self) {
+        if self.credit.each <= self.credit.given {
+            return;
+        }
+        self.credit.given = self.credit.each;
+        let ids: Vec<u64> = self.streams.keys().copied().collect();
+        for id in ids {
+            if let Some(stream) = self.streams.get_mut(&id) {
+                stream.limit = stream.limit.max(self.credit.each);
+            }
+            self.settle(id);
         }
     }
 
@@ -273,6 +329,10 @@ impl<P: Payload> Outgoing<P> {
                     None
                 }
                 Urgent::Frame(frame) => Some(Urgent::Frame(frame)),
+                Urgent::Stream(id) if !self.streams.contains_key(&id) => {
+                    self.first_gone -= 1;
+                    None
+                }
                 Urgent::Stream(id) if self.put_stream(id, packing) => {
                     self.first_bytes -= 1;
                     None
@@ -361,7 +421,8 @@ impl<P: Payload> Outgoing<P> {
             let Some((channel, len)) = self.datagrams.first() else { return Left::Empty };
             let header = datagram_header(channel, self.datagrams.next);
             if header + len > packing.room() {
-                if !packing.is_empty() {
+                // An answer beside the data may leave no room for it, and the next packet has none.
+                if !packing.is_empty() || header + len <= self.payload {
                     return Left::Full;
                 }
                 self.datagrams.refuse_first();
@@ -404,7 +465,15 @@ impl<P: Payload> Outgoing<P> {
     /// A frame of a packet that is retransmitted, in its present form; `None` if it is left out.
     fn again_frame(&mut self, frame: Frame<P>, before: &mut Option<u64>) -> Option<Frame<P>> {
         match &frame {
-            Frame::Stream { id, .. } => self.streams.contains_key(id).then_some(frame),
+            Frame::Stream { id, .. } => {
+                let now = self.streams.get(id)?.opening;
+                let mut frame = frame;
+                // The class may have changed, and a request that came before the opening was ignored.
+                if let (Frame::Stream { opening: Some(class), .. }, Some(now)) = (&mut frame, now) {
+                    *class = now;
+                }
+                Some(frame)
+            }
             Frame::Class { id, .. } => self.streams.contains_key(id).then_some(frame),
             Frame::Ends { ids } => {
                 let ids: Vec<u64> = ids.iter().copied().filter(|id| self.streams.contains_key(id)).collect();
@@ -436,7 +505,7 @@ impl<P: Payload> Outgoing<P> {
             self.progress.push_back(SendingProgress::Arrived(id));
         }
         if stream.complete() {
-            self.streams.remove(&id);
+            self.forget(id);
             self.progress.push_back(SendingProgress::Complete(id));
         }
     }
@@ -516,6 +585,10 @@ impl<P: Payload> Source<Frames<P>> for Outgoing<P> {
         packing.done()
     }
 
+    fn repeats(&self, contents: &Frames<P>) -> bool {
+        !contents.0.iter().any(|frame| matches!(frame, Frame::Datagram { .. }))
+    }
+
     fn arrived(&mut self, contents: Frames<P>) {
         for frame in contents.0 {
             match frame {
@@ -529,12 +602,11 @@ impl<P: Payload> Source<Frames<P>> for Outgoing<P> {
     }
 
     fn clear(&mut self) {
-        let ids: Vec<u64> = self.streams.keys().copied().collect();
-        for id in ids {
-            self.forget(id);
-        }
+        self.streams.clear();
+        self.rounds.clear();
+        self.ready = 0;
         self.first.clear();
-        self.first_bytes = 0;
+        (self.first_bytes, self.first_gone) = (0, 0);
         self.datagrams.clear();
     }
 
@@ -547,4 +619,35 @@ impl<P: Payload> Source<Frames<P>> for Outgoing<P> {
 /// Size of the largest datagram that is certain to fit a packet with `room` bytes.
 pub(super) fn largest_datagram(room: usize, channel: u64) -> usize {
     room.saturating_sub(1 + number_len(channel) + 8)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bytes::Bytes;
+
+    #[test]
+    fn places_of_streams_that_have_gone_do_not_pile_up() {
+        let mut outgoing: Outgoing<Bytes> = Outgoing::new(&Budgets::default(), 1400);
+        for id in 0..10_000 {
+            outgoing.open(id, Class::default(), true);
+            outgoing.write(id, Bytes::from_static(b"data"));
+            assert!(id < 20 || outgoing.forget(id - 20).is_some());
+        }
+        assert!(outgoing.rounds.len() <= 40 + SPARE && outgoing.first.len() <= 40 + 2 * SPARE);
+        assert_eq!((outgoing.urgent(), outgoing.waiting(), outgoing.is_empty()), (20, 20 + 80, false));
+        // All that is left fits a packet, and nothing of what has gone is in it.
+        let frames = outgoing.take(1400).expect("it waits").0;
+        let ids: Vec<u64> = frames
+            .iter()
+            .map(|frame| match frame {
+                Frame::Stream { id, .. } => *id,
+                _ => panic!("{frame:?}"),
+            })
+            .collect();
+        assert!(ids.iter().all(|id| *id >= 9_980) && frames.len() >= 20);
+        assert_eq!((outgoing.waiting(), outgoing.take(1400)), (0, None));
+        (9_980..10_000).for_each(|id| assert!(outgoing.forget(id).is_some()));
+        assert!(outgoing.is_empty());
+    }
 }

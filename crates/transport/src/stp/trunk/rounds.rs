@@ -90,11 +90,19 @@ impl StreamRounds {
         turn.class = class;
     }
 
-    /// Removes a member.
-    pub fn leave(&mut self, member: Member, turn: &Turn) {
-        if turn.listed {
-            self.round(turn.class).retain(|other| *other != member);
-        }
+    /// Number of members.
+    pub fn len(&self) -> usize {
+        self.members.iter().map(VecDeque::len).sum()
+    }
+
+    /// Removes the members for which `stays` is false.
+    pub fn retain(&mut self, stays: impl Fn(&Member) -> bool) {
+        self.members.iter_mut().for_each(|round| round.retain(&stays));
+    }
+
+    /// Removes all members; their turns do not count any more.
+    pub fn clear(&mut self) {
+        self.members.iter_mut().for_each(VecDeque::clear);
     }
 
     /// The member whose turn it is, and its priority.
@@ -162,7 +170,8 @@ mod tests {
         assert_eq!(rounds.next(), Some((0, Member::Stream(0))));
         rounds.left(0, Left::Empty, Some(&mut slow));
         assert_eq!((rounds.next(), slow.listed), (Some((2, Member::Datagrams)), false));
-        rounds.leave(Member::Datagrams, &fast);
-        assert_eq!(rounds.next(), None);
+        assert_eq!(rounds.len(), 1);
+        rounds.retain(|member| *member != Member::Datagrams);
+        assert_eq!((rounds.next(), rounds.len()), (None, 0));
     }
 }

@@ -20,6 +20,13 @@ pub(super) enum Ending {
     Arrived,
 }
 
+impl Ending {
+    /// Returns true once the end has left.
+    pub fn is_sent(self) -> bool {
+        matches!(self, Self::Sent | Self::Arrived)
+    }
+}
+
 #[derive(Debug)]
 pub(super) struct StreamSending<P> {
     fresh: WrittenData<P>,
