@@ -9,8 +9,9 @@ use std::collections::VecDeque;
 
 /// Largest number of POLLs kept; older ones can no longer be answered.
 const MOST: usize = 256;
-/// Number of awaited POLLs from which on the last packet of what was written carries none: the timer's POLL is to find room.
-const MANY: usize = MOST / 2;
+/// Number of awaited POLLs, and of those in a round trip, from which on the last packet of what was written carries none: the timer's POLL
+/// is to find room.
+const MANY: u64 = MOST as u64 / 2;
 
 /// The data sent before a POLL.
 #[derive(Debug, Clone, Copy)]
@@ -123,9 +124,11 @@ impl OutstandingPolls {
         self.displaced.or_else(|| self.polls.iter().find(|poll| poll.is_awaited()).map(|poll| poll.sent_at))
     }
 
-    /// Returns true if so many POLLs are awaited that more of them would displace those before their answers come.
-    pub fn are_many(&self) -> bool {
-        self.awaited() >= MANY
+    /// Returns true if many POLLs are awaited, and the last left so shortly before that, with so many in a round trip, they would
+    /// displace each other before their answers come.
+    pub fn are_many(&self, now: Time, rtt: Span) -> bool {
+        let last = self.polls.back().map_or(Time::ZERO, |last| last.sent_at);
+        now.since(last).as_nanos().saturating_mul(MANY) < rtt.as_nanos() && self.awaited() as u64 >= MANY
     }
 
     /// Number of POLLs that are awaited.

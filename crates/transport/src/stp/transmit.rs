@@ -212,7 +212,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
         }
         let room = self.mtu.room().saturating_sub(wire_len(&control));
         self.resume_data(now);
-        let polls = self.poll_rides(room.min(self.sender.max_payload));
+        let polls = self.poll_rides(now, room.min(self.sender.max_payload));
         if self.opening.rides(polls, self.config.begin_copies) {
             self.put_begin(now, &mut control);
         }
@@ -336,13 +336,14 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
     }
 
     /// Returns true if the next new packet of data should carry a POLL.
-    fn poll_rides(&self, room: usize) -> bool {
+    fn poll_rides(&self, now: Time, room: usize) -> bool {
         // The first packet measures the round-trip time; others divide a train into parts.
         let (next, first) = (self.sender.next, self.opening.first);
         let asks =
             self.config.features != Features::PLAIN && (next == first || self.controller.asks(next, first));
         let last = self.sender.would_be_last(room, self.controller.window(), self.config.poll_threshold);
-        self.timers.poll.wanted || asks || (last && !self.sender.polls.are_many())
+        let many = self.timers.srtt().is_some_and(|srtt| self.sender.polls.are_many(now, srtt));
+        self.timers.poll.wanted || asks || (last && !many)
     }
 
     /// Returns true if a POLL must be sent alone.

@@ -16,7 +16,7 @@ mod reassembly;
 mod rounds;
 mod sending;
 
-use super::config::Config;
+use super::config::{Config, Congestion};
 use super::connection::Connection;
 use super::events::Event;
 use super::opening::Ends;
@@ -118,7 +118,7 @@ impl<P: Payload> Trunk<P> {
         let packet = config.max_payload() as usize;
         let own = u64::from(!initiator);
         let incoming = Incoming::new(&budgets, config.window, 1 - own);
-        let mut outgoing = Outgoing::new(&budgets, packet);
+        let mut outgoing = Outgoing::new(&budgets, Self::assumed(&config), packet);
         incoming.budgets(&budgets).into_iter().for_each(|frame| outgoing.tell(frame));
         Self {
             path: Connection::new(config, ends, first, initiator, outgoing),
@@ -132,6 +132,15 @@ impl<P: Payload> Trunk<P> {
             over: false,
             stats: TrunkStats::default(),
         }
+    }
+
+    /// Bytes that the peer is assumed to accept in all, and in each stream, until it announces more. The least, unless an end with a
+    /// guaranteed rate was told how many SDs the peer takes at first: what goes beyond the peer's limits would be refused for ever.
+    fn assumed(config: &Config) -> [u64; 2] {
+        let promised = config.congestion == Congestion::Rate && config.max_rate.is_some();
+        let told = promised && config.initial_credit > Config::default().initial_credit;
+        let bytes = if told { u64::from(config.initial_credit) * u64::from(config.max_payload()) } else { 0 };
+        [bytes.max(LEAST_WINDOW), bytes.max(Budgets::LEAST.first_window)]
     }
 
     /// Counters of the path: packets, POLLs, lists, round trips.

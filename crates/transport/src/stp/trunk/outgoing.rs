@@ -5,7 +5,7 @@
 //! Leaves out arriving packets (`incoming`) and the application (`Trunk`).
 
 use super::super::source::Source;
-use super::budgets::{Budgets, LEAST_WINDOW};
+use super::budgets::Budgets;
 use super::datagrams::{Departures, QUEUE_MOST};
 use super::packing::Packing;
 use super::rounds::{Left, Member, StreamRounds};
@@ -76,8 +76,9 @@ pub struct Outgoing<P> {
 }
 
 impl<P: Payload> Outgoing<P> {
-    /// The sending side of an end with these budgets. Those of the peer are the least until it announces more.
-    pub(super) fn new(budgets: &Budgets, packet: usize) -> Self {
+    /// The sending side of an end with these budgets. Those of the peer are the least until it announces more, but for the bytes that it is
+    /// assumed to accept in all and in each stream.
+    pub(super) fn new(budgets: &Budgets, [all, each]: [u64; 2], packet: usize) -> Self {
         let least = Budgets::LEAST;
         Self {
             streams: BTreeMap::new(),
@@ -86,12 +87,7 @@ impl<P: Payload> Outgoing<P> {
             first_bytes: 0,
             first_gone: 0,
             ready: 0,
-            credit: Credit {
-                all: LEAST_WINDOW,
-                each: least.first_window,
-                streams: least.streams,
-                ..Credit::default()
-            },
+            credit: Credit { all, each, streams: least.streams, ..Credit::default() },
             datagrams: Departures::new(
                 budgets.datagram_window.min(QUEUE_MOST),
                 budgets.datagram_delay,
@@ -628,7 +624,7 @@ mod tests {
 
     #[test]
     fn places_of_streams_that_have_gone_do_not_pile_up() {
-        let mut outgoing: Outgoing<Bytes> = Outgoing::new(&Budgets::default(), 1400);
+        let mut outgoing: Outgoing<Bytes> = Outgoing::new(&Budgets::default(), [1 << 16, 1 << 14], 1400);
         for id in 0..10_000 {
             outgoing.open(id, Class::default(), true);
             outgoing.write(id, Bytes::from_static(b"data"));
