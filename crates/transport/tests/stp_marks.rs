@@ -59,12 +59,13 @@ impl<F: FnMut(u64, Ecn) -> Ecn, C: FnMut(MarkCounts) -> MarkCounts> Path<F, C> {
         for side in 0..2 {
             while let Some(mut packet) = self.ends[side].poll_transmit(self.now) {
                 let mut field = self.ends[side].network_fields(&packet).ecn;
-                assert!(field == Ecn::NotCapable || packet.data.is_some(), "only SDs are ECN-capable");
+                let asks = packet.data.is_some() || packet.poll.is_some();
+                assert!(field == Ecn::NotCapable || asks, "only SDs and POLLs are ECN-capable");
                 let mut at = self.now;
                 if side == 0 {
                     let data = u64::from(packet.data.is_some());
                     self.sent.0 += data;
-                    self.sent.1 += u64::from(field == Ecn::Capable0);
+                    self.sent.1 += u64::from(field == Ecn::Capable0 && packet.data.is_some());
                     field = (self.field)(self.sent.0, field);
                     let takes = Span::from_secs_f64((packet.wire_len() + 28) as f64 / BYTES_PER_S);
                     self.free_at = self.free_at.max(self.now) + takes;

@@ -239,7 +239,11 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
         let data = packet.data.is_some();
         let probes = packet.control.as_ref().is_some_and(|control| control.padding > 0);
         NetworkFields {
-            ecn: if data && self.is_ecn_capable() { Ecn::Capable0 } else { Ecn::NotCapable },
+            // A queue that marks data and drops POLLs would keep the marks from being reported.
+            ecn: match (data || packet.poll.is_some()) && self.is_ecn_capable() {
+                true => Ecn::Capable0,
+                false => Ecn::NotCapable,
+            },
             may_fragment: !probes && packet.wire_len() > self.mtu.whole(data),
         }
     }

@@ -512,7 +512,7 @@ impl<P: Contents, S: Source<P>> PathSender<P, S> {
         self.in_flight -= data.len() as u64;
         feedback.lost += data.len() as u64;
         let on_trial = slot.sent == 1 && number >= self.trial;
-        feedback.lost_on_trial += if on_trial { data.len() as u64 } else { 0 };
+        feedback.lost_on_trial += u32::from(on_trial);
         let largest = &mut feedback.largest;
         if data.len() > self.max_payload {
             // It left before packets became smaller.

@@ -4,7 +4,7 @@
 //! Differs: one decrease a round trip, for losses beyond those of the channel, and no slow start.
 //! Leaves out the decision when this window applies (`delay`).
 
-use skyhop_units::Time;
+use skyhop_units::{Span, Time};
 
 const C: f64 = 0.4;
 const BETA: f64 = 0.7;
@@ -112,6 +112,8 @@ pub(super) struct CubicWindow {
     epoch: Time,
     k: f64,
     grown: Time,
+    /// Time since the reduction in which the window was not used.
+    unused: Span,
 }
 
 impl CubicWindow {
@@ -120,7 +122,7 @@ impl CubicWindow {
         let window = window.max(4.0);
         let w_max = window / BETA;
         let k = ((w_max - window) / C).cbrt();
-        Self { window, w_max, cuts: 0, estimate: window, epoch: now, k, grown: now }
+        Self { window, w_max, cuts: 0, estimate: window, epoch: now, k, grown: now, unused: Span::ZERO }
     }
 
     /// Time of the latest reduction.
@@ -140,14 +142,20 @@ impl CubicWindow {
         self.window = (self.window * BETA).max(4.0);
         self.estimate = self.window;
         self.k = ((self.w_max - self.window).max(0.0) / C).cbrt();
-        (self.epoch, self.grown) = (now, now);
+        (self.epoch, self.grown, self.unused) = (now, now, Span::ZERO);
+    }
+
+    /// Lets time pass without growth, as the window was not used (RFC 9438 §5.8).
+    pub fn pause(&mut self, now: Time) {
+        self.unused += now.since(self.grown);
+        self.grown = now;
     }
 
     pub fn grow(&mut self, now: Time, rtt: f64) {
         let since = now.since(self.grown).as_secs_f64();
         self.grown = now;
         let part = since / rtt.max(1e-3);
-        let t = now.since(self.epoch).as_secs_f64() + rtt;
+        let t = now.since(self.epoch).saturating_sub(self.unused).as_secs_f64() + rtt;
         let target = (self.w_max + C * (t - self.k).powi(3)).clamp(self.window, 1.5 * self.window);
         self.window += (target - self.window) * part.min(1.0);
         // The window that Reno would have (RFC 9438 §4.3).
@@ -211,6 +219,20 @@ mod tests {
         (0..2).for_each(|_| assert!(!rival.lost(Some(20.0))));
         (0..=CALM).for_each(|_| rival.calm());
         assert!((0..3).all(|_| !rival.lost(Some(10.0))));
+    }
+
+    #[test]
+    fn a_window_that_is_not_used_does_not_grow() {
+        let at = |ms| Time::from_nanos(ms * 1_000_000);
+        let run = |idle_ms: u64| {
+            let mut cubic = CubicWindow::cut_to(Time::ZERO, 100.0);
+            (0..40).for_each(|n| cubic.grow(at(100 * n), 0.1));
+            cubic.pause(at(3900 + idle_ms));
+            assert!((100.0..150.0).contains(&cubic.window), "{}", cubic.window);
+            (40..60).for_each(|n| cubic.grow(at(100 * n + idle_ms), 0.1));
+            cubic.window
+        };
+        assert!((run(600_000) - run(0)).abs() < 1e-6);
     }
 
     #[test]

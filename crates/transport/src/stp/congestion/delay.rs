@@ -53,6 +53,8 @@ const NOISE: f64 = 8.0;
 const LITTLE: f64 = 0.6;
 /// Longest time by which one packet passes another, as a multiple of the jitter.
 const PASSES: f64 = 4.0;
+/// Factor by which packets of a flow leave a queue faster than they came into it, if no such rate was confirmed.
+const TOGETHER: f64 = 2.0;
 /// Bytes in flight as a multiple of the window, where a POLL goes three times a round trip.
 const LUMPS: f64 = 1.35;
 /// Factor by which packets leave the queue faster than they came, and by which the remembered rate exceeds the present one, if the path
@@ -61,6 +63,8 @@ const WIDER: (f64, f64) = (2.0, 4.0);
 
 /// Packets in whose time round trips differ, whatever the path: alone, and beside others, whose slow queue seems a longer path.
 const DIFFER: (f64, f64) = (0.5, 2.0);
+/// Time of a packet, seconds, while no rate is known.
+const UNKNOWN: f64 = 1.0;
 /// Part of the round trip without a queue, and seconds beyond the time of a packet, by which successive round trips differ where slots are
 /// assigned on demand; and the factor by which the rate then falls in a round trip at most.
 const UNEVEN: f64 = 1.0 / 32.0;
@@ -91,7 +95,7 @@ struct RateTrial {
     first: u64,
     sent: u32,
     /// Packets lost from the first one on.
-    lost: f32,
+    lost: u32,
     /// Factor over the rate before.
     factor: f64,
 }
@@ -185,8 +189,15 @@ impl Delay {
             RatePhase::Promised(_) => f64::INFINITY,
             RatePhase::Proof { left, .. } => left,
             // Answers come in lumps. Losses end a flow's growth late; marks do so early, so that the window may be used in full.
-            RatePhase::Compete { cubic, .. } if self.marks.any() => LUMPS * cubic.window * self.mss,
-            RatePhase::Compete { cubic, .. } => cubic.window * self.mss,
+            RatePhase::Compete { cubic, .. } => {
+                let lumps = if self.marks.any() { LUMPS } else { 1.0 };
+                // Over a shorter round trip answers are as far apart as POLLs.
+                let rtt = self.path.samples.last_rtt().map_or(f64::INFINITY, |rtt| rtt.as_secs_f64());
+                lumps
+                    * cubic.window
+                    * self.mss
+                    * (self.poll_interval_min.as_secs_f64() / rtt.max(1e-6)).max(1.0)
+            }
             // A few answers arrive in a round trip, and a repair takes another round trip. On a path shorter than the interval of POLLs
             // the window must cover that interval.
             _ => {
@@ -304,7 +315,7 @@ impl Delay {
 
     /// Largest jitter that keeps the order, at this flow's rate, seconds.
     fn jitter(&self) -> f64 {
-        self.path.jitter(self.mss / self.rate.max(self.mss))
+        self.path.jitter(self.packet_at(self.rate))
     }
 
     /// Part of the target that jitter of round trips without a queue needs, seconds.
@@ -328,7 +339,11 @@ impl Delay {
 
     /// Time of one packet on the path, as far as it is known, seconds.
     fn packet(&self) -> f64 {
-        self.mss / self.rate.max(self.confirmed.rate()).max(self.mss)
+        self.packet_at(self.rate.max(self.confirmed.rate()))
+    }
+
+    fn packet_at(&self, rate: f64) -> f64 {
+        if rate > 0.0 { self.mss / rate } else { UNKNOWN }
     }
 
     /// Returns true if no POLL sent since `from` has measured a queue. A delay that jitter explains is none, unless losses come with it.
@@ -361,7 +376,7 @@ impl Delay {
         self.opening.heard += feedback.acked;
         if let RatePhase::Proof { left, .. } = &mut self.phase {
             *left -= feedback.acked as f64;
-            self.trial.lost += (feedback.lost_on_trial as f64 / self.mss) as f32;
+            self.trial.lost += feedback.lost_on_trial;
         }
         if self.overshoots(signals) {
             return true;
@@ -443,9 +458,11 @@ impl Delay {
         self.losses.usual() > LOSSY || self.path.samples.reorders()
     }
 
-    /// Rate at which packets arrive, corrected for the channel's losses.
+    /// Rate at which packets arrive, corrected for the channel's losses. What has waited for the most delayed of its packets arrives
+    /// together, and shows no rate that was never sent.
     fn carried(&self, sample: &PollSample) -> f64 {
-        sample.arrives() / (1.0 - self.losses.usual())
+        let known = (TOGETHER * sample.leaves()).max(self.confirmed.ever());
+        (sample.arrives() / (1.0 - self.losses.usual())).min(known)
     }
 
     /// Rate at which the queue reaches its target within a few round trips, if `rate` is this flow's share of the path.
@@ -520,7 +537,8 @@ impl Delay {
                 self.confirmed.confirm(now, arrives.min(leaves));
             }
             let carried = arrives >= CARRIED * leaves || self.loses_by_chance(&sample);
-            if carried && leaves >= CARRIED * self.rate && !self.trusts(now) {
+            let below = self.rate < self.bounds.highest;
+            if carried && leaves >= CARRIED * self.rate && !self.trusts(now) && below {
                 self.step_up(signals, 0);
             }
         }
@@ -633,13 +651,17 @@ impl Delay {
     }
 
     fn compete(&mut self, signals: &AnswerSignals) {
-        let AnswerSignals { now, .. } = *signals;
+        let AnswerSignals { now, busy, .. } = *signals;
         let RatePhase::Compete { mut cubic, mut look, mut deep } = self.phase else { return };
         let floor = self.path.floor.seconds();
         let rtt = signals.srtt.map_or(floor, |srtt| srtt.as_secs_f64().max(floor));
         let queue = self.path.queue(Time::ZERO).unwrap_or(0.0);
         let sample = self.path.samples.latest(Span::from_secs_f64(rtt), Time::ZERO);
-        cubic.grow(now, rtt);
+        if busy && sample.is_none_or(|sample| sample.full()) {
+            cubic.grow(now, rtt);
+        } else {
+            cubic.pause(now);
+        }
         let chance = self.varies_by_chance();
         if now.since(self.round).as_secs_f64() >= rtt
             && let Some(sample) = sample.filter(|sample| self.is_fresh(sample))

@@ -17,8 +17,8 @@ pub(in super::super) struct Feedback {
     pub acked: u64,
     /// Bytes newly known to be missing.
     pub lost: u64,
-    /// Of those, the bytes of packets that were sent once, with numbers from the trial of a rate on.
-    pub lost_on_trial: u64,
+    /// Of those, the packets that were sent once, with numbers from the trial of a rate on.
+    pub lost_on_trial: u32,
     /// Highest number newly known to be missing.
     pub lost_number: Option<u64>,
     /// SDs sent when the answered POLL left, and SDs arrived when it came.

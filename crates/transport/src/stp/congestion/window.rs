@@ -8,6 +8,10 @@
 use super::super::config::{Config, SavedRate};
 use super::AnswerSignals;
 
+/// Products of the highest rate and the round trip that the window may have: answers come three times a round trip, and what they permit
+/// is spread over another.
+const FLIGHT: f64 = 2.5;
+
 /// A saved window on trial (RFC 9959 §4.3 to §4.5).
 #[derive(Debug, Clone, Copy)]
 struct Trial {
@@ -119,7 +123,9 @@ impl WindowControl {
         if let Some(srtt) = signals.srtt {
             let (least, most) = self.bounds;
             let srtt = srtt.as_secs_f64();
-            self.cwnd = self.cwnd.clamp(least * srtt, (most * srtt).max(2.0 * self.mss).max(least * srtt));
+            // The pace keeps the highest rate, if the window leaves room for data whose answers are not here yet.
+            let most = (FLIGHT * most * srtt).max(2.0 * self.mss).max(least * srtt);
+            self.cwnd = self.cwnd.clamp(least * srtt, most);
         }
         false
     }

@@ -67,7 +67,7 @@ impl Delay {
         if last < self.trial.first {
             return false;
         }
-        self.trial.lost += (feedback.lost_on_trial as f64 / self.mss) as f32;
+        self.trial.lost += feedback.lost_on_trial;
         self.trial.sent = self.trial.sent.max((last - self.trial.first + 1) as u32);
         let (lost, sent) = (f64::from(self.trial.lost), f64::from(self.trial.sent));
         let part = (lost / sent).min(0.9);
@@ -176,6 +176,9 @@ impl Delay {
             self.cap = f64::INFINITY;
             if self.trusts(now) {
                 return;
+            }
+            if self.rate >= self.bounds.highest {
+                return self.cruise(now, self.rate);
             }
             let next = (step + 1).min(STEPS.len() - 1);
             let before = self.confirmed.highest();

@@ -14,6 +14,7 @@ pub(super) struct ConfirmedRates {
     rate: f64,
     highest: f64,
     highest_at: Time,
+    ever: f64,
 }
 
 impl ConfirmedRates {
@@ -25,6 +26,11 @@ impl ConfirmedRates {
     /// The highest rate that was confirmed within [`MEMORY`], or the last one.
     pub fn highest(&self) -> f64 {
         self.highest
+    }
+
+    /// The highest rate that was confirmed at any time.
+    pub fn ever(&self) -> f64 {
+        self.ever
     }
 
     /// Confirms a rate.
@@ -48,6 +54,7 @@ impl ConfirmedRates {
     /// Replaces the highest rate by one that is to be tried again.
     pub fn remember(&mut self, now: Time, rate: f64) {
         (self.highest, self.highest_at) = (rate, now);
+        self.ever = self.ever.max(rate);
     }
 }
 
@@ -67,5 +74,6 @@ mod tests {
         assert_eq!((rates.rate(), rates.highest()), (50.0, 100.0));
         rates.confirm(at(32), 40.0);
         assert_eq!((rates.rate(), rates.highest()), (50.0, 40.0));
+        assert_eq!(rates.ever(), 100.0);
     }
 }

@@ -27,7 +27,9 @@ impl Delay {
     /// Returns true if an answer tells of marks that count.
     pub(super) fn is_marked(&mut self, now: Time, answer: &PollAnswer) -> bool {
         let free = self.empty(self.marks.judged_until());
-        self.marks.judge(now, answer, free) && self.held.is_none()
+        // While a longer round trip is looked at, a quarter of the rate is sent, except beside others.
+        let looks = self.held.is_some() && !matches!(self.phase, RatePhase::Compete { .. });
+        self.marks.judge(now, answer, free) && !looks
     }
 
     /// Reduces the rate after a mark, or a loss that counts as one. Returns false if the phase goes on.

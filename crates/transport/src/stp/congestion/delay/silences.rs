@@ -56,7 +56,7 @@ impl Delay {
         self.known = signals.now;
         if let RatePhase::Climb { since, .. } = &mut self.phase {
             *since = signals.now;
-            self.trial = RateTrial { first: signals.next, sent: 0, lost: 0.0, ..self.trial };
+            self.trial = RateTrial { first: signals.next, sent: 0, lost: 0, ..self.trial };
         }
         false
     }

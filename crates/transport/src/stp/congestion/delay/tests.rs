@@ -150,15 +150,15 @@ fn losses_end_the_hope_for_the_rate_before() {
     delay.held = Some(4e6);
     delay.phase = RatePhase::Climb { aim: Some(8e6), since: Time::ZERO, step: 0 };
     delay.trial.rate = 4e6;
-    let lose = |delay: &mut Delay, last: u64, packets: f64| {
-        let lost = (packets * delay.mss) as u64;
+    let lose = |delay: &mut Delay, last: u64, packets: u32| {
         let mut signals = answer(0, 600, 100, 50);
+        let lost = u64::from(packets) * 300;
         signals.feedback =
-            Feedback { lost_number: Some(last), lost, lost_on_trial: lost, ..Feedback::default() };
+            Feedback { lost_number: Some(last), lost, lost_on_trial: packets, ..Feedback::default() };
         delay.on_feedback(&signals)
     };
-    assert!(!lose(&mut delay, 999, 100.0));
-    assert!(lose(&mut delay, 199, 100.0));
+    assert!(!lose(&mut delay, 999, 100));
+    assert!(lose(&mut delay, 199, 100));
     assert_eq!((delay.rate, delay.held), (1e6, Some(3.2e6)));
 }
 
@@ -269,4 +269,21 @@ fn the_fluid_model_comes_to_equal_rates() {
     let jain = sum * sum / (10.0 * flows.iter().map(|flow| flow.rate * flow.rate).sum::<f64>());
     assert!(jain > 0.99 && (0.95..1.05).contains(&(sum / path)), "{jain} {sum}");
     assert!((queue / flows[0].fair_target() - 1.0).abs() < 0.1, "{queue}");
+}
+
+/// docs/stp.md §8.3 rule 1: packets that wait for the most delayed one come together, and the rate is not what they came at.
+#[test]
+fn what_arrives_together_shows_no_rate() {
+    let mut delay = cruising(1e6);
+    let (mut at, mut sent) = (0, 100);
+    let mut hear = |delay: &mut Delay, after_ms: u64, rtt_ms: u64| {
+        (at, sent) = (at + after_ms, sent + 7 * after_ms / 10);
+        delay.on_feedback(&answer(at, rtt_ms, sent, sent));
+    };
+    for rtt_ms in [30, 34, 38].into_iter().chain([40; 20]).chain([45, 50, 55, 60]) {
+        hear(&mut delay, 10, rtt_ms);
+    }
+    let before = delay.rate;
+    hear(&mut delay, 20, 40);
+    assert!(delay.rate <= 3.1 * before, "{} after {before}", delay.rate);
 }
