@@ -564,6 +564,10 @@ impl<P: Payload> Source<Frames<P>> for Outgoing<P> {
         if self.put_first(&mut packing) {
             self.serve(&mut packing);
         }
+        if self.waiting() == 0 {
+            // An association that rests keeps no memory for it; places of streams that have gone are all that is left there.
+            (self.first, self.first_gone) = (VecDeque::new(), 0);
+        }
         Some(packing.done())
     }
 
