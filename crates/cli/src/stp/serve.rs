@@ -53,8 +53,8 @@ pub struct Serve {
     pub common: Common,
 }
 
-/// Time limit for a request to arrive.
-const REQUEST_PATIENCE: Duration = Duration::from_secs(30);
+/// Time limit for a request to arrive: as long as an opening goes on, since beside others on a slow link it may be repeated often.
+const REQUEST_PATIENCE: Duration = Duration::from_secs(120);
 /// Time limit for a pause in a transfer: a sender that reads from a pipe may have no data for a while.
 const DATA_PATIENCE: Duration = Duration::from_secs(3600);
 

@@ -192,7 +192,10 @@ fn wrong(message: impl Into<String>) -> io::Error {
 /// Reads a fixed number of bytes.
 pub fn take<const N: usize>(from: &mut impl Read) -> io::Result<[u8; N]> {
     let mut bytes = [0; N];
-    from.read_exact(&mut bytes)?;
+    from.read_exact(&mut bytes).map_err(|e| match e.kind() {
+        io::ErrorKind::UnexpectedEof => io::Error::new(e.kind(), "the other end has closed the connection"),
+        _ => e,
+    })?;
     Ok(bytes)
 }
 
