@@ -50,6 +50,24 @@ fn the_queue_of_the_first_packets_takes_no_rate_from_a_train() {
     }
 }
 
+/// docs/stp.md §8.1: a window that may not exceed one product of the highest rate had half of it, as answers come three times a round trip.
+#[test]
+fn a_window_fills_the_highest_rate() {
+    for (mbps, most_s) in [(1.0, 170.0), (10.0, 17.4)] {
+        let text = format!(
+            "duration = \"200 s\"\n[links.a]\nrate = \"50 Mbit/s\"\ndelay = \"30 ms\"\n\
+             queue = {{ kind = \"drop-tail\", limit = \"1.5 MB\" }}\n\
+             [[flows]]\nname = \"a\"\npath = [\"server\", \"a\", \"user\"]\n\
+             transport = {{ kind = \"stp\", congestion = \"window\", max_rate = \"{mbps} Mbit/s\" }}\n\
+             traffic = {{ kind = \"bulk\", size = \"20 MB\" }}\n"
+        );
+        let result = run(&text, 1);
+        let FlowKind::Transfer(transfer) = &result.flows[0].kind else { panic!("a transfer") };
+        let seconds = transfer.completed_s.expect("it completes");
+        assert!((160.0 / mbps..most_s).contains(&seconds), "{mbps} Mbit/s: {seconds:.1} s");
+    }
+}
+
 /// Round trips that a transfer of `seconds` of the path's rate takes beyond that time. The queue is CoDel's, or holds `products` of
 /// bandwidth and delay.
 fn beyond(mbps: f64, rtt_ms: f64, products: Option<f64>, seconds: f64) -> f64 {

@@ -60,7 +60,12 @@ impl<F: FnMut(u64, Ecn) -> Ecn, C: FnMut(MarkCounts) -> MarkCounts> Path<F, C> {
             while let Some(mut packet) = self.ends[side].poll_transmit(self.now) {
                 let mut field = self.ends[side].network_fields(&packet).ecn;
                 let asks = packet.data.is_some() || packet.poll.is_some();
-                assert!(field == Ecn::NotCapable || asks, "only SDs and POLLs are ECN-capable");
+                let capable = asks && self.ends[side].is_ecn_capable();
+                assert_eq!(
+                    field == Ecn::Capable0,
+                    capable,
+                    "SDs and POLLs are, and nothing else: {packet:?}"
+                );
                 let mut at = self.now;
                 if side == 0 {
                     let data = u64::from(packet.data.is_some());

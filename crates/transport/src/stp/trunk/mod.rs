@@ -15,6 +15,7 @@ mod ranges;
 mod reassembly;
 mod rounds;
 mod sending;
+mod urgent;
 
 use super::config::{Config, Congestion};
 use super::connection::Connection;

@@ -10,6 +10,7 @@ use super::datagrams::{Departures, QUEUE_MOST};
 use super::packing::Packing;
 use super::rounds::{Left, Member, StreamRounds};
 use super::sending::{Ending, StreamSending};
+use super::urgent::{Urgent, UrgentFrames};
 use skyhop_units::Time;
 use skyhop_wire::stp::{
     Class, Frame, Frames, Payload, VERSION_STREAMS, datagram_header, number_len, stream_header,
@@ -18,14 +19,6 @@ use std::collections::{BTreeMap, VecDeque};
 
 /// Places of streams that were reset, beyond twice those of others, from which on they leave the round before their turn.
 const SPARE: usize = 64;
-
-/// Frames that are sent before all that wait for a turn.
-#[derive(Debug)]
-enum Urgent<P> {
-    Frame(Frame<P>),
-    /// A stream's opening or end without data, or data that were left out of a packet.
-    Stream(u64),
-}
 
 /// Progress of a stream's sending half.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,10 +51,7 @@ struct Credit {
 pub struct Outgoing<P> {
     streams: BTreeMap<u64, StreamSending<P>>,
     rounds: StreamRounds,
-    first: VecDeque<Urgent<P>>,
-    /// Approximate size of the frames in `first`, bytes, and the number of streams there that have gone.
-    first_bytes: u64,
-    first_gone: usize,
+    first: UrgentFrames<P>,
     /// Unsent bytes that the peer accepts, summed over streams.
     ready: u64,
     credit: Credit,
@@ -83,9 +73,7 @@ impl<P: Payload> Outgoing<P> {
         Self {
             streams: BTreeMap::new(),
             rounds: StreamRounds::default(),
-            first: VecDeque::new(),
-            first_bytes: 0,
-            first_gone: 0,
+            first: UrgentFrames::default(),
             ready: 0,
             credit: Credit { all, each, streams: least.streams, ..Credit::default() },
             datagrams: Departures::new(
@@ -130,7 +118,7 @@ impl<P: Payload> Outgoing<P> {
 
     /// Number of frames and streams that are sent before all data.
     pub(super) fn urgent(&self) -> usize {
-        self.first.len() - self.first_gone
+        self.first.len()
     }
 
     /// Bytes of all streams that have not been sent.
@@ -139,7 +127,7 @@ impl<P: Payload> Outgoing<P> {
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.streams.is_empty() && self.first_bytes == 0
+        self.streams.is_empty() && self.first.bytes() == 0
     }
 
     pub(super) fn write(&mut self, id: u64, data: P) {
@@ -185,15 +173,14 @@ impl<P: Payload> Outgoing<P> {
         let stream = self.streams.remove(&id)?;
         self.ready -= stream.counted;
         if stream.queued {
-            self.first_bytes -= 1;
-            self.first_gone += 1;
+            self.first.leave(|id| self.streams.contains_key(&id));
         }
         self.tidy();
         Some(stream.next)
     }
 
-    /// Removes the places of streams that have gone, once there are many: otherwise they are found empty at their turn, as a search for
-    /// each of many streams would take long.
+    /// Removes the places of streams that have gone from the round, once there are many: otherwise they are found empty at their turn, as
+    /// a search for each of many streams would take long.
     fn tidy(&mut self) {
         let streams = &self.streams;
         if self.rounds.len() > 2 * streams.len() + SPARE {
@@ -201,13 +188,6 @@ impl<P: Payload> Outgoing<P> {
                 Member::Stream(id) => streams.contains_key(id),
                 Member::Datagrams => true,
             });
-        }
-        if self.first_gone > self.first.len() / 2 + SPARE {
-            self.first.retain(|first| match first {
-                Urgent::Frame(_) => true,
-                Urgent::Stream(id) => streams.contains_key(id),
-            });
-            self.first_gone = 0;
         }
     }
 
@@ -221,8 +201,7 @@ impl<P: Payload> Outgoing<P> {
         if self.closed {
             return;
         }
-        self.first_bytes += frame.wire_len(false) as u64;
-        self.first.push_back(Urgent::Frame(frame));
+        self.first.push(Urgent::Frame(frame));
     }
 
     /// Changes the class of a stream's sending half. `change` counts the peer's requests.
@@ -306,8 +285,7 @@ impl<P: Payload> Outgoing<P> {
         }
         if !stream.queued && (stream.has_again() || stream.is_bare()) {
             stream.queued = true;
-            self.first_bytes += 1;
-            self.first.push_back(Urgent::Stream(id));
+            self.first.push(Urgent::Stream(id));
         }
     }
 
@@ -317,28 +295,17 @@ impl<P: Payload> Outgoing<P> {
 
     /// Fills a packet with the frames that go first. Returns false when it is full.
     fn put_first(&mut self, packing: &mut Packing<P>) -> bool {
-        while let Some(first) = self.first.pop_front() {
+        while let Some(first) = self.first.pop(|id| self.streams.contains_key(&id)) {
             let rest = match first {
                 Urgent::Frame(frame) if packing.fits(&frame) => {
-                    self.first_bytes -= frame.wire_len(false) as u64;
                     packing.push(frame);
-                    None
+                    continue;
                 }
-                Urgent::Frame(frame) => Some(Urgent::Frame(frame)),
-                Urgent::Stream(id) if !self.streams.contains_key(&id) => {
-                    self.first_gone -= 1;
-                    None
-                }
-                Urgent::Stream(id) if self.put_stream(id, packing) => {
-                    self.first_bytes -= 1;
-                    None
-                }
-                Urgent::Stream(id) => Some(Urgent::Stream(id)),
+                Urgent::Stream(id) if self.put_stream(id, packing) => continue,
+                rest => rest,
             };
-            if let Some(rest) = rest {
-                self.first.push_front(rest);
-                return false;
-            }
+            self.first.put_back(rest);
+            return false;
         }
         true
     }
@@ -553,7 +520,7 @@ impl<P: Payload> Source<Frames<P>> for Outgoing<P> {
     const LEAST_PAYLOAD: u16 = 256;
 
     fn waiting(&self) -> u64 {
-        self.first_bytes + self.ready.min(self.room()) + self.datagrams.ready()
+        self.first.bytes() + self.ready.min(self.room()) + self.datagrams.ready()
     }
 
     fn take(&mut self, room: usize) -> Option<Frames<P>> {
@@ -566,7 +533,7 @@ impl<P: Payload> Source<Frames<P>> for Outgoing<P> {
         }
         if self.waiting() == 0 {
             // An association that rests keeps no memory for it; places of streams that have gone are all that is left there.
-            (self.first, self.first_gone) = (VecDeque::new(), 0);
+            self.first.clear();
         }
         Some(packing.done())
     }
@@ -606,7 +573,6 @@ impl<P: Payload> Source<Frames<P>> for Outgoing<P> {
         self.rounds.clear();
         self.ready = 0;
         self.first.clear();
-        (self.first_bytes, self.first_gone) = (0, 0);
         self.datagrams.clear();
     }
 
@@ -634,7 +600,7 @@ mod tests {
             outgoing.write(id, Bytes::from_static(b"data"));
             assert!(id < 20 || outgoing.forget(id - 20).is_some());
         }
-        assert!(outgoing.rounds.len() <= 40 + SPARE && outgoing.first.len() <= 40 + 2 * SPARE);
+        assert!(outgoing.rounds.len() <= 40 + SPARE && outgoing.first.len() <= 40);
         assert_eq!((outgoing.urgent(), outgoing.waiting(), outgoing.is_empty()), (20, 20 + 80, false));
         // All that is left fits a packet, and nothing of what has gone is in it.
         let frames = outgoing.take(1400).expect("it waits").0;

@@ -287,3 +287,19 @@ fn what_arrives_together_shows_no_rate() {
     hear(&mut delay, 20, 40);
     assert!(delay.rate <= 3.1 * before, "{} after {before}", delay.rate);
 }
+
+/// docs/stp.md §8.3 rule 6: at the highest rate that is allowed there is nothing to climb to.
+#[test]
+fn at_the_highest_rate_there_is_no_climb() {
+    for (highest, climbs) in [(1e6, false), (2e6, true)] {
+        let mut delay = cruising(1e6);
+        delay.bounds.highest = highest;
+        let mut climbed = false;
+        for n in 0..100 {
+            // 10,000 bytes in 10 ms, and no queue.
+            delay.on_feedback(&answer(10 * n, 600, 100 + 10 * n, 100 + 10 * n));
+            climbed |= matches!(delay.phase, RatePhase::Climb { .. });
+        }
+        assert_eq!(climbed, climbs, "{highest}");
+    }
+}
