@@ -170,3 +170,50 @@ fn a_crowd_shares_the_link_from_the_start() {
         assert!(again <= 0.03, "{count}: {again}");
     }
 }
+
+/// Flows, kbit/s, round trip in ms, the queue's limit in bytes (zero for the usual one), kB of each flow, and the most seconds until the
+/// last is complete and packets sent again as a part of the others, in the mean of flows and seeds.
+const SLOW_LINKS: [(u32, u32, u32, u32, u32, f64, f64); 4] = [
+    (8, 64, 40, 0, 100, 150.0, 2.3),
+    (16, 128, 300, 30_000, 60, 100.0, 3.3),
+    (6, 256, 600, 0, 300, 75.0, 0.7),
+    (16, 1000, 40, 0, 400, 70.0, 1.0),
+];
+
+/// docs/stp.md §6.1, §8.3 rules 5 and 10: a train that was lost with all that came before was sent again and again at its pace, answers let
+/// packets leave before their time, and two packets in a round trip were too many: 4.9, 20, 1.7 and 1.9 times as many as arrived were sent
+/// again (CUBIC 0.55, 0.74, 0.23 and 0.30, BBR 1.4, 1.6, 0.34 and 0.5).
+#[test]
+fn a_crowd_on_a_slow_link_makes_no_flood() {
+    for (flows, kbps, rtt_ms, limit, kilobytes, most_s, most_again) in SLOW_LINKS {
+        let queue = match limit {
+            0 => String::new(),
+            limit => format!("queue = {{ kind = \"drop-tail\", limit = \"{limit} B\" }}\n"),
+        };
+        let flow = |n: u32| {
+            format!(
+                "[[flows]]\nname = \"f{n}\"\npath = [\"server\", \"bottleneck\", \"user\"]\ntransport = {{ kind = \"stp\" }}\n\
+                 traffic = {{ kind = \"bulk\", size = \"{kilobytes} kB\" }}\n"
+            )
+        };
+        let text = format!(
+            "duration = \"1000 s\"\n[links.bottleneck]\nrate = \"{kbps} kbit/s\"\ndelay = \"{} ms\"\n{queue}{}",
+            rtt_ms / 2,
+            (0..flows).map(flow).collect::<String>()
+        );
+        let (mut last_s, mut again) = (0.0f64, 0.0);
+        for seed in 1..=4 {
+            let (end_s, result) = finish(&text, seed);
+            last_s = last_s.max(end_s);
+            for flow in &result.flows {
+                let FlowKind::Transfer(transfer) = &flow.kind else { panic!("a transfer") };
+                let repeats = transfer.segments_retransmitted as f64;
+                again += repeats / (transfer.segments_sent as f64 - repeats) / f64::from(4 * flows);
+            }
+        }
+        println!("{flows} flows, {kbps} kbit/s, {rtt_ms} ms: {last_s:.0} s, {again:.2} again");
+        let least_s = f64::from(flows * kilobytes * 8) / f64::from(kbps);
+        assert!((least_s..most_s).contains(&last_s), "{flows}, {kbps} kbit/s: {last_s:.1} s");
+        assert!((0.0..most_again).contains(&again), "{flows}, {kbps} kbit/s: {again:.2}");
+    }
+}

@@ -11,6 +11,8 @@ use std::collections::VecDeque;
 const ENOUGH: f64 = 0.01;
 /// Largest share of all packets that the copies of packets which were lost again may be.
 const AGAIN: f64 = 0.025;
+/// Share of losses above which no copy is sent.
+const OVERFLOW: f64 = 0.5;
 /// Copies that are always allowed, and the part of all packets that copies may be beyond these: one in so many.
 const ALLOWED: (u64, u64) = (30, 10);
 
@@ -54,11 +56,11 @@ impl RepeatCopies {
         if most == 0 {
             return 0;
         }
-        let last = if risk.last { enough(most, risk) } else { 0 };
+        // So much is lost by a queue that overflows, where each copy pushes out another packet.
+        let last = if risk.last && risk.loss <= OVERFLOW { enough(most, risk) } else { 0 };
         // A packet that is lost again and again will block the receiver's window. With one packet in n lost, one in n squared is twice.
         let blocks = risk.again && 2 * risk.outstanding > risk.window;
         let again = if blocks { (AGAIN / risk.loss.powi(2)) as u32 } else { 0 };
-        // Where a queue overflows, each copy pushes out another packet.
         let allowed = (ALLOWED.0 + risk.sent / ALLOWED.1).saturating_sub(self.sent);
         last.max(again.min(most)).min(allowed.min(u64::from(most)) as u32)
     }
@@ -129,11 +131,12 @@ mod tests {
         assert_eq!(copies.wanted(3, small), 0);
     }
 
-    /// Where most packets are lost, it is a queue that overflows: copies stay few.
+    /// Where many packets are lost, it may be a queue that overflows: copies stay few, and there are none where most are lost.
     #[test]
     fn copies_are_a_tenth_of_the_packets_at_most() {
         let mut copies = RepeatCopies::default();
-        let end = RepeatRisk { last: true, sent: 100, ..risk(0.6) };
+        let end = RepeatRisk { last: true, sent: 100, ..risk(0.45) };
+        assert_eq!(copies.wanted(3, RepeatRisk { loss: 0.6, ..end }), 0);
         let sent = (0..1000)
             .map(|number| {
                 let wanted = copies.wanted(3, end);

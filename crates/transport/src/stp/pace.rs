@@ -139,6 +139,11 @@ impl SendPace {
         self.unused + self.lost(config, now, path)
     }
 
+    /// Lets the next packet leave no later than an interval of the present rate from now.
+    pub fn hasten(&mut self, now: Time, gap: Span) {
+        self.next_send = self.next_send.min(now + gap);
+    }
+
     /// Spreads so many packets over a part of the round-trip time (HT §5.1.2), within the rates that the network allows.
     pub fn spread(&mut self, config: &Config, now: Time, packets: u64, over_s: f64) {
         let mut interval = over_s / packets.max(1) as f64;
@@ -173,6 +178,16 @@ mod tests {
         pace.hold_back(held);
         pace.rest(&Config::default(), at(110), waiting);
         pace
+    }
+
+    /// docs/stp.md §6.1: the pace of a rate that has risen begins at once, and no answer shortens it.
+    #[test]
+    fn an_answer_lets_no_packet_leave_early() {
+        let mut pace = rested(WaitingData { sends: true, ..NONE }, false);
+        (101..110).for_each(|ms| pace.hasten(at(ms), Span::from_millis(10)));
+        assert_eq!(pace.release(&Config::default()), at(110));
+        pace.hasten(at(102), Span::from_millis(3));
+        assert_eq!(pace.release(&Config::default()), at(105));
     }
 
     /// docs/stp.md §6.1: a late timer is made up for by 20 ms, or an eighth of the round trip, if only the pace held data back.

@@ -15,6 +15,8 @@ use skyhop_wire::stp::{Begin, Contents, Control, End, Features, HEADER_LEN, Pack
 
 /// Part of a round trip without data that is a pause.
 const PAUSE: u64 = 16;
+/// Packets in a round trip below which the rate alone decides when the next may leave.
+const FEW: u64 = 16;
 /// Part of a round trip that a further copy of a retransmission waits.
 const COPY_PART: u64 = 16;
 /// Part of a round trip that a POLL waits for a packet of data.
@@ -319,6 +321,11 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
     /// Spreads the packets that the last answer allows over the round-trip time.
     pub(super) fn spread(&mut self, now: Time) {
         let Some(srtt) = self.timers.srtt() else { return };
+        // Where few packets are in a round trip, each that an answer lets leave early would be a part of the rate.
+        let gap = self.gap(self.sender.max_payload + HEADER_LEN);
+        if let Some(gap) = gap.filter(|gap| gap.as_nanos() > srtt.as_nanos() / FEW) {
+            return self.timers.pace.hasten(now, gap);
+        }
         let room = self.controller.window().saturating_sub(self.sender.in_flight)
             / self.sender.max_payload.max(1) as u64;
         let (packets, part) = match self.controller.measures_trains() {

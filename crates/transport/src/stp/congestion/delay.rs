@@ -8,6 +8,7 @@
 
 mod climb;
 mod confirmed;
+mod least;
 mod marked;
 mod opening;
 mod own;
@@ -28,6 +29,7 @@ use super::samples::PollSample;
 use super::start::{OpeningTrains, StartTrain};
 use super::still::RateRound;
 use confirmed::ConfirmedRates;
+use least::LeastRate;
 use promise::Doubt;
 use skyhop_units::{Rate, Span, Time};
 
@@ -60,6 +62,9 @@ const LUMPS: f64 = 1.35;
 /// Factor by which packets leave the queue faster than they came, and by which the remembered rate exceeds the present one, if the path
 /// is taken to carry more than before.
 const WIDER: (f64, f64) = (2.0, 4.0);
+
+/// Packets in a round trip up to which the rate is the least, or hardly more.
+const LEAST: f64 = 2.5;
 
 /// Packets in whose time round trips differ, whatever the path: alone, and beside others, whose slow queue seems a longer path.
 const DIFFER: (f64, f64) = (0.5, 2.0);
@@ -150,6 +155,7 @@ pub(in super::super) struct Delay {
     /// True if POLLs were unanswered since the last answer.
     silent: bool,
     bounds: RateBounds,
+    least: LeastRate,
     queue_target: Span,
     poll_interval_min: Span,
 }
@@ -178,6 +184,7 @@ impl Delay {
             known: Time::ZERO,
             silent: false,
             bounds: RateBounds::new(config),
+            least: LeastRate::default(),
             queue_target: config.queue_target,
             poll_interval_min: config.poll_interval_min,
         }
@@ -282,12 +289,33 @@ impl Delay {
     }
 
     fn set_rate(&mut self, rate: f64) {
-        // Two packets a round trip keep measurements coming. Where a queue is longer than the path they can be more than it carries.
+        // The least rate keeps measurements coming. Where a queue is longer than the path they can be more than it carries.
         let floor = self.path.floor.seconds();
         let queue = self.path.queue(Time::ZERO).filter(|queue| *queue > floor).unwrap_or(0.0);
-        let least = 2.0 * self.mss / (floor + queue).max(self.poll_interval_min.as_secs_f64());
+        let least =
+            self.least.packets() * self.mss / (floor + queue).max(self.poll_interval_min.as_secs_f64());
         let least = self.share.map_or(least, |share| share.clamp(least / 2.0, least));
         self.rate = rate.max(least).clamp(self.bounds.lowest, self.bounds.highest.max(self.bounds.lowest));
+    }
+
+    /// Sends even less than the least rate while most of it is lost, though no queue is seen: others may have filled it before this flow
+    /// began.
+    fn lower_least(&mut self, now: Time) {
+        let follows = matches!(
+            self.phase,
+            RatePhase::Climb { .. } | RatePhase::Cruise { .. } | RatePhase::Compete { .. }
+        );
+        if !follows || self.packets() > LEAST {
+            return;
+        }
+        let span = Span::from_secs_f64(0.7 * self.path.floor.seconds());
+        if let Some(sample) = self.least.judge(now, &self.path.samples, span) {
+            let rate = self.rate.min(self.carried(&sample));
+            match self.phase {
+                RatePhase::Cruise { .. } => self.set_rate(rate),
+                _ => self.cruise(now, rate),
+            }
+        }
     }
 
     fn cruise(&mut self, now: Time, rate: f64) {
@@ -406,6 +434,7 @@ impl Delay {
         }
         self.look(signals);
         let before = self.rate;
+        self.lower_least(now);
         if self.is_marked(now, &answer) && self.marked(signals) {
             return true;
         }
@@ -563,7 +592,8 @@ impl Delay {
 
     /// Returns true if chance explains what a sample lost that has too few packets for its losses to be learnt.
     fn loses_by_chance(&self, sample: &PollSample) -> bool {
-        sample.sent < JUDGED && !self.losses.beyond(sample.lost() as f64, sample.sent as f64)
+        let (lost, sent) = (sample.lost(), sample.sent);
+        sent < JUDGED && 2 * lost <= sent && !self.losses.beyond(lost as f64, sent as f64)
     }
 
     /// Judges losses and the queue once in a round trip. Returns true if the phase has changed.

@@ -193,17 +193,24 @@ impl Delay {
         let packets = train.packets();
         let floor = self.path.floor.seconds();
         let sent = train.end.min(signals.next) - train.first;
+        let most_lost = f64::from(self.trial.lost) > NEARLY_ALL * sent.max(1) as f64;
+        // The first packets were lost, too: what waits to be sent again is not to leave at this pace.
+        let none = 2 * answer.arrived < self.opening.first_packets;
+        let all = all || (none && most_lost && sent >= self.opening.first_packets);
         // A burst of losses may have been the end of one train, but not of two.
-        let nothing = self.opening.trains > 1 && result == TrainResult::Unsure(None);
-        if all && nothing && f64::from(self.trial.lost) > NEARLY_ALL * sent.max(1) as f64 {
+        let nothing = (self.opening.trains > 1 || none) && result == TrainResult::Unsure(None);
+        if all && nothing && most_lost {
             // Nothing is known but that the path carries less: the rate doubles from these bytes in a round trip.
-            return self.begin_climb(signals, sent as f64 * self.mss / floor, None, STEPS.len() - 1);
+            let packets = if none { self.opening.first_packets } else { sent };
+            return self.begin_climb(signals, packets as f64 * self.mss / floor, None, STEPS.len() - 1);
         }
         if all
             && (signals.next < train.end
                 || self.path.samples.all_of(train.first + 1, train.end).is_some_and(|sample| !sample.full()))
         {
-            if signals.repeats >= self.opening.first_packets {
+            let sample = self.path.samples.latest(Span::from_secs_f64(floor / 2.0), Time::ZERO);
+            let most_lost = sample.is_some_and(|sample| 2 * sample.lost() > sample.sent);
+            if most_lost || signals.repeats >= self.opening.first_packets {
                 // The data have ended, and much of them was lost: more at this pace would be lost as well.
                 let rate = self.opening.first_packets as f64 * self.mss / floor;
                 return self.begin_climb(signals, rate, None, STEPS.len() - 1);

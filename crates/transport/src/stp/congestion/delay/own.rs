@@ -5,7 +5,11 @@
 use super::super::losses::ENOUGH as JUDGED;
 use super::super::own_losses::{LASTS, RunningTest};
 use super::Delay;
+
 use skyhop_units::{Span, Time};
+
+/// Longest test that is begun, in round trips.
+const SOON: f64 = 16.0;
 
 impl Delay {
     /// Returns true if what a sample lost may be the channel's, as it met no queue.
@@ -30,11 +34,17 @@ impl Delay {
             channel.restart();
             return false;
         }
-        let test = channel.add(now, self.rate, (sample.lost() as f64, sample.sent as f64));
-        if let Some(test) = test {
-            self.set_rate(test.lower());
+        let Some(test) = channel.add(now, self.rate, (sample.lost() as f64, sample.sent as f64)) else {
+            return false;
+        };
+        // The answers that are stored do not cover a test of so many round trips.
+        let takes = test.packets() as f64 * self.mss / test.lower();
+        if takes > SOON * self.path.floor.seconds() {
+            channel.give_up(now);
+            return false;
         }
-        test.is_some()
+        self.set_rate(test.lower());
+        true
     }
 
     /// Sends less until it is known if as much is lost.
