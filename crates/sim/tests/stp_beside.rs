@@ -194,8 +194,8 @@ fn a_rate_that_returns_is_used_soon() {
 }
 
 /// Datagrams that nothing slows fill a path whose rate falls below theirs for 7 of 10 s. The part that is left to STP becomes smaller the
-/// less it sends, and was the bound of its least rate: it sent nothing for ever at two of 20 starts, as TCP does. Since the least rate falls
-/// while most is lost, the worst is 48 s (31), and 1.2 times as many packets are sent again as arrive (2.0).
+/// less it sends, and was the bound of its least rate: it sent nothing for ever at two of 20 starts, as TCP does. Since the least rate
+/// falls while most is lost, the worst is 48 s (31), and 1.2 times as many packets are sent again as arrive (2.0).
 #[test]
 fn it_goes_on_beside_datagrams_that_the_path_does_not_carry() {
     for start in 0..20 {

@@ -229,3 +229,240 @@ fn a_class_that_changed_while_the_opening_was_lost_applies() {
     pair.run(2000, |_, _| false);
     assert_eq!((pair.ends[0].class(id), pair.ends[1].class(id)), (Some(class), Some(class)));
 }
+
+/// Reads all datagrams that have arrived.
+fn datagrams(pair: &mut Pair, side: usize) -> usize {
+    std::iter::from_fn(|| pair.ends[side].read_datagram()).count()
+}
+
+/// docs/stp.md §15.5: a POLL and a BGN come beside the only datagram, so it must leave them room, or each packet has none for it.
+#[test]
+fn the_largest_datagram_leaves_room_for_what_comes_beside_it() {
+    for early in [true, false] {
+        let mut pair = if early { Pair::new(usual(&Config::default())) } else { Pair::usual() };
+        let fits = |pair: &mut Pair, len: &usize| pair.ends[0].send_datagram(5, bytes(*len), Time::MAX);
+        let largest = (1..=1500).rev().find(|len| fits(&mut pair, len)).expect("a datagram");
+        pair.run(500, |_, _| false);
+        assert_eq!((datagrams(&mut pair, 1), pair.ends[0].stats().datagrams.late), (1, 0), "{largest}");
+        assert!(largest > 1380 && pair.sent[0].len() < 12, "{largest}, {}", pair.sent[0].len());
+    }
+}
+
+/// docs/stp.md §15.4: packets are refused for the resets that they would cause, not for what this end says of its own: two ends that had
+/// much to say refused each other's packets, and so each other's words, for ever.
+#[test]
+fn ends_that_have_much_to_say_hear_each_other() {
+    let mut pair = Pair::met(usual(&Config::default()));
+    let id = pair.ends[0].open(Class::default()).expect("there is credit");
+    pair.ends[0].write(id, bytes(1000));
+    pair.run(500, |_, _| false);
+    assert_eq!(pair.read(1, id), 1000);
+    for n in 0..20_000 {
+        for end in &mut pair.ends {
+            end.prioritize(id, Class { priority: (n % 7) as u8, weight: 16 });
+        }
+    }
+    pair.ends[0].write(id, bytes(1000));
+    pair.run(5000, |_, _| false);
+    assert_eq!((pair.read(1, id), pair.ends[0].stats().refused, pair.ends[1].stats().refused), (1000, 0, 0));
+}
+
+/// docs/stp.md §9: nothing new is sent after the END: datagrams that got credit then were ignored, and repeated until both ends gave up.
+#[test]
+fn datagrams_without_credit_are_dropped_at_the_end() {
+    let mut pair = Pair::met(usual(&Config::default()));
+    let id = pair.ends[0].open(Class::default()).expect("there is credit");
+    pair.ends[0].write(id, bytes(100_000));
+    pair.ends[0].shutdown(id);
+    pair.run(1000, |_, _| false);
+    pair.ends[1].shutdown(id);
+    (0..362).for_each(|_| assert!(pair.ends[0].send_datagram(1, bytes(1000), Time::MAX)));
+    pair.run(2000, |_, _| false);
+    (0..100).for_each(|_| assert!(pair.ends[0].send_datagram(1, bytes(1000), Time::MAX)));
+    pair.ends[0].close();
+    pair.run(1000, |_, _| false);
+    let (read, before) = (datagrams(&mut pair, 1), pair.sent[0].len());
+    pair.run(200_000, |_, _| false);
+    let stats = pair.ends[0].stats().datagrams;
+    assert_eq!((stats.written, stats.sent + stats.late), (462, 462));
+    assert_eq!((read as u64, datagrams(&mut pair, 1)), (stats.sent, 0));
+    assert!(stats.late > 50 && pair.sent[0].len() - before < 20, "{stats:?}");
+    assert_eq!(pair.read(1, id), 100_000);
+}
+
+/// docs/stp.md §6.4: where each report tells of one datagram, chance loses six in a row. A probe tells that the path is no narrower; and
+/// if chance loses three of those, too, datagrams that are refused ask for the next: time is lost, but not all.
+#[test]
+fn losses_of_datagrams_are_no_narrower_path() {
+    for (len, every_ms, most) in [(400, 20, 0), (1000, 100, 60), (1400, 100, 3000)] {
+        let mut pair = Pair::met(usual(&Config { packet_size: 1444, base_size: 1224, ..Config::default() }));
+        let id = pair.ends[0].open(Class::default()).expect("there is credit");
+        pair.ends[0].write(id, bytes(100_000));
+        pair.run(5000, |_, _| false);
+        assert_eq!(pair.ends[0].packet_size(), 1444);
+        let (mut chance, mut refused) = (loses(3), 0);
+        for _ in 0..6000 {
+            let until = pair.now + Span::from_millis(500);
+            refused += u32::from(!pair.ends[0].send_datagram(id, bytes(len), until));
+            pair.run(every_ms, &mut chance);
+            datagrams(&mut pair, 1);
+        }
+        println!("{len} B: {refused} of 6000 refused");
+        assert!(refused <= most, "{len} B: {refused} of 6000 refused");
+    }
+}
+
+/// docs/stp.md §15.5: a datagram that is larger than half of the peer's budget needs credit before half of it is used, and one that is
+/// larger than all of it never has enough.
+#[test]
+fn a_datagram_that_needs_most_of_the_budget_stops_no_others() {
+    let config = Config { packet_size: 8972, ..Config::default() };
+    let small = Budgets { datagram_window: 4096, ..Budgets::default() };
+    for (one, two, arrive) in [(2047, 2050, 22), (100, 4000, 22), (100, 5000, 21)] {
+        let mut pair = Pair::met([(config.clone(), Budgets::default()), (config.clone(), small)]);
+        let mut read = 0;
+        assert!(pair.ends[0].send_datagram(1, bytes(one), Time::MAX));
+        pair.run(1000, |_, _| false);
+        read += datagrams(&mut pair, 1);
+        assert!(pair.ends[0].send_datagram(1, bytes(two), Time::MAX));
+        (0..20).for_each(|_| assert!(pair.ends[0].send_datagram(1, bytes(10), Time::MAX)));
+        for _ in 0..20 {
+            pair.run(200, |_, _| false);
+            read += datagrams(&mut pair, 1);
+        }
+        assert_eq!((read, pair.ends[0].stats().datagrams.late), (arrive, 22 - arrive as u64), "{one}, {two}");
+    }
+}
+
+/// docs/stp.md §3.2, §5: the receiver's clock wraps after 71.6 minutes, and a host that slept has asked nothing meanwhile.
+#[test]
+fn pauses_of_minutes_stop_nothing() {
+    let transfer = |pair: &mut Pair, id: u64, most: usize| {
+        let mut got = 0;
+        (0..most).any(|_| {
+            pair.run(10, |_, _| false);
+            got += pair.read(1, id);
+            got == 1_000_000
+        })
+    };
+    for short_s in [5, 20, 59] {
+        let mut pair = Pair::met(usual(&Config::default()));
+        let id = pair.ends[0].open(Class::default()).expect("there is credit");
+        pair.ends[0].write(id, bytes(1_000_000));
+        assert!(transfer(&mut pair, id, 500));
+        pair.run((1 << 32) / 1000 - 1000 * short_s, |_, _| false);
+        pair.ends[0].write(id, bytes(1_000_000));
+        assert!(transfer(&mut pair, id, 100), "{short_s} s before the clock wraps");
+    }
+    let mut pair = Pair::met(usual(&Config::default()));
+    let id = pair.ends[0].open(Class::default()).expect("there is credit");
+    pair.ends[0].write(id, bytes(1_000_000));
+    pair.run(110, |_, _| false);
+    pair.wire.clear();
+    pair.now += Span::from_secs(600);
+    assert!(transfer(&mut pair, id, 1000), "{:?}", pair.events);
+}
+
+/// Writes so many bytes to each stream.
+fn write(pair: &mut Pair, side: usize, ids: &[u64], len: usize) {
+    for id in ids {
+        pair.ends[side].write(*id, bytes(len));
+    }
+}
+
+/// docs/stp.md §15.4: what fills gaps is accepted, however many pieces wait behind them: otherwise both ends waited for ever.
+#[test]
+fn many_pieces_behind_gaps_are_put_in_order() {
+    let small = Config { window: 64 << 10, ..Config::default() };
+    let budgets =
+        Budgets { streams: 4096, stream_window: 16 << 10, first_window: 16 << 10, ..Budgets::default() };
+    let mut pair = Pair::met([(Config::default(), Budgets::default()), (small, budgets)]);
+    let ids: Vec<u64> = (0..1600).filter_map(|_| pair.ends[0].open(Class::default())).collect();
+    let read = |pair: &mut Pair| ids.iter().map(|id| pair.read(1, *id)).sum::<usize>();
+    write(&mut pair, 0, &ids, 1);
+    pair.run(3000, |_, _| false);
+    assert_eq!(read(&mut pair), 1600);
+    write(&mut pair, 0, &ids, 1);
+    pair.run(20, |side, packet| side == 0 && packet.data.is_some());
+    for some in ids.chunks(100) {
+        write(&mut pair, 0, some, 1);
+        pair.run(5, |_, _| false);
+    }
+    let mut got = 0;
+    for _ in 0..20 {
+        pair.run(500, |_, _| false);
+        got += read(&mut pair);
+    }
+    assert_eq!((ids.len(), got), (1600, 3200), "{} refused", pair.ends[1].stats().refused);
+}
+
+/// docs/stp.md §15.3: after an outage in which both ends reset all streams, neither refuses what causes no reset.
+#[test]
+fn both_ends_may_reset_all() {
+    let both = || {
+        let config = Config { congestion: Congestion::Window, ..Config::default() };
+        (config, Budgets { streams: 4096, ..Budgets::default() })
+    };
+    let mut pair = Pair::met([both(), both()]);
+    let mut ids = Vec::new();
+    for side in [0, 1] {
+        ids.extend((0..4000).filter_map(|_| pair.ends[side].open(Class::default())));
+    }
+    for side in [0, 1] {
+        write(&mut pair, side, &ids, 1);
+    }
+    pair.run(30_000, |_, _| false);
+    for id in &ids {
+        pair.read(0, *id);
+        pair.read(1, *id);
+    }
+    pair.run(2000, |_, _| false);
+    for side in [0, 1] {
+        write(&mut pair, side, &ids, 20);
+    }
+    pair.run(30_000, |_, _| true);
+    for side in [0, 1] {
+        ids.iter().for_each(|id| pair.ends[side].reset(*id, Reason::Aborted));
+    }
+    pair.run(30_000, |_, _| true);
+    pair.run(120_000, |_, _| false);
+    let live = pair.ends.each_ref().map(|end| (end.established(), end.held()));
+    let id = pair.ends[0].open(Class::default()).expect("all are free again");
+    pair.ends[0].write(id, bytes(100));
+    pair.run(1000, |_, _| false);
+    assert_eq!(pair.read(1, id), 100, "{live:?}");
+}
+
+/// docs/stp.md §15.3: with a guaranteed rate a stream is reset at an end that the peer has not allowed: its limit does not grow again.
+#[test]
+fn a_reset_beyond_the_limit_is_accepted() {
+    let rate = Rate::from_bps(50_000_000);
+    let config =
+        Config { congestion: Congestion::Rate, max_rate: rate, initial_credit: 1000, ..Config::default() };
+    let small = Budgets { first_window: 16 << 10, stream_window: 48 << 20, ..Budgets::default() };
+    let mut pair =
+        Pair::new([(config, Budgets::default()), (Config { window: 1 << 20, ..Config::default() }, small)]);
+    let id = pair.ends[0].open(Class::default()).expect("there is credit");
+    let other = pair.ends[0].open(Class::default()).expect("there is credit");
+    pair.ends[0].write(id, bytes(500_000));
+    pair.run(300, |_, _| false);
+    pair.ends[0].reset(id, Reason::Aborted);
+    pair.ends[0].write(other, bytes(10_000));
+    pair.run(2000, |_, _| false);
+    assert_eq!(pair.read(1, other), 10_000);
+}
+
+/// docs/stp.md §15.1: a stream that the peer opens before it knows of this end's END is not accepted, as nothing can be sent in it.
+#[test]
+fn no_stream_is_accepted_after_the_own_end() {
+    let mut pair = Pair::usual();
+    pair.ends[0].close();
+    pair.run(1, |_, _| false);
+    let id = pair.ends[1].open(Class::default()).expect("there is credit");
+    pair.ends[1].write(id, bytes(1000));
+    pair.run(5000, |_, _| false);
+    assert_eq!(
+        (pair.at(0, TrunkEvent::Opened(id)), pair.at(1, TrunkEvent::Reset(id, Reason::Refused)).is_some()),
+        (None, true)
+    );
+}

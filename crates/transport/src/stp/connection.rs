@@ -265,6 +265,11 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
     pub(super) fn source_mut(&mut self) -> &mut S {
         &mut self.sender.source
     }
+    /// Records that contents were refused that are too large for a packet.
+    pub(super) fn want_larger(&mut self) {
+        self.mtu.want_larger();
+    }
+
     /// Payload of a packet that carries only data, bytes.
     pub(super) fn max_payload(&self) -> usize {
         self.sender.max_payload
@@ -647,7 +652,8 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
         if (expires || self.closing.end_timer.due) && self.doubts_last(now) {
             self.sender.copy_last(now);
         }
-        if self.waits_for_peer() && now >= self.timers.silence.ends_at(&self.config) {
+        let silent = self.waits_for_peer() && now >= self.timers.silence.ends_at(&self.config);
+        if silent && !self.timers.silence.overslept(&self.config, now) {
             self.closing.reset(Reason::Silent, true);
             self.events.push(Event::Reset(Reason::Silent));
         }

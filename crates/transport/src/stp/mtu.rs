@@ -12,10 +12,13 @@ use skyhop_wire::stp::{HEADER_LEN, Stat};
 
 /// Number of probes of a size (RFC 8899 §5.1.2).
 const TRIES: u8 = 3;
+/// The same of a size that had passed: a channel that loses a third of the packets and answers loses three
+/// probes often.
+const DOUBTS: u8 = 6;
 /// Accuracy of the search, bytes.
 const STEP: u32 = 20;
 /// Number of successive reports that large packets are missing again and none has arrived, which mean that the MTU has decreased, if
-/// some had arrived before; and the number if they are missing for the first time, as datagrams are sent once.
+/// some had arrived before; and the number if they are missing for the first time, as datagrams are sent once, which is a doubt.
 const MISSES: (u8, u8) = (3, 6);
 /// Packet size that nearly every path carries (RFC 8899 §5.1.2), and the smallest size tried below it.
 const BASE: u32 = 1200;
@@ -45,6 +48,10 @@ pub(super) struct Mtu {
     missed: usize,
     /// Largest number of bytes that has arrived in a packet.
     arrived: usize,
+    /// True if a size that had passed is probed again, as datagrams of it are missing.
+    doubts: bool,
+    /// True if contents were refused that were too large.
+    wants_larger: bool,
     /// True once a packet of `size` has passed that no link may have fragmented.
     confirmed: bool,
 }
@@ -64,6 +71,8 @@ impl Mtu {
             misses: 0,
             missed: 0,
             arrived: 0,
+            doubts: false,
+            wants_larger: false,
             confirmed: config.base_size >= config.packet_size || size <= LEAST,
         }
     }
@@ -97,6 +106,21 @@ impl Mtu {
         Some(if self.ruled { self.size + open / 2 } else { self.above - 1 })
     }
 
+    /// Records that contents were refused that are too large: sizes are probed though no data are in flight.
+    pub fn want_larger(&mut self) {
+        self.wants_larger = true;
+    }
+
+    /// Returns true, once, if larger packets were wanted.
+    pub fn take_wish(&mut self) -> bool {
+        std::mem::take(&mut self.wants_larger)
+    }
+
+    /// Returns true if a probe is outstanding.
+    pub fn is_probing(&self) -> bool {
+        self.probe.is_some()
+    }
+
     /// Records that a probe has been sent.
     pub fn sent(&mut self, size: u32, stamp: u32) {
         self.probe = Some((size, stamp));
@@ -107,14 +131,19 @@ impl Mtu {
         let Some((size, stamp)) = self.probe else { return false };
         let before = self.size;
         if stat.echo == stamp {
-            (self.probe, self.tries, self.size, self.confirmed) = (None, 0, size, true);
+            (self.probe, self.tries, self.size, self.confirmed, self.doubts) = (None, 0, size, true, false);
         } else if (stat.echo.wrapping_sub(stamp) as i32) > 0 {
             // A later POLL was answered: this probe is lost, or late.
             (self.probe, self.tries) = (None, self.tries + 1);
-            if self.tries == TRIES {
+            let doubts = self.doubts && size <= self.size;
+            let most = if doubts { DOUBTS } else { TRIES };
+            if self.tries >= most {
                 (self.tries, self.ruled, self.above) = (0, true, size);
                 if size <= self.size {
-                    (self.size, self.confirmed, self.raise_at) = (LEAST, true, Some(now + RAISE));
+                    self.doubts = doubts && size > BASE;
+                    (self.size, self.confirmed) = if self.doubts { (BASE, false) } else { (LEAST, true) };
+                    self.raise_at = Some(now + RAISE);
+                    self.arrived = self.arrived.min(self.max_payload());
                 }
             }
         }
@@ -139,6 +168,14 @@ impl Mtu {
         let known = self.missed <= self.arrived;
         let enough = self.misses >= MISSES.1 || (again && !known);
         if !enough || failed <= LEAST {
+            return false;
+        }
+        if !again {
+            // A channel that loses a third of the packets does so by chance, where each report tells of one. A probe tells.
+            self.misses = 0;
+            if failed <= self.size {
+                (self.confirmed, self.doubts) = (false, true);
+            }
             return false;
         }
         let size = match known {

@@ -103,6 +103,12 @@ impl PollTimer {
         late.zip(since).is_some_and(|(late, since)| now.since(since) >= late)
     }
 
+    /// Returns true if no POLL has left for two round trips.
+    pub fn rests(&self, now: Time, srtt: Option<Span>) -> bool {
+        let since = self.last.map_or(Span::ZERO, |last| now.since(last));
+        srtt.is_some_and(|srtt| since.as_nanos() >= 2 * srtt.as_nanos())
+    }
+
     /// Records a POLL. Returns true if it only follows a timeout's.
     pub fn sent(&mut self, now: Time) -> bool {
         let follows = self.follows();

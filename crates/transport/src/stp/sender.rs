@@ -399,7 +399,7 @@ impl<P: Contents, S: Source<P>> PathSender<P, S> {
             Some(report) => (report.received, report.at),
             None => ((self.acked_bytes as f64 / size.max(1.0)) as u32, (now.as_nanos() / 1000) as u32),
         };
-        let (arrived, clock_us) = self.reported_totals.extend(arrived, clock)?;
+        let (arrived, clock_us) = self.reported_totals.extend(now, arrived, clock)?;
         let marked = self.marks.take(report, arrived, self.stats.packets_sent);
         let SentBefore { sent, next, bytes, unused } = poll.before;
         Some(PollAnswer {

@@ -7,6 +7,10 @@
 use super::config::Config;
 use skyhop_units::{Span, Time};
 
+/// Delay of a timer from which on the host has slept, or its clock has jumped, and the time for which the peer is then waited for.
+const OVERSLEPT: Span = Span::from_secs(5);
+const ONCE_MORE: Span = Span::from_secs(20);
+
 #[derive(Debug, Default)]
 pub(super) struct PeerSilence {
     progress_at: Time,
@@ -40,6 +44,15 @@ impl PeerSilence {
     /// Time at which a peer that is waited for is given up.
     pub fn ends_at(&self, config: &Config) -> Time {
         self.progress_at + config.silence
+    }
+
+    /// Returns true if the host slept past the end of the silence, in which nothing was asked: the peer is asked once more.
+    pub fn overslept(&mut self, config: &Config, now: Time) -> bool {
+        let slept = now.since(self.ends_at(config)) >= OVERSLEPT;
+        if slept {
+            self.progress_at = (now + ONCE_MORE).before(config.silence);
+        }
+        slept
     }
 
     /// Returns true if nothing was heard for three timeouts and for three times the interval before.
@@ -85,6 +98,16 @@ mod tests {
         assert!(
             !silence.is_quiet(at(18), Span::from_secs(5)) && silence.is_quiet(at(19), Span::from_secs(5))
         );
+    }
+
+    #[test]
+    fn a_host_that_slept_asks_once_more() {
+        let (mut silence, config) = (PeerSilence::default(), Config::default());
+        silence.wait(at(10), true);
+        assert!(!silence.overslept(&config, at(134)), "4 s are a busy host's");
+        assert!(silence.overslept(&config, at(500)));
+        assert_eq!(silence.ends_at(&config), at(520));
+        assert!(!silence.overslept(&config, at(520)));
     }
 
     #[test]

@@ -16,7 +16,7 @@ use skyhop_wire::stp::{Begin, Contents, Control, End, Features, HEADER_LEN, Pack
 /// Part of a round trip without data that is a pause.
 const PAUSE: u64 = 16;
 /// Packets in a round trip below which the rate alone decides when the next may leave.
-const FEW: u64 = 16;
+const FEW: u64 = 4;
 /// Part of a round trip that a further copy of a retransmission waits.
 const COPY_PART: u64 = 16;
 /// Part of a round trip that a POLL waits for a packet of data.
@@ -232,7 +232,12 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
 
     /// A POLL padded to the size being probed, while data are in flight (docs/stp.md §6.4).
     fn compose_probe(&mut self, now: Time) -> Option<Packet<P>> {
-        let size = self.mtu.wanted(now).filter(|_| self.established() && self.sender.outstanding())?;
+        let wish = self.mtu.take_wish() && self.established();
+        // The answer to a later POLL tells that a probe is lost.
+        self.timers.poll.wanted |=
+            wish && self.mtu.is_probing() && self.timers.poll.rests(now, self.timers.srtt());
+        let may = wish || (self.established() && self.sender.outstanding());
+        let size = self.mtu.wanted(now).filter(|_| may)?;
         if !self.allowance.allows(u64::from(size)) {
             return None;
         }

@@ -184,7 +184,7 @@ impl Delay {
             known: Time::ZERO,
             silent: false,
             bounds: RateBounds::new(config),
-            least: LeastRate::default(),
+            least: LeastRate::new(mss.max(f64::from(config.packet_size + config.overhead) - mss)),
             queue_target: config.queue_target,
             poll_interval_min: config.poll_interval_min,
         }
@@ -292,8 +292,7 @@ impl Delay {
         // The least rate keeps measurements coming. Where a queue is longer than the path they can be more than it carries.
         let floor = self.path.floor.seconds();
         let queue = self.path.queue(Time::ZERO).filter(|queue| *queue > floor).unwrap_or(0.0);
-        let least =
-            self.least.packets() * self.mss / (floor + queue).max(self.poll_interval_min.as_secs_f64());
+        let least = self.least.over((floor + queue).max(self.poll_interval_min.as_secs_f64()));
         let least = self.share.map_or(least, |share| share.clamp(least / 2.0, least));
         self.rate = rate.max(least).clamp(self.bounds.lowest, self.bounds.highest.max(self.bounds.lowest));
     }

@@ -85,6 +85,9 @@ impl StandingQueue {
 /// Largest number of bytes of datagrams that wait to be sent, however many the peer accepts: a longer queue would only make them late.
 pub(super) const QUEUE_MOST: u64 = 256 << 10;
 
+/// Size of the largest packet in use, bytes.
+const LARGEST: u64 = 9000;
+
 /// Datagrams that wait to be sent.
 #[derive(Debug)]
 pub(super) struct Departures<P> {
@@ -95,7 +98,11 @@ pub(super) struct Departures<P> {
     /// Bytes sent so far.
     pub next: u64,
     /// First offset that the peer does not accept.
-    pub limit: u64,
+    limit: u64,
+    /// Largest credit so far: a datagram that is larger never has enough.
+    window: u64,
+    /// The earliest time at which one is late, or earlier.
+    first_late: Time,
     pub turn: Turn,
     pub stats: DatagramStats,
 }
@@ -109,6 +116,8 @@ impl<P: Payload> Departures<P> {
             standing: delay.map(StandingQueue::new),
             next: 0,
             limit,
+            window: limit,
+            first_late: Time::MAX,
             turn: Turn::new(Class::default()),
             stats: DatagramStats::default(),
         }
@@ -118,6 +127,7 @@ impl<P: Payload> Departures<P> {
     pub fn push(&mut self, channel: u64, data: P, until: Time) {
         self.stats.written += 1;
         self.bytes += data.len() as u64;
+        self.first_late = self.first_late.min(until);
         self.queue.push_back(WaitingDatagram { since: None, until, channel, data });
         while self.bytes > self.most && self.queue.len() > 1 {
             self.drop_first();
@@ -137,14 +147,13 @@ impl<P: Payload> Departures<P> {
         for waiting in self.queue.iter_mut().rev().take_while(|waiting| waiting.since.is_none()) {
             waiting.since = Some(now);
         }
-        let before = self.queue.len();
-        let bytes = &mut self.bytes;
-        self.queue.retain(|waiting| {
-            let kept = waiting.until > now;
-            *bytes -= if kept { 0 } else { waiting.data.len() as u64 };
-            kept
-        });
-        self.stats.late += (before - self.queue.len()) as u64;
+        if self.first_late <= now {
+            self.drop_late(now);
+        }
+        while self.window > 0 && self.queue.front().is_some_and(|first| first.data.len() as u64 > self.window)
+        {
+            self.drop_first();
+        }
         while let (Some(standing), Some(first)) = (&mut self.standing, self.queue.front()) {
             let waited = first.since.map_or(Span::ZERO, |since| now.since(since));
             // The last one is always let through.
@@ -153,6 +162,28 @@ impl<P: Payload> Departures<P> {
             }
             self.drop_first();
         }
+    }
+
+    fn drop_late(&mut self, now: Time) {
+        let before = self.queue.len();
+        let (bytes, first_late) = (&mut self.bytes, &mut self.first_late);
+        *first_late = Time::MAX;
+        self.queue.retain(|waiting| {
+            let kept = waiting.until > now;
+            if kept {
+                *first_late = waiting.until.min(*first_late);
+            } else {
+                *bytes -= waiting.data.len() as u64;
+            }
+            kept
+        });
+        self.stats.late += (before - self.queue.len()) as u64;
+    }
+
+    /// Handles credit: the peer accepts datagrams up to this offset.
+    pub fn accept(&mut self, limit: u64) {
+        self.limit = self.limit.max(limit);
+        self.window = self.window.max(self.limit.saturating_sub(self.next));
     }
 
     /// Channel and size of the first datagram, if the peer accepts it.
@@ -246,7 +277,9 @@ impl<P: Payload> Arrivals<P> {
     /// Credit to be announced to the peer, if it is enough for a frame.
     pub fn credit(&mut self) -> Option<u64> {
         let limit = self.high + self.most.saturating_sub(self.bytes);
-        let worth = limit >= self.told.saturating_add(self.most.div_ceil(2));
+        // What is left may be too little for the next one.
+        let little = limit > self.told && self.told.saturating_sub(self.high) < LARGEST;
+        let worth = little || limit >= self.told.saturating_add(self.most.div_ceil(2));
         worth.then(|| {
             self.told = limit;
             limit

@@ -193,6 +193,8 @@ impl<P: Payload> Incoming<P> {
                 }
             }
             let limit = match known {
+                // With a guaranteed rate more may have been sent than this end has allowed, which is not waited for.
+                _ if matches!(frame, Frame::Reset { .. }) => u64::MAX,
                 Some(stream) => stream.limit,
                 None if self.broken.contains_key(&id) => u64::MAX,
                 None => self.first_window,
@@ -201,17 +203,33 @@ impl<P: Payload> Incoming<P> {
         })
     }
 
-    /// Returns true if a packet brings a stream forward or adds no piece. Such a packet is accepted beyond the limit of pieces, up
-    /// to twice the limit.
+    /// Returns true if a packet adds no piece behind a gap, as the first of those that are missing does not: what fills the gaps must be
+    /// accepted. One that does, but brings a stream forward, is accepted up to twice the limit of pieces.
     fn advances(&self, frames: &Frames<P>) -> bool {
-        let mut adds = false;
-        let forward = frames.0.iter().any(|frame| {
-            let Frame::Stream { id, offset, data: Some(data), .. } = frame else { return false };
-            adds = true;
-            let next = self.streams.get(id).map_or(0, |stream| stream.next);
-            *offset <= next && offset + data.len() as u64 > next
-        });
+        let (mut adds, mut forward) = (false, false);
+        let mut more: Vec<(u64, u64)> = Vec::new();
+        for frame in &frames.0 {
+            let Frame::Stream { id, offset, data: Some(data), .. } = frame else { continue };
+            let known = || self.streams.get(id).map_or(0, |stream| stream.next);
+            let next = more.iter().rev().find(|(other, _)| other == id).map_or_else(known, |(_, upto)| *upto);
+            let upto = offset + data.len() as u64;
+            if *offset > next {
+                adds = true;
+            } else if upto > next {
+                forward = true;
+                more.push((*id, upto));
+            }
+        }
         !adds || (forward && self.pieces < 2 * self.most_pieces)
+    }
+
+    /// Returns true if frames may cause a reset of a stream in answer.
+    pub fn causes_resets(&self, frames: &Frames<P>) -> bool {
+        frames.0.iter().any(|frame| match frame {
+            Frame::Stream { id, opening, .. } => opening.is_some() || self.streams.contains_key(id),
+            Frame::Reset { id, .. } => self.streams.contains_key(id) || self.opens(*id).is_some(),
+            _ => false,
+        })
     }
 
     /// Opens a stream at the peer's request. Returns false if it has been opened before, or is not the peer's.

@@ -37,8 +37,8 @@ use std::collections::{BTreeSet, VecDeque};
 /// Smallest packet for an association: the least payload of docs/stp.md §15.1, a header and a POLL.
 const LEAST_PACKET: u32 = 256 + HEADER_LEN as u32 + 4;
 
-/// Frames that may wait to be sent before all data, beyond one for each stream, before packets that would cause more are refused.
-const URGENT: u64 = 1024;
+/// Resets that may wait to be sent, beyond one for each stream, before packets that would cause more are refused.
+const RESETS: u64 = 1024;
 
 /// Events for the application.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -372,6 +372,9 @@ impl<P: Payload> Trunk<P> {
     /// Queues a datagram to be sent before `until`. Returns false if it is empty, or too large for a packet.
     pub fn send_datagram(&mut self, channel: u64, data: P, until: Time) -> bool {
         let most = largest_datagram(self.path.max_payload(), channel);
+        if data.len() > most {
+            self.path.want_larger();
+        }
         if data.is_empty() || data.len() > most || self.closing || self.over {
             return false;
         }
@@ -445,12 +448,16 @@ impl<P: Payload> Trunk<P> {
         self.incoming.advance(now);
         let came = data.is_some();
         // A peer that takes no answers gets no more of them to wait.
-        let data = data.filter(|frames| {
-            self.incoming.takes(frames) && self.path.source().urgent() as u64 <= self.budgets.streams + URGENT
-        });
-        // A POLL in a refused packet then asks for packets before it.
-        self.stats.refused += u64::from(came && data.is_none());
-        self.path.handle_parts(now, packet, data, field);
+        let many = self.path.source().resets() as u64 > self.budgets.streams + RESETS;
+        let data = data
+            .filter(|frames| self.incoming.takes(frames) && !(many && self.incoming.causes_resets(frames)));
+        let refused = came && data.is_none();
+        self.stats.refused += u64::from(refused);
+        // A POLL in a refused packet asks for packets before it, and an END comes again with its repeat.
+        match refused.then(|| without_end(packet)).flatten() {
+            Some(packet) => self.path.handle_parts(now, &packet, data, field),
+            None => self.path.handle_parts(now, packet, data, field),
+        }
         while let Some(frames) = self.path.take() {
             frames.0.into_iter().for_each(|frame| self.receive(frame));
         }
@@ -528,7 +535,8 @@ impl<P: Payload> Trunk<P> {
     }
 
     fn accept(&mut self, id: u64, class: Class) {
-        if !self.over && self.incoming.accept(id) {
+        // After this end's END nothing can be answered: the peer resets the stream at that END.
+        if !self.over && !self.path.source().is_closed() && self.incoming.accept(id) {
             self.stats.accepted += 1;
             self.live.insert(id);
             self.path.source_mut().open(id, class, false);
@@ -664,4 +672,16 @@ impl<P: Payload> Trunk<P> {
             self.events.push_back(TrunkEvent::Ended(reason));
         }
     }
+}
+
+/// A packet without its END, if it has one that refers to its data.
+fn without_end<P: Payload>(packet: &Packet<Frames<P>>) -> Option<Packet<Frames<P>>> {
+    let end = packet.control.as_ref()?.end?;
+    (end.reason == Reason::Finished).then(|| {
+        let mut rest = Packet { data: None, ..packet.clone() };
+        if let Some(control) = &mut rest.control {
+            control.end = None;
+        }
+        rest
+    })
 }

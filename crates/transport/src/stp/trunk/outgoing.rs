@@ -19,6 +19,8 @@ use std::collections::{BTreeMap, VecDeque};
 
 /// Places of streams that were reset, beyond twice those of others, from which on they leave the round before their turn.
 const SPARE: usize = 64;
+/// Bytes that may come beside the only frame of a packet: a POLL and a BGN.
+const BESIDE: usize = 20;
 
 /// Progress of a stream's sending half.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -116,9 +118,9 @@ impl<P: Payload> Outgoing<P> {
         self.streams.get(&id)
     }
 
-    /// Number of frames and streams that are sent before all data.
-    pub(super) fn urgent(&self) -> usize {
-        self.first.len()
+    /// Number of frames that wait and reset a stream.
+    pub(super) fn resets(&self) -> usize {
+        self.first.resets()
     }
 
     /// Bytes of all streams that have not been sent.
@@ -191,9 +193,15 @@ impl<P: Payload> Outgoing<P> {
         }
     }
 
-    /// Closes the association for sending: nothing may be sent after its END.
+    /// Closes the association for sending: nothing may be sent after its END. Datagrams that wait for credit are dropped.
     pub(super) fn close(&mut self) {
         self.closed = true;
+        self.datagrams.clear();
+    }
+
+    /// Returns true if nothing more may be sent.
+    pub(super) fn is_closed(&self) -> bool {
+        self.closed
     }
 
     /// Queues a frame before all data.
@@ -248,7 +256,7 @@ impl<P: Payload> Outgoing<P> {
                 }
             }
             Frame::CreditDatagrams { limit } => {
-                self.datagrams.limit = self.datagrams.limit.max(limit);
+                self.datagrams.accept(limit);
                 self.datagrams_wait();
             }
             _ => {}
@@ -384,8 +392,8 @@ impl<P: Payload> Outgoing<P> {
             let Some((channel, len)) = self.datagrams.first() else { return Left::Empty };
             let header = datagram_header(channel, self.datagrams.next);
             if header + len > packing.room() {
-                // An answer beside the data may leave no room for it, and the next packet has none.
-                if !packing.is_empty() || header + len <= self.payload {
+                // An answer beside the data may leave no room for it, and the next packet has none but a POLL and a BGN.
+                if !packing.is_empty() || header + len + BESIDE <= self.payload {
                     return Left::Full;
                 }
                 self.datagrams.refuse_first();
@@ -584,7 +592,7 @@ impl<P: Payload> Source<Frames<P>> for Outgoing<P> {
 
 /// Size of the largest datagram that is certain to fit a packet with `room` bytes.
 pub(super) fn largest_datagram(room: usize, channel: u64) -> usize {
-    room.saturating_sub(1 + number_len(channel) + 8)
+    room.saturating_sub(1 + number_len(channel) + 8 + BESIDE)
 }
 
 #[cfg(test)]
@@ -601,7 +609,7 @@ mod tests {
             assert!(id < 20 || outgoing.forget(id - 20).is_some());
         }
         assert!(outgoing.rounds.len() <= 40 + SPARE && outgoing.first.len() <= 40);
-        assert_eq!((outgoing.urgent(), outgoing.waiting(), outgoing.is_empty()), (20, 20 + 80, false));
+        assert_eq!((outgoing.first.len(), outgoing.waiting(), outgoing.is_empty()), (20, 20 + 80, false));
         // All that is left fits a packet, and nothing of what has gone is in it.
         let frames = outgoing.take(1400).expect("it waits").0;
         let ids: Vec<u64> = frames

@@ -17,6 +17,10 @@ pub(super) enum Urgent<P> {
 }
 
 impl<P: Payload> Urgent<P> {
+    fn is_reset(&self) -> bool {
+        matches!(self, Self::Frame(Frame::Reset { .. }))
+    }
+
     /// Approximate size, bytes.
     fn bytes(&self) -> u64 {
         match self {
@@ -33,11 +37,13 @@ pub(super) struct UrgentFrames<P> {
     bytes: u64,
     /// Streams that have gone.
     gone: usize,
+    /// Frames that reset a stream, which the peer's packets cause.
+    resets: usize,
 }
 
 impl<P> Default for UrgentFrames<P> {
     fn default() -> Self {
-        Self { queue: VecDeque::new(), bytes: 0, gone: 0 }
+        Self { queue: VecDeque::new(), bytes: 0, gone: 0, resets: 0 }
     }
 }
 
@@ -47,19 +53,29 @@ impl<P: Payload> UrgentFrames<P> {
         self.queue.len() - self.gone
     }
 
+    /// Number of frames that reset a stream.
+    pub fn resets(&self) -> usize {
+        self.resets
+    }
+
     /// Approximate size, bytes; zero exactly if there are none.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    pub fn push(&mut self, urgent: Urgent<P>) {
+    fn count(&mut self, urgent: &Urgent<P>) {
         self.bytes += urgent.bytes();
+        self.resets += usize::from(urgent.is_reset());
+    }
+
+    pub fn push(&mut self, urgent: Urgent<P>) {
+        self.count(&urgent);
         self.queue.push_back(urgent);
     }
 
     /// Takes back what did not fit a packet.
     pub fn put_back(&mut self, urgent: Urgent<P>) {
-        self.bytes += urgent.bytes();
+        self.count(&urgent);
         self.queue.push_front(urgent);
     }
 
@@ -70,6 +86,7 @@ impl<P: Payload> UrgentFrames<P> {
                 Urgent::Stream(id) if !exists(id) => self.gone -= 1,
                 urgent => {
                     self.bytes -= urgent.bytes();
+                    self.resets -= usize::from(urgent.is_reset());
                     return Some(urgent);
                 }
             }

@@ -15,21 +15,22 @@ const ARRIVED: u64 = 3;
 
 #[derive(Debug)]
 pub(super) struct LeastRate {
+    /// Size of a packet, bytes: its data, or its headers if those are more.
+    packet: f64,
     part: f64,
     /// Time of the last change.
     since: Time,
 }
 
-impl Default for LeastRate {
-    fn default() -> Self {
-        Self { part: 1.0, since: Time::ZERO }
-    }
-}
-
 impl LeastRate {
-    /// Packets in a round trip.
-    pub fn packets(&self) -> f64 {
-        PACKETS * self.part
+    /// The least rate of packets of so many bytes.
+    pub fn new(packet: f64) -> Self {
+        Self { packet, part: 1.0, since: Time::ZERO }
+    }
+
+    /// The rate over a round trip of so many seconds, network-layer bytes per second.
+    pub fn over(&self, round_trip: f64) -> f64 {
+        PACKETS * self.part * self.packet / round_trip
     }
 
     /// Judges what has been sent since the last change. Returns the sample, which covers `span` at least, if most of it was lost.
@@ -57,7 +58,7 @@ mod tests {
     /// docs/stp.md §8.3 rule 10: while seven of eight packets are lost, half a packet leaves in a round trip, and two once three arrive.
     #[test]
     fn the_least_rate_falls_while_most_is_lost() {
-        let (mut least, mut samples) = (LeastRate::default(), PollSamples::default());
+        let (mut least, mut samples) = (LeastRate::new(1.0), PollSamples::default());
         let (mut at, mut sent, mut arrived) = (0, 0, 0);
         let mut hear = |least: &mut LeastRate, lost: u64| {
             (at, sent, arrived) = (at + 500, sent + 8, arrived + 8 - lost);
@@ -66,10 +67,10 @@ mod tests {
             samples.add(PollAnswer { arrived, ..PollAnswer::of(sent_at, rtt, sent) });
             least.judge(sent_at + rtt, &samples, rtt).is_some()
         };
-        assert!((0..4).all(|_| !hear(&mut least, 4)) && least.packets() == 2.0, "half is lost");
+        assert!((0..4).all(|_| !hear(&mut least, 4)) && least.over(1.0) == 2.0, "half is lost");
         let lowered = (0..40).filter(|_| hear(&mut least, 7)).count();
-        assert_eq!((lowered, least.packets()), (2, 0.5));
-        let rounds = (1..20).find(|_| !hear(&mut least, 0) && least.packets() == 2.0);
+        assert_eq!((lowered, least.over(1.0)), (2, 0.5));
+        let rounds = (1..20).find(|_| !hear(&mut least, 0) && least.over(1.0) == 2.0);
         assert!(rounds.is_some_and(|rounds| rounds <= 8), "{rounds:?}");
     }
 }
