@@ -92,8 +92,15 @@ pub fn run(
         .map_err(|e| DaemonError::Run(format!("signals: {e}")))?;
     let files = raise_file_limit();
     keep_freed_memory();
-    let mut daemon = Daemon::start(path, config, signals, log)?;
     let most = usize::try_from(files).unwrap_or(usize::MAX).saturating_sub(FILES_BESIDE);
+    if most == 0 {
+        // It would take connections and carry none.
+        let message = format!(
+            "{files} files may be open, and more than {FILES_BESIDE} are needed (ulimit -n, LimitNOFILE)"
+        );
+        return Err(DaemonError::Run(message));
+    }
+    let mut daemon = Daemon::start(path, config, signals, log)?;
     if most < daemon.gateway.core.config.connections {
         // Beyond this limit the kernel would refuse connections one by one, and each would be retried at once.
         daemon.gateway.core.flows.files_max = most;

@@ -113,6 +113,22 @@ impl Endpoint {
         Ok(stream)
     }
 
+    /// Like [`Endpoint::connect`], for as long as `go_on` returns true, which is asked several times a second.
+    ///
+    /// # Errors
+    ///
+    /// As [`Endpoint::connect`]; `Interrupted` once `go_on` has returned false.
+    pub fn connect_while(&self, peer: SocketAddr, go_on: impl Fn() -> bool) -> io::Result<StpStream> {
+        let stream = self.open(peer)?;
+        while go_on() {
+            match block_on(Some(GO_ON), |cx| stream.poll_started(cx)) {
+                Err(e) if e.kind() == io::ErrorKind::TimedOut && e.to_string() == NOTHING_HAPPENED => {}
+                started => return started.map(|()| stream),
+            }
+        }
+        Err(io::ErrorKind::Interrupted.into())
+    }
+
     /// Starts opening a connection.
     pub(crate) fn open(&self, peer: SocketAddr) -> io::Result<StpStream> {
         let shared = &self.handle.0;
@@ -454,6 +470,9 @@ impl Wake for Parker {
         self.0.unpark();
     }
 }
+
+/// Time between questions to the user of [`Endpoint::connect_while`].
+const GO_ON: Duration = Duration::from_millis(100);
 
 /// Text of the error after a timeout, which leaves the connection as it was.
 pub const NOTHING_HAPPENED: &str = "no progress for too long";

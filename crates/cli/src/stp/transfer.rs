@@ -348,7 +348,7 @@ impl ReceivedPrefix {
 }
 
 /// Writes a source, the part after a kept beginning, as blocks, then the digest of the whole file. `go_on` is called after each
-/// block.
+/// block, and before the end: what ended because it was interrupted is not the whole.
 pub fn put_data(
     source: &mut impl Read,
     to: &mut impl Write,
@@ -362,18 +362,46 @@ pub fn put_data(
             Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
             other => other.map_err(Broken::Source)?,
         };
-        buffer[..4].copy_from_slice(&(len as u32).to_be_bytes());
-        to.write_all(&buffer[..4 + len]).map_err(Broken::Target)?;
-        if len == 0 {
-            break;
+        if len > 0 {
+            buffer[..4].copy_from_slice(&(len as u32).to_be_bytes());
+            to.write_all(&buffer[..4 + len]).map_err(Broken::Target)?;
+            whole.add(&buffer[4..4 + len]);
         }
-        whole.add(&buffer[4..4 + len]);
         if !go_on(whole.bytes) {
             return Err(Broken::Target(io::Error::other("interrupted")));
+        }
+        if len == 0 {
+            to.write_all(&[0; 4]).map_err(Broken::Target)?;
+            break;
         }
     }
     to.write_all(&whole.digest()).map_err(Broken::Target)?;
     Ok((whole.bytes, whole.digest()))
+}
+
+/// A file that fails to be read if it ends before its size, as one that is cut while it is read does.
+pub struct WholeFile<R> {
+    file: R,
+    left: u64,
+}
+
+impl<R: Read> WholeFile<R> {
+    /// A file of so many bytes.
+    pub fn new(file: R, size: u64) -> Self {
+        Self { file, left: size }
+    }
+}
+
+impl<R: Read> Read for WholeFile<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let len = self.file.read(buffer)?;
+        if len == 0 && !buffer.is_empty() && self.left > 0 {
+            let message = format!("it has become shorter by {} bytes while it was read", self.left);
+            return Err(io::Error::new(io::ErrorKind::UnexpectedEof, message));
+        }
+        self.left = self.left.saturating_sub(len as u64);
+        Ok(len)
+    }
 }
 
 /// Reads blocks, which follow a beginning, and the digest of the whole, and writes the data. Returns the number of bytes, their
@@ -477,5 +505,17 @@ mod tests {
         Reply::Failed("No space\u{1b}[2J left\u{202e}\n".into()).put(&mut wire).unwrap();
         assert_eq!(Reply::take(&mut &wire[..]).unwrap(), Reply::Failed("No space[2J left".into()));
         assert!(Reply::take(&mut &[9_u8; 40][..]).is_err());
+    }
+
+    #[test]
+    fn what_ends_early_is_not_the_whole() {
+        let mut wire = Vec::new();
+        let interrupted = put_data(&mut &b""[..], &mut wire, ReceivedPrefix::of_file(), |_| false);
+        assert!(matches!(interrupted, Err(Broken::Target(_))) && wire.is_empty());
+        for (size, whole) in [(3, true), (2, true), (4, false)] {
+            let mut file = WholeFile::new(&b"abc"[..], size);
+            let sent = put_data(&mut file, &mut Vec::new(), ReceivedPrefix::of_file(), |_| true);
+            assert_eq!(sent.is_ok(), whole, "{size}");
+        }
     }
 }

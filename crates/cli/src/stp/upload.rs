@@ -6,7 +6,7 @@
 use super::options::bind_failure;
 use super::report::{Bar, line, numbers};
 use super::transfer::{
-    Ask, Broken, Digest, Patient, ReceivedPrefix, Reply, TransferRequest, hex, put_data, take,
+    Ask, Broken, Digest, Patient, ReceivedPrefix, Reply, TransferRequest, WholeFile, hex, put_data, take,
 };
 use crate::engine::interrupted;
 use crate::failure::Failure;
@@ -71,8 +71,9 @@ impl FileSource {
             return Ok(Box::new(file));
         }
         let file = File::open(&self.path)?;
-        self.size = Some(file.metadata()?.len());
-        Ok(Box::new(file))
+        let size = file.metadata()?.len();
+        self.size = Some(size);
+        Ok(Box::new(WholeFile::new(file, size)))
     }
 }
 
@@ -174,7 +175,10 @@ pub fn endpoint_for(to: SocketAddr, options: skyhop_live::Options) -> Result<End
 
 /// A connection to a peer.
 pub fn open(endpoint: &Endpoint, to: SocketAddr) -> Result<StpStream, Failure> {
-    endpoint.connect(to).map_err(|e| Failure::Run(format!("cannot connect: {e}")))
+    endpoint.connect_while(to, || !interrupted()).map_err(|e| match e.kind() {
+        io::ErrorKind::Interrupted => Failure::Stopped("interrupted; the host has not answered".into()),
+        _ => Failure::Run(format!("cannot connect: {e}")),
+    })
 }
 
 /// The error of a failed transmission.
