@@ -277,7 +277,7 @@ impl<P: Payload> Arrivals<P> {
     /// Credit to be announced to the peer, if it is enough for a frame.
     pub fn credit(&mut self) -> Option<u64> {
         let limit = self.high + self.most.saturating_sub(self.bytes);
-        // What is left may be too little for the next one.
+        // The rest may be too little for the next one.
         let little = limit > self.told && self.told.saturating_sub(self.high) < LARGEST;
         let worth = little || limit >= self.told.saturating_add(self.most.div_ceil(2));
         worth.then(|| {

@@ -1,4 +1,4 @@
-//! What an association sends before all that wait for a turn.
+//! Frames that an association sends before all that wait for a turn.
 //!
 //! Follows docs/stp.md §15.6: other frames go before STREAM and DATAGRAM, and so does what a stream must send without new data.
 //! Differs from a list of frames: a stream has one place, and leaves it behind when it goes, so that the end of many is not quadratic.
